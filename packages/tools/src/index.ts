@@ -3,7 +3,7 @@ export { isBuiltInName, toolsFor, warmTools, type MoreTools, type Toolset } from
 export type { ClientTools } from "./calls/client-tools.ts";
 export type { McpReport, McpServers } from "./mcp/named-tools.ts";
 export { aboveCeiling, envelopeFor, envelopeHash, narrowEnvelope, widenEnvelope } from "./calls/envelopes.ts";
-export type { Hop, Hops, Walls } from "./calls/hop-wish.ts";
+export type { Hop, Hops, Walls } from "./calls/hop-request.ts";
 export { approvalKey } from "./calls/policy.ts";
 export { openThreadState } from "./calls/thread-state.ts";
 export type { GoalEndStatus, OngoingItem, ThreadState } from "./calls/tool.ts";

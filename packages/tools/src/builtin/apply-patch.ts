@@ -9,7 +9,7 @@ import { planPatch, type PatchPlan, type PlannedStep } from "../patch/plan.ts";
 import { capDiff, unifiedDiff } from "../patch/unified-diff.ts";
 import { removeFileInside, writeFileInside } from "../files/paths.ts";
 import { readTextFile } from "../files/text-file.ts";
-import type { CallPlace, PathUse, Tool, ToolContext } from "../calls/tool.ts";
+import type { CallContext, PathUse, Tool, ToolContext } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 interface Input {
@@ -92,7 +92,7 @@ Give about 3 lines of context around a change.`,
   },
 };
 
-/** Carries out the steps in order; what was done before a failure stays and is told. */
+/** Carries out the steps in order; what was done before a failure stays and is reported. */
 async function carryOut(plan: PatchPlan, context: ToolContext): Promise<{ paths: Set<string>; error?: unknown }> {
   const paths = new Set<string>();
   try {
@@ -124,7 +124,7 @@ async function carryOutStep(step: PlannedStep, { envelope }: ToolContext): Promi
   }
 }
 
-function startFolder(args: Input, place: CallPlace): string {
+function startFolder(args: Input, place: CallContext): string {
   return args.folders.reduce((folder, next) => absolutePath(next, folder), place.cwd);
 }
 
@@ -138,8 +138,8 @@ function pathsOf(args: Input, folder: string): PathUse[] {
   });
 }
 
-/** From the patch alone, for a call that has not run and may never: nothing is read and nothing throws. */
-function patchItem(args: Input, place: CallPlace): ItemOf<"fileChange"> {
+/** From the patch alone, for a call that has not run: nothing is read and nothing throws. */
+function patchItem(args: Input, place: CallContext): ItemOf<"fileChange"> {
   const folder = resolve(place.cwd, ...args.folders);
   const changes = args.operations.map((operation): FileChangeEntry => {
     const path = resolve(folder, operation.path);

@@ -3,7 +3,7 @@ import { byHand, positive } from "../calls/arguments.ts";
 import { commandItem, commandQuestion, commandResult } from "../commands/command-item.ts";
 import { isKnownReadOnly } from "../commands/known-commands.ts";
 import { awaitCommand, startShell, workdirOf } from "../commands/shell-call.ts";
-import { shellWish } from "../commands/shell-wish.ts";
+import { shellRequest } from "../commands/shell-request.ts";
 import { jsonTool } from "../calls/call-item.ts";
 import { checkCommand, execCommand } from "./exec-command.ts";
 
@@ -37,7 +37,7 @@ export const bash = jsonTool<Input>({
   isReadOnly: (args) => isKnownReadOnly(args.command),
   deadlineMs: (args) => timeoutMs(args) + 30_000,
   paths: (args) => workdirOf(args.workdir),
-  wish: shellWish,
+  wish: shellRequest,
   describe: (args, place) => commandItem(args.command, args.workdir, place),
   question: (args, place) => commandQuestion(args.command, args.workdir, place),
   redirect: (args) => execCommand.redirect?.({ cmd: args.command, workdir: args.workdir }),
@@ -56,7 +56,7 @@ export const bash = jsonTool<Input>({
     );
     const report = await awaitCommand(
       command,
-      // In the foreground the command's own limit ends the wait; the slack is for the tree to be gone.
+      // In the foreground the command's own limit ends the wait; the slack is for its processes to end.
       { waitMs: isBackground ? BACKGROUND_LOOK_MS : limitMs + 20_000, maxOutputTokens: undefined },
       context,
     );

@@ -1,19 +1,19 @@
-/** One tool that a client carries out: the call is an item that has begun, and the client says how it went. */
+/** One tool that a client carries out: the call is an item in progress, and the client reports the result. */
 import type { ClientTool, Failure, InputPart, ItemOf } from "@heddle/protocol";
 import { z } from "./schema.ts";
 import { callItem, jsonTool } from "../calls/call-item.ts";
 import { clientToolName, type ClientTools } from "../calls/client-tools.ts";
 import { fitText } from "../calls/fit-text.ts";
-import type { CallPlace, Tool, ToolResult } from "../calls/tool.ts";
+import type { CallContext, Tool, ToolResult } from "../calls/tool.ts";
 
 const Arguments = z.record(z.string(), z.unknown());
 /** A client may send megabytes; the model has to read them. */
-const MAX_TOLD_BYTES = 64 * 1024;
+const MAX_TEXT_BYTES = 64 * 1024;
 
 export function clientTool(definition: ClientTool, { timeoutMs, answer }: ClientTools): Tool {
   const { name, namespace, description, parameters } = definition;
   const client = namespace === undefined ? {} : { namespace };
-  const describe = (args: unknown, place: CallPlace): ItemOf<"toolCall"> => ({
+  const describe = (args: unknown, place: CallContext): ItemOf<"toolCall"> => ({
     ...callItem(name, args, place),
     client,
   });
@@ -22,7 +22,7 @@ export function clientTool(definition: ClientTool, { timeoutMs, answer }: Client
     description,
     input: Arguments,
     parameters,
-    // What the client does with it is the client's affair; from here a message goes out.
+    // Heddle only sends a message; the rest is up to the client.
     effects: ["message"],
     isReadOnly: () => false,
     deadlineMs: () => timeoutMs,
@@ -45,5 +45,5 @@ function resultOf(item: ItemOf<"toolCall">, content: readonly InputPart[], failu
 }
 
 function fitted(part: InputPart): InputPart {
-  return part.type === "text" ? { type: "text", text: fitText(part.text, MAX_TOLD_BYTES) } : part;
+  return part.type === "text" ? { type: "text", text: fitText(part.text, MAX_TEXT_BYTES) } : part;
 }

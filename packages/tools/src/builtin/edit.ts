@@ -1,4 +1,4 @@
-/** `edit`: replaces an exact text in a file. The text must stand there once, unless every occurrence is meant. */
+/** `edit`: replaces an exact text in a file. It must occur once, unless every occurrence is meant. */
 import { HeddleError } from "@heddle/protocol";
 import { absolutePath } from "../calls/call-path.ts";
 import { fileResult, fileTool } from "../files/file-change.ts";
@@ -35,7 +35,7 @@ export const edit = fileTool<Input>({
 function replaced(text: string, args: Input, path: string): string {
   if (args.old_string === args.new_string)
     throw new HeddleError("tool.failed", "old_string and new_string are the same");
-  // A file with CRLF throughout is edited in its own line ends, because models type LF.
+  // A file with CRLF throughout keeps its line ends, although models type LF.
   const isCrlf = text.includes("\r\n") && !/(^|[^\r])\n/.test(text) && !args.old_string.includes("\r");
   const wanted = isCrlf ? args.old_string.replaceAll("\n", "\r\n") : args.old_string;
   const given = isCrlf ? args.new_string.replaceAll(/\r?\n/g, "\r\n") : args.new_string;

@@ -1,19 +1,18 @@
-/** `exec_command`: runs a shell command; one that takes longer than the model wants to wait stays open under a number. */
+/** `exec_command`: runs a shell command; one that takes longer than the model waits stays open under a number. */
 import type { ItemOf } from "@heddle/protocol";
 import { byHand, positive } from "../calls/arguments.ts";
 import { commandItem, commandQuestion, commandResult } from "../commands/command-item.ts";
 import { isKnownReadOnly } from "../commands/known-commands.ts";
 import { typedPatch } from "../patch/heredoc.ts";
 import { awaitCommand, MAX_COMMAND_BYTES, startShell, workdirOf } from "../commands/shell-call.ts";
-import { shellWish } from "../commands/shell-wish.ts";
+import { shellRequest } from "../commands/shell-request.ts";
 import { jsonTool } from "../calls/call-item.ts";
-import type { CallPlace } from "../calls/tool.ts";
+import type { CallContext } from "../calls/tool.ts";
 
 const DEFAULT_YIELD_MS = 10_000;
 const MIN_YIELD_MS = 250;
 const MAX_YIELD_MS = 300_000;
 
-/** What is wrong with a command line. */
 export function checkCommand(text: string): string | undefined {
   if (text === "") return "Too small: expected string to have >=1 characters";
   if (text.includes("\0")) return "must not hold a NUL byte";
@@ -22,7 +21,7 @@ export function checkCommand(text: string): string | undefined {
     : `must not exceed ${MAX_COMMAND_BYTES} bytes; use a file`;
 }
 
-/** Models also send how they would like to be sandboxed, which policy answers. */
+/** Other fields are sandbox requests of the model, which policy answers. */
 interface Input {
   readonly cmd: string;
   readonly workdir?: string | undefined;
@@ -54,7 +53,7 @@ export const execCommand = jsonTool<Input>({
   isReadOnly: (args) => args.login !== true && isKnownReadOnly(args.cmd),
   deadlineMs: (args) => yieldMs(args) + 30_000,
   paths: (args) => workdirOf(args.workdir),
-  wish: shellWish,
+  wish: shellRequest,
   describe: shellItem,
   question: (args, place) => commandQuestion(args.cmd, args.workdir, place),
   redirect(args) {
@@ -83,7 +82,7 @@ export const execCommand = jsonTool<Input>({
   },
 });
 
-function shellItem(args: Input, place: CallPlace): ItemOf<"commandExecution"> {
+function shellItem(args: Input, place: CallContext): ItemOf<"commandExecution"> {
   return { ...commandItem(args.cmd, args.workdir, place), ...(args.login === true ? { isLogin: true } : {}) };
 }
 

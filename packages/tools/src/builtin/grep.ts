@@ -70,7 +70,7 @@ async function search(query: Query, context: ToolContext): Promise<string[]> {
   return lines;
 }
 
-/** A pattern without a folder is about names, as everywhere. */
+/** A pattern without a folder matches names. */
 function includeMatcher(include: string): (file: WalkedFile) => boolean {
   const matches = globMatcher(include);
   return include.includes("/") ? (file) => matches(file.relative) : (file) => matches(basename(file.relative));
@@ -82,7 +82,6 @@ async function* filesOf(path: string, context: ToolContext): AsyncGenerator<Walk
   else yield* walkFiles(path, context.envelope, context);
 }
 
-/** Binary, oversized and vanished files have no lines to show. */
 async function textOrSkip(path: string, context: ToolContext): Promise<string | undefined> {
   try {
     return (await readTextFile(path, context))?.text;

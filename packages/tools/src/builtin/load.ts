@@ -1,6 +1,6 @@
 /**
- * The built-in tools by their canonical names. Each is loaded when its first call comes, or in idle time before it; only the
- * one that almost every turn calls is always there, because a file of its own costs more than it does.
+ * The built-in tools by their canonical names. Each is loaded by its first call, or in idle time before; only the one
+ * that almost every turn calls is always loaded, because a separate file costs more.
  */
 import type { ClientTool } from "@heddle/protocol";
 import type { ClientTools } from "../calls/client-tools.ts";
@@ -27,12 +27,12 @@ export async function loadTool(name: string): Promise<Tool | undefined> {
   return Object.hasOwn(LOAD, name) ? LOAD[name]?.() : undefined;
 }
 
-/** Not one of those that every family has: it is offered where somebody can be asked. */
+/** Offered where a user can be asked. */
 export async function loadAskTool(): Promise<Tool> {
   return (await import("./request-user-input.ts")).requestUserInput;
 }
 
-/** Offered in turns of tasks alone. */
+/** Offered in turns of tasks. */
 export async function loadReportTool(): Promise<Tool> {
   return (await import("./task-report.ts")).taskReport;
 }
@@ -49,7 +49,7 @@ export async function loadSkillTool(folder: string): Promise<Tool> {
   return (await import("./skill.ts")).skillTool(folder);
 }
 
-/** All of them, in the order they are offered in. */
+/** In the order in which they are offered. */
 export async function loadTools(): Promise<Tool[]> {
   return Promise.all(Object.values(LOAD).map((load) => load()));
 }

@@ -1,4 +1,4 @@
-/** What built-in tools say of themselves, as `offers.json` holds it: for the script that writes it and the test that it is fresh. */
+/** The descriptions in `offers.json`: for the script that writes it and the test that it is up to date. */
 import { toJSONSchema } from "zod/mini";
 import type { $ZodType } from "zod/v4/core";
 import type { Offer } from "../calls/registry.ts";
@@ -13,12 +13,14 @@ export async function makeOffers(): Promise<Record<string, Offer>> {
 
 function makeOffer({ description, shape, effects, input, parameters }: Tool): Offer {
   if (shape === "freeform") return { description, shape, effects };
-  // Whoever does not say it by hand has a schema of the library.
+  // Without parameters of its own it has a schema of the library.
   const known = parameters ?? toJSONSchema(input as $ZodType, { io: "input" });
   return { description, shape, effects, parameters: compactSchema(known) };
 }
 
-/** Bounds are checked here anyway, cost tokens in every request, and some providers refuse schemas that have them. */
+/**
+ * Bounds are checked by Heddle anyway, cost tokens in every request, and some providers refuse schemas that have them.
+ */
 const LEFT_OUT = new Set(
   "$schema additionalProperties default exclusiveMaximum exclusiveMinimum maxItems maxLength maximum minLength minimum".split(
     " ",
@@ -29,7 +31,7 @@ function compactSchema(schema: object): Record<string, unknown> {
   const compact: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(schema)) {
     if (LEFT_OUT.has(key)) continue;
-    // Below `properties` the keys are the model's own fields, not words of the schema language.
+    // Below `properties` the keys are the model's fields, not keywords of JSON Schema.
     if (key === "properties" && isRecord(value)) {
       compact[key] = Object.fromEntries(
         Object.entries(value).map(([name, field]) => [name, isRecord(field) ? compactSchema(field) : field]),

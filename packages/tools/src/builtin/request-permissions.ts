@@ -1,6 +1,9 @@
-/** `request_permissions`: asks the user for more rights in the sandbox, for the turn or for the thread. The answer is a hop. */
+/**
+ * `request_permissions`: asks the user for more permissions in the sandbox, for the turn or the thread. The answer is a
+ * hop.
+ */
 import { textTool } from "../calls/call-item.ts";
-import { permissionsFrom } from "../commands/shell-wish.ts";
+import { permissionsFrom } from "../commands/shell-request.ts";
 import { z } from "./schema.ts";
 
 const Paths = z.optional(z.array(z.string()).check(z.maxLength(20)));
@@ -18,7 +21,7 @@ export const requestPermissions = textTool<Input>({
   description:
     "Asks the user for more permissions in the sandbox: folders to write, or the network. The commands that follow have what is granted.",
   input: Input,
-  // Those of the commands it is for; so it is not called beside others.
+  // Those of the commands it is for, so that it is not called in parallel with others.
   effects: ["read", "exec"],
   deadlineMs: () => 5000,
   wish: (args) => ({

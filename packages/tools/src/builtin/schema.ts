@@ -1,6 +1,6 @@
 /**
- * Schemas for what models send. The small form of the library: a tool is loaded when its first call comes, and somebody
- * waits for it. It brings no words of its own, and a model has to read what was wrong with its arguments.
+ * Schemas for what models send, in the small form of the library, because a call waits while it is loaded. It has no
+ * error messages of its own, and a model needs them.
  */
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";

@@ -1,6 +1,6 @@
 /**
- * `skill`: a file of a skill in Heddle's own home, which is hidden from every other tool. Exists only where there are such
- * skills. Nothing but the folder of the named skill can be reached.
+ * `skill`: reads a file of a skill in Heddle's own home, which is hidden from every other tool. Only the folder of the
+ * named skill can be reached.
  */
 import { join } from "node:path";
 import { HeddleError } from "@heddle/protocol";

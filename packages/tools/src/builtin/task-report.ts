@@ -1,4 +1,4 @@
-/** `task_report`: what the agent says of the task it works on. It changes nothing; whoever follows the turn reads it. */
+/** `task_report`: the agent's report on its task. It changes nothing; the harness reads it. */
 import { textTool } from "../calls/call-item.ts";
 import { z } from "./schema.ts";
 

@@ -1,7 +1,7 @@
-/** `update_plan`: the model's own list of steps, shown to people. It changes nothing else. */
+/** `update_plan`: the model's own list of steps, shown to the user. */
 import type { ItemOf } from "@heddle/protocol";
 import { jsonTool } from "../calls/call-item.ts";
-import type { CallPlace } from "../calls/tool.ts";
+import type { CallContext } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const Input = z.object({
@@ -33,7 +33,7 @@ export const updatePlan = jsonTool<Input>({
   },
 });
 
-function planItem(args: Input, place: CallPlace, status: "inProgress" | "completed"): ItemOf<"plan"> {
+function planItem(args: Input, place: CallContext, status: "inProgress" | "completed"): ItemOf<"plan"> {
   const steps = args.plan.map(({ step, status: state }) => ({
     text: step,
     status: state === "in_progress" ? ("inProgress" as const) : state,

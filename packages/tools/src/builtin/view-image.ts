@@ -1,13 +1,13 @@
-/** `view_image`: shows the model a picture from disk. What a file is, its first bytes say, not its name. */
+/** `view_image`: shows the model a picture from disk. The first bytes of a file decide what it is, not its name. */
 import { HeddleError, type ItemOf } from "@heddle/protocol";
 import { resolve } from "node:path";
 import { jsonTool } from "../calls/call-item.ts";
 import { absolutePath } from "../calls/call-path.ts";
 import { readBytes } from "../files/text-file.ts";
-import type { CallPlace } from "../calls/tool.ts";
+import type { CallContext } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
-/** What the providers take in one picture, before base64. */
+/** The limit of the providers, before base64. */
 const MAX_IMAGE_BYTES = 3_750_000;
 
 const Input = z.object({ path: z.string().check(z.describe("png, jpeg, gif or webp")) });
@@ -33,7 +33,7 @@ export const viewImage = jsonTool<Input>({
   },
 });
 
-function imageItem(args: Input, place: CallPlace): ItemOf<"imageView"> {
+function imageItem(args: Input, place: CallContext): ItemOf<"imageView"> {
   const { callId, itemId } = place;
   return { type: "imageView", id: itemId, callId, path: resolve(place.cwd, args.path), status: "inProgress" };
 }

@@ -1,10 +1,13 @@
-/** `write_stdin`: sends text to an open command, or only looks what it has printed since. \u0003 interrupts it, \u0004 ends its input. */
+/**
+ * `write_stdin`: sends text to an open command, or only reads its new output. \u0003 interrupts it, \u0004 ends its
+ * input.
+ */
 import { HeddleError, toHeddleError, type Failure, type HopWish, type ItemOf } from "@heddle/protocol";
 import type { OpenCommand } from "../commands/process-table.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { awaitCommand } from "../commands/shell-call.ts";
 import { callItem, jsonTool } from "../calls/call-item.ts";
-import type { CallPlace } from "../calls/tool.ts";
+import type { CallContext } from "../calls/tool.ts";
 import { z } from "./schema.ts";
 
 const INTERRUPT = "\u0003";
@@ -57,9 +60,9 @@ export const writeStdin = jsonTool<Input>({
     if (command === undefined) throw new HeddleError("tool.failed", `no command is open as session ${args.session_id}`);
     const text = args.chars.replaceAll(INTERRUPT, "").replaceAll(END_OF_INPUT, "");
     if (text !== "" && !command.hasInput) throw new HeddleError("tool.failed", closedInput(command));
-    // A command whose own item is open tells people there what it prints and how it ends; this call tells the model.
+    // An open item of the command shows its output and end to the user; this call reports to the model.
     const isShownElsewhere = command.hasOpenItem;
-    // First what waited since the last call, then live; nothing is lost in between, because nothing in between awaits.
+    // First the output since the last call, then live; nothing is lost, because nothing awaits in between.
     const waited = command.take();
     if (!isShownElsewhere) {
       if (waited.text !== "") context.stream(waited.text);
@@ -74,7 +77,6 @@ export const writeStdin = jsonTool<Input>({
       context,
     );
     if (!isShownElsewhere) command.listen(undefined);
-    // A command that ends because the model interrupted it did what was asked.
     const isAsked = args.chars.includes(INTERRUPT) && report.state !== "stopped";
     const failure = problem ?? (isAsked ? undefined : report.failure);
     const ownFailure = isShownElsewhere ? problem : failure;
@@ -92,19 +94,19 @@ export const writeStdin = jsonTool<Input>({
   },
 });
 
-/** Text can be a command for an open shell; only looking and stopping are harmless. */
+/** Text can be a command for an open shell; only reading and stopping are harmless. */
 function isHarmless({ chars }: Input): boolean {
   return chars === "" || chars === INTERRUPT;
 }
 
-/** What allowed one command to leave does not allow another that is typed into it. */
+/** Permission for one command to leave the sandbox does not cover what is typed into it. */
 function wayTo({ level, policy }: Sandbox): HopWish {
   if (level === "none") return { kind: "outside" };
   const permissions = { read: [], write: [...policy.writeRoots], network: policy.network === "all" };
   return { kind: "wider", permissions };
 }
 
-/** What went wrong, if anything. A command that does not read leaves the text in its pipe; that is no reason to wait for it. */
+/** A command that does not read leaves the text in its pipe; the call does not wait for it. */
 async function send(command: OpenCommand, text: string, signal: AbortSignal): Promise<Failure | undefined> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(SEND_WAIT_MS)]);
   const late = Promise.withResolvers<void>();
@@ -125,7 +127,7 @@ function closedInput(command: OpenCommand): string {
   return `the input of session ${command.id} is closed; start the command again with its input kept open`;
 }
 
-function stdinItem(args: Input, place: CallPlace): ItemOf<"toolCall"> {
+function stdinItem(args: Input, place: CallContext): ItemOf<"toolCall"> {
   return callItem(NAME, shownArguments(args), place);
 }
 

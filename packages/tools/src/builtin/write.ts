@@ -1,4 +1,4 @@
-/** `write`: puts a whole text into a file, new or existing. */
+/** `write`: writes a whole file, new or existing. */
 import { absolutePath } from "../calls/call-path.ts";
 import { fileResult, fileTool } from "../files/file-change.ts";
 import { writeFileInside } from "../files/paths.ts";
@@ -19,7 +19,7 @@ export const write = fileTool<Input>({
     refuseNewMarks(path, before === undefined ? [] : [before.text], args.content);
     await writeFileInside(path, args.content, context.envelope, {
       createParents: true,
-      // What was there when the diff was made must still be there when it is replaced.
+      // The content the diff was made from must not have changed.
       ...(before === undefined ? { mustNotExist: true } : { expectedHash: before.hash }),
     });
     const bytes = Buffer.byteLength(args.content);

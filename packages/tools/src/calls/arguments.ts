@@ -1,9 +1,9 @@
 /**
- * How a tool says what arguments it takes. Any schema library fits; the tools that somebody waits for most, those that run
- * commands, are read by hand: loading a library takes longer than a small command.
+ * How a tool declares its arguments. Any schema library fits; the tools that run commands are parsed by hand, because
+ * loading a library takes longer than a small command.
  */
 
-/** The part of a schema that dispatch needs, as schema libraries agree on it. */
+/** The part of a schema that dispatch needs, in the standard form of schema libraries. */
 export interface ArgumentSchema<A> {
   readonly "~standard": {
     validate(
@@ -24,11 +24,10 @@ interface Field {
   readonly type: "string" | "number" | "boolean";
   readonly isRequired?: true;
   readonly description?: string;
-  /** What is wrong with a value of the right type. */
   readonly check?: (value: never) => string | undefined;
 }
 
-/** An object with these fields; models send others too, which stay as they are. */
+/** An object with these fields; others that models send are kept. */
 export function byHand<A>(fields: { readonly [K in keyof A & string]?: Field }): {
   readonly input: ArgumentSchema<A>;
   readonly parameters: Readonly<Record<string, unknown>>;
@@ -44,7 +43,7 @@ export function byHand<A>(fields: { readonly [K in keyof A & string]?: Field }):
       const message = wrongWith(field, Reflect.get(value, field.name));
       return message === undefined ? [] : [{ message, path: [field.name] }];
     });
-    // Every field has been looked at.
+    // All fields have been checked.
     return issues.length === 0 ? { value: value as A } : { issues };
   };
   const properties = entries.map(({ name, type, description }) => [
@@ -60,7 +59,6 @@ export function byHand<A>(fields: { readonly [K in keyof A & string]?: Field }):
 
 function wrongWith({ type, isRequired, check }: Field, value: unknown): string | undefined {
   if (value === undefined && isRequired === undefined) return undefined;
-  // JSON has no other numbers, and what a test hands over may.
   if (typeof value !== type || Number.isNaN(value)) return expected(type, value);
   return check?.(value as never);
 }

@@ -1,6 +1,6 @@
 /** Tools with the usual defaults: they take a JSON object, show themselves as a plain call, and change nothing. */
 import type { ItemOf } from "@heddle/protocol";
-import type { CallPlace, Tool, ToolContext } from "./tool.ts";
+import type { CallContext, Tool, ToolContext } from "./tool.ts";
 
 type Own<A> = Pick<Tool<A>, "name" | "description" | "input"> & Partial<Tool<A>>;
 
@@ -17,7 +17,6 @@ export function jsonTool<A>(tool: Own<A> & Pick<Tool<A>, "run">): Tool<A> {
   };
 }
 
-/** One whose result is a text. */
 export function textTool<A>({
   run,
   ...tool
@@ -32,6 +31,6 @@ export function textTool<A>({
   });
 }
 
-export function callItem(tool: string, args: unknown, { callId, itemId }: CallPlace): ItemOf<"toolCall"> {
+export function callItem(tool: string, args: unknown, { callId, itemId }: CallContext): ItemOf<"toolCall"> {
   return { type: "toolCall", id: itemId, callId, tool, arguments: args, status: "inProgress" };
 }

@@ -1,4 +1,4 @@
-/** Paths as models write them: made absolute here, or refused when the spelling itself is a trick. */
+/** Paths as models write them: made absolute, or refused when the spelling itself is a trick. */
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 

@@ -1,11 +1,10 @@
-/** Tools that clients bring along, as the registry knows them: their names, and who says how a call went. */
+/** Tools that clients bring: their names, and their results. */
 import type { ClientTool, Failure, InputPart } from "@heddle/protocol";
 
 export interface ClientTools {
   readonly tools: readonly ClientTool[];
-  /** After this nobody waits for the client any more. */
   readonly timeoutMs: number;
-  /** What a client says to the call with this item. Rejects when the signal aborts. */
+  /** The client's result of the call with this item. Rejects when the signal aborts. */
   readonly answer: (itemId: string, signal: AbortSignal) => Promise<ClientToolAnswer>;
 }
 
@@ -14,12 +13,12 @@ export interface ClientToolAnswer {
   readonly failure?: Failure | undefined;
 }
 
-/** By this name envelopes and records know it. */
+/** The name in envelopes and records. */
 export function clientToolName({ name, namespace }: ClientTool): string {
   return namespace === undefined ? `client.${name}` : `client.${namespace}.${name}`;
 }
 
-/** By this name models know it. */
+/** The name that models see. */
 export function offeredClientName({ name, namespace }: ClientTool): string {
   return namespace === undefined ? name : `${namespace}__${name}`;
 }

@@ -1,12 +1,12 @@
 /**
- * Turns what a model wrote into a value a schema can judge. Hostile shapes end here: too large, too deep, not JSON,
- * or with keys that reach into prototypes. The answer for the model names the field and what was expected.
+ * Turns the model's text into a value that a schema can check. Refuses hostile input: too large, too deep, not JSON, or
+ * with keys that reach into prototypes. The message for the model names the field and what was expected.
  */
 import type { ArgumentSchema } from "./arguments.ts";
 
 export interface ToolCall {
   readonly callId: string;
-  /** As the model knows the tool. */
+  /** As the model calls the tool. */
   readonly name: string;
   /** As the model wrote it: JSON text for `json`, the bare text for `freeform`. */
   readonly input: string;
@@ -22,7 +22,6 @@ const MAX_INPUT_BYTES = 2 * 1024 * 1024;
 const MAX_DEPTH = 64;
 const MAX_ISSUES = 8;
 
-/** The decoded JSON, or the bare text for a freeform tool. */
 export function decodeInput(call: ToolCall, shape: "json" | "freeform"): Decoded {
   if (call.input.length > MAX_INPUT_BYTES || Buffer.byteLength(call.input) > MAX_INPUT_BYTES) {
     return bad(`the arguments are larger than ${MAX_INPUT_BYTES} bytes; split the work into smaller calls`);
@@ -32,16 +31,16 @@ export function decodeInput(call: ToolCall, shape: "json" | "freeform"): Decoded
       ? { kind: "ok", value: call.input }
       : bad("this tool takes a JSON object, not bare text");
   }
-  // A model that was not told how the tool takes its text sends it bare; what begins like JSON is meant as JSON.
+  // A model that does not know the format sends the bare text; what begins like JSON is JSON.
   if (shape === "freeform" && /^\s*[^\s{["]/.test(call.input)) return { kind: "ok", value: call.input };
-  // No text at all is how some models say "no arguments".
+  // Some models send an empty text for "no arguments".
   const decoded = parseJson(call.input.trim() === "" ? "{}" : call.input);
   if (decoded.kind === "bad" || shape === "json") return decoded;
   return textField(decoded.value);
 }
 
 export function parseArguments<T>(schema: ArgumentSchema<T>, value: unknown): Decoded<T> {
-  // As every schema library offers it, so that none has to be loaded here.
+  // The standard interface, so that no library has to be loaded here.
   const parsed = schema["~standard"].validate(value);
   if (parsed instanceof Promise) throw new TypeError("arguments of tools are judged at once");
   if (parsed.issues === undefined) return { kind: "ok", value: parsed.value };
@@ -74,7 +73,7 @@ function parseJson(text: string): Decoded {
   return reachesPrototype(value) ? bad('a key "__proto__" is not accepted') : { kind: "ok", value };
 }
 
-/** Brackets outside strings, counted before parsing, so that no recursion meets a hostile depth. */
+/** Counted before parsing, so that no recursion meets a hostile depth. */
 export function depthOfJson(text: string): number {
   let depth = 0;
   let deepest = 0;

@@ -1,8 +1,8 @@
 /**
- * The wall: the only caller of a tool. Every call passes the same checks in the same order, and every way out is an outcome
+ * The only caller of a tool. Every call passes the same checks in the same order, and every way out is an outcome
  * with an item, refusals too. A tool that throws fails its call, not the turn.
  *
- *   cancelled? → tool of the family, in the envelope → input decoded → effects within the ceiling → paths → wish within the
+ *   cancelled? → tool of the family, in the envelope → input decoded → effects within the ceiling → paths → request within the
  *   thread's ceiling → policy → guard → ask → hop (durable) → onStarted (intent durable) → run with a deadline → sweep → outcome
  */
 import {
@@ -18,18 +18,18 @@ import {
 } from "@heddle/protocol";
 import { callItem } from "./call-item.ts";
 import { decodeInput, parseArguments, type ToolCall } from "./decode.ts";
-import type { Walls } from "./hop-wish.ts";
+import type { Walls } from "./hop-request.ts";
 import { CANCELLED, isReadOnly, judge, type Admitted, type Behind, type JudgeContext, type Refusal } from "./judge.ts";
 import { findTool, isNamed, isWithin, toolNamed, type Toolset } from "./registry.ts";
 import type { ProtectedPathViolation } from "../sandbox/sandbox.ts";
-import type { CallPlace, OngoingItem, Tool, ToolResult } from "./tool.ts";
+import type { CallContext, OngoingItem, Tool, ToolResult } from "./tool.ts";
 
 export interface DispatchContext extends JudgeContext {
   readonly toolset: Toolset;
   /** Absolute. */
   readonly cwd: string;
   newItemId(): string;
-  /** Must make both durable before it resolves: the effect begins right after. Its failure ends the call unrun. */
+  /** Must make both durable before it resolves: the effect begins right after. If it fails, the call does not run. */
   onStarted(item: Item, intent: ToolIntent): Promise<void>;
   onViolation(violation: ProtectedPathViolation): Promise<void>;
   stream(delta: Omit<ItemDelta, "threadId" | "turnId">): void;
@@ -38,7 +38,6 @@ export interface DispatchContext extends JudgeContext {
 export interface ToolIntent {
   readonly callId: string;
   readonly itemId: string;
-  /** Canonical. */
   readonly tool: string;
   readonly arguments: unknown;
   readonly isReadOnly: boolean;
@@ -47,9 +46,8 @@ export interface ToolIntent {
 export interface DispatchOutcome {
   /** `denied`: never ran. `cancelled`: the turn is being stopped, by its signal or by the answer to a question. */
   readonly kind: "ok" | "failed" | "denied" | "cancelled";
-  /** Canonical name, or the model's word when there is no such tool. */
+  /** Canonical name, or the model's own when there is no such tool. */
   readonly tool: string;
-  /** Finished. */
   readonly item: Item;
   /** False: `onStarted` was not called for this item. */
   readonly isStarted: boolean;
@@ -59,11 +57,11 @@ export interface DispatchOutcome {
   readonly ongoing?: OngoingItem;
 }
 
-/** How long a tool may take to settle after it was told to stop, before its call ends without it. */
+/** How long a stopped tool may take to settle before its call ends without it. */
 const SETTLE_GRACE_MS = 5500;
 
 export async function dispatch(call: ToolCall, context: DispatchContext): Promise<DispatchOutcome> {
-  const place: CallPlace = { callId: call.callId, itemId: context.newItemId(), cwd: context.cwd };
+  const place: CallContext = { callId: call.callId, itemId: context.newItemId(), cwd: context.cwd };
   if (context.signal.aborted) return unread(call, place, "cancelled", CANCELLED);
   const admitted = await admit(call, place, context);
   if ("outcome" in admitted) return admitted.outcome;
@@ -78,13 +76,13 @@ export async function dispatch(call: ToolCall, context: DispatchContext): Promis
     isReadOnly: isReadOnly(tool, args),
   });
   const outcome = await carryOut(admitted, place, { context, behind: verdict });
-  return sweepAfter(tool, outcome, { context, walls: verdict.walls });
+  return sweepAfter(tool, outcome, { context, target: verdict.target });
 }
 
-/** The tool and its arguments, or the reason why there is no such call here. */
+/** The tool and its arguments, or the refusal. */
 async function admit(
   call: ToolCall,
-  place: CallPlace,
+  place: CallContext,
   context: DispatchContext,
 ): Promise<Admitted | { readonly outcome: DispatchOutcome }> {
   const tool = await findTool(context.toolset, call.name);
@@ -95,7 +93,7 @@ async function admit(
   }
   const read = readCall(call, tool);
   if (!isNamed(tool, context.envelope)) {
-    // Read all the same, so that what was refused is seen as what it is: a patch with its paths, not a bare call.
+    // Parsed in any case, so that the refused call is shown as what it is: a patch with its paths, not a bare call.
     const failure = notHere(tool, context);
     return "message" in read
       ? { outcome: unread(call, place, "denied", failure) }
@@ -115,7 +113,7 @@ async function admit(
   }
 }
 
-/** The arguments of a call, or why they cannot be understood. */
+/** The arguments of a call, or why they are invalid. */
 function readCall(call: ToolCall, tool: Tool): Admitted | { readonly message: string } {
   const decoded = decodeInput(call, tool.shape);
   if (decoded.kind === "bad") return decoded;
@@ -125,14 +123,14 @@ function readCall(call: ToolCall, tool: Tool): Admitted | { readonly message: st
 
 async function carryOut(
   admitted: Admitted,
-  place: CallPlace,
+  place: CallContext,
   { context, behind }: { readonly context: DispatchContext; readonly behind: Behind },
 ): Promise<DispatchOutcome> {
   const { tool, args } = admitted;
   const deadline = AbortSignal.timeout(tool.deadlineMs(args));
   const signal = AbortSignal.any([context.signal, deadline]);
-  const { walls, ...answered } = behind;
-  const { envelope, sandbox } = walls;
+  const { target, ...answered } = behind;
+  const { envelope, sandbox } = target;
   const stream = (delta: string): void => context.stream({ itemId: place.itemId, channel: "output", delta });
   try {
     signal.throwIfAborted();
@@ -160,7 +158,7 @@ function settled(tool: Tool, result: ToolResult): DispatchOutcome {
   return { ...common, kind: "failed", failure: result.failure ?? { code: "tool.failed", message: firstLine(output) } };
 }
 
-/** A tool gets time to report what it did when it is stopped; one that never comes back does not hold the turn. */
+/** A stopped tool gets time to report what it did; one that never returns does not hold the turn. */
 async function settleAfterAbort<T>(running: Promise<T>, signal: AbortSignal): Promise<T> {
   const lost = Promise.withResolvers<never>();
   let timer: NodeJS.Timeout | undefined;
@@ -179,19 +177,20 @@ async function settleAfterAbort<T>(running: Promise<T>, signal: AbortSignal): Pr
   }
 }
 
-/** Protected paths that appeared during a call are moved away and told, whatever the call's own result was. */
+/** Protected paths that appeared during a call are moved away and reported, whatever its result. */
 async function sweepAfter(
   tool: Tool,
   outcome: DispatchOutcome,
-  { context, walls }: { readonly context: DispatchContext; readonly walls: Walls },
+  { context, target }: { readonly context: DispatchContext; readonly target: Walls },
 ): Promise<DispatchOutcome> {
   if (!tool.effects.some((effect) => effect === "write" || effect === "exec")) return outcome;
   let violations: readonly ProtectedPathViolation[];
   try {
-    // What the user let out may do what it likes, unless something inside could have done it at the same time.
-    const isLetOut = walls.envelope.sandbox === "off" && context.envelope.sandbox !== "off";
+    // A call that the user allowed outside may do anything, unless a command inside could have done it at the same
+    // time.
+    const isLetOut = target.envelope.sandbox === "off" && context.envelope.sandbox !== "off";
     if (isLetOut && context.state.processes.running.length === 0) await context.sandbox.accept();
-    violations = await (isLetOut ? context : walls).sandbox.sweep();
+    violations = await (isLetOut ? context : target).sandbox.sweep();
   } catch (error) {
     const failure = {
       code: "sandbox.failed",
@@ -211,16 +210,16 @@ function notHere(tool: Tool, { envelope }: DispatchContext): Failure {
   return { code: "policy.denied", message: `${tool.name} is not available in the envelope "${envelope.id}"` };
 }
 
-function invalid(call: ToolCall, place: CallPlace, message: string): DispatchOutcome {
+function invalid(call: ToolCall, place: CallContext, message: string): DispatchOutcome {
   return unread(call, place, "failed", { code: "tool.invalid-arguments", message });
 }
 
-/** Enough to recognise what the model sent; the whole is in its recorded response. */
+/** The whole is in the model's recorded response. */
 const MAX_ARGUMENT_CHARS = 4096;
 const STATUS = { ok: "completed", failed: "failed", denied: "declined", cancelled: "interrupted" } as const;
 
 /** For a call whose arguments were not understood. */
-function unread(call: ToolCall, place: CallPlace, kind: DispatchOutcome["kind"], failure: Failure): DispatchOutcome {
+function unread(call: ToolCall, place: CallContext, kind: DispatchOutcome["kind"], failure: Failure): DispatchOutcome {
   const { input } = call;
   const isCut = input.length > MAX_ARGUMENT_CHARS;
   const shown = isCut ? `${input.slice(0, MAX_ARGUMENT_CHARS)}…` : input;
@@ -232,7 +231,7 @@ function unread(call: ToolCall, place: CallPlace, kind: DispatchOutcome["kind"],
   return { kind, tool: call.name.slice(0, 100), item, isStarted: false, output: text(failure.message), failure };
 }
 
-function refused({ tool, args }: Admitted, place: CallPlace, { kind, failure }: Refusal): DispatchOutcome {
+function refused({ tool, args }: Admitted, place: CallContext, { kind, failure }: Refusal): DispatchOutcome {
   // A user who stops the turn at a question has declined the call; it never began.
   const item = settledItem(tool.describe(args, place), "declined", failure.message);
   return { kind, tool: tool.name, item, isStarted: false, output: text(failure.message), failure };

@@ -16,18 +16,17 @@ export interface EnvelopeOptions {
   readonly mode: SandboxMode;
   /** Absolute. */
   readonly workspace: string;
-  /** Absolute folders that may be written besides the workspace; they mean nothing under `read-only`. */
+  /** Absolute folders that may be written besides the workspace; ignored under `read-only`. */
   readonly writableRoots: readonly string[];
   readonly networkAccess: boolean;
   readonly approval: ApprovalPolicy;
   readonly masked: readonly string[];
-  /** Servers whose tools exist here. */
   readonly mcpServers?: readonly McpServerConfig[];
-  /** Somebody watches the turns, and can be asked and told. */
+  /** A client follows the turns and can answer questions. */
   readonly isWatched?: boolean;
-  /** Whoever follows the turn carries out tools of its own. */
+  /** The client carries out tools of its own. */
   readonly hasClientTools?: boolean;
-  /** A task is worked on, and the agent can report on it. */
+  /** The agent works on a task and can report on it. */
   readonly isForTask?: boolean;
 }
 
@@ -52,7 +51,7 @@ export function envelopeFor(options: EnvelopeOptions): Envelope {
   const envelope = withPeople(envelopeOf(options), options);
   const servers = options.mcpServers ?? [];
   if (servers.length === 0) return envelope;
-  // A server at an address, or with a network of its own, reaches out whatever commands may.
+  // A remote server, or one with its own network, reaches the network whatever commands may.
   const reachesOut = servers.some((server) => "url" in server || server.network === true);
   return {
     ...envelope,
@@ -61,7 +60,7 @@ export function envelopeFor(options: EnvelopeOptions): Envelope {
   };
 }
 
-/** What exists because somebody is there to ask, to carry it out or to be told. */
+/** Adds the tools that need a client or a task. */
 function withPeople(envelope: Envelope, options: EnvelopeOptions): Envelope {
   const { isWatched = false, hasClientTools = false, isForTask = false } = options;
   const tools = [...envelope.tools];
@@ -76,7 +75,7 @@ function withPeople(envelope: Envelope, options: EnvelopeOptions): Envelope {
   };
 }
 
-/** The same envelope with only these tools; a name of an MCP tool stands for itself, `…*` for all that begin so. */
+/** The same envelope with only these tools; `…*` stands for all names with that prefix. */
 export function narrowEnvelope(envelope: Envelope, allowed: readonly string[]): Envelope {
   const isHere = (name: string): boolean => envelope.tools.some((known) => matchesName(known, name));
   return { ...envelope, tools: [...new Set(allowed.map(asCanonical).filter(isHere))] };
@@ -102,7 +101,7 @@ function envelopeOf({ mode, approval, ...options }: EnvelopeOptions): Envelope {
   };
 }
 
-/** Where a wish leads. The tools stay as they are: rights are added, not abilities. */
+/** The envelope with a hop applied. Permissions are added, tools are not. */
 export function widenEnvelope(envelope: Envelope, wish: HopWish): Envelope {
   const everything: readonly Effect[] = ["read", "write", "exec", "net"];
   const withEffects = (more: readonly Effect[]): Effect[] => [...new Set([...envelope.effects, ...more])];
@@ -119,7 +118,7 @@ export function widenEnvelope(envelope: Envelope, wish: HopWish): Envelope {
   };
 }
 
-/** What of an envelope is above a ceiling, in words; undefined: nothing. */
+/** What of an envelope exceeds a ceiling, as text; undefined: nothing. */
 export function aboveCeiling(envelope: Envelope, ceiling: Envelope): string | undefined {
   if (envelope.sandbox === "off" && ceiling.sandbox !== "off") return "running outside the sandbox";
   if (envelope.network === "all" && ceiling.network !== "all") return "the network";

@@ -1,9 +1,9 @@
 /**
  * Decides what happens to a call that the envelope permits: run, ask, or deny. Pure. An answer to a question lets a call run
- * inside the envelope. A call that wants more than its envelope gives is a hop: somebody has to be asked, whoever it is.
+ * inside the envelope. A call that requests more than its envelope gives is a hop and needs an approval.
  *
- *   never       run inside the wall, or deny; nobody is asked
- *   on-request  inside the wall: run. Without a wall: ask before anything that is not known to be harmless
+ *   never       run in the sandbox, or deny; never ask
+ *   on-request  in a sandbox: run. Without one: ask before anything that is not known to be harmless
  *   untrusted   ask before everything that is not known to be read-only
  */
 import { createHash } from "node:crypto";
@@ -15,16 +15,14 @@ export interface CallFacts {
   readonly effects: readonly Effect[];
   /** The call changes nothing, by its effects or because its command is known. */
   readonly isReadOnly: boolean;
-  /** The call wants more than the envelope gives; the reason is the model's own. */
+  /** The call requests more than the envelope gives; the reason is the model's own. */
   readonly hop?: { readonly reason?: string | undefined } | undefined;
-  /** The call is itself a question to the user. */
   readonly isQuestion?: boolean;
-  /** The configuration wants a person to see each call of this tool that changes something. */
+  /** The configuration requires an approval for each call of this tool that changes something. */
   readonly needsPerson?: boolean;
   /** Absolute. */
   readonly writePaths: readonly string[];
   readonly cwd: string;
-  /** What exactly would be allowed; see `approvalKey`. */
   readonly approvalKey: string;
 }
 
@@ -74,7 +72,7 @@ function decideHop(
   return remembered.has(key) ? RUN : { kind: "ask", reason: reason ?? "it wants more than its sandbox allows" };
 }
 
-/** A message goes to the client that brought the tool: whoever would be asked is told by it. */
+/** A message goes to the client that brought the tool, which would also answer the question. */
 function isHarmless(facts: CallFacts): boolean {
   return facts.isReadOnly || facts.effects.every((effect) => effect === "read" || effect === "message");
 }
@@ -96,9 +94,9 @@ function reasonToAsk(facts: CallFacts, envelope: Envelope): string | undefined {
   }
 }
 
-/** What "accept for this thread" covers: exactly the same act in the same place, never a prefix of a text. */
+/** What "accept for this thread" covers: exactly the same act in the same folder, never a prefix of a text. */
 export function approvalKey(question: ApprovalQuestion): string {
-  // What a tool is for is covered by the hash of its definition.
+  // The description is covered by the hash of the definition.
   const {
     callId: _callId,
     itemId: _itemId,

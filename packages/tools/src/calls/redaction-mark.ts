@@ -1,6 +1,6 @@
 /**
- * What a model reads has marks in place of secrets. A file must not get such a mark where the secret stands, and a text
- * with one in it is not found there; both are said clearly, because the model cannot see the difference.
+ * Models see marks in place of secrets. A mark must not be written over the secret, and a text with a mark is not found
+ * in the file; both messages explain that, because the model cannot see the difference.
  */
 import { HeddleError } from "@heddle/protocol";
 
@@ -10,7 +10,7 @@ function marksIn(text: string): readonly string[] {
   return [...new Set(text.match(MARK) ?? [])];
 }
 
-/** Throws when `after` has a mark that stands in none of the texts there were before. */
+/** Throws when `after` has a mark that none of the texts in `before` has. */
 export function refuseNewMarks(path: string, before: readonly string[], after: string): void {
   const mark = marksIn(after).find((one) => !before.some((text) => text.includes(one)));
   if (mark === undefined) return;
@@ -22,7 +22,7 @@ export function refuseNewMarks(path: string, before: readonly string[], after: s
   );
 }
 
-/** For a text that was looked for and not found. */
+/** For a text that was not found. */
 export function markHint(wanted: string): string | undefined {
   const [mark] = marksIn(wanted);
   if (mark === undefined) return undefined;

@@ -20,21 +20,19 @@ import offers from "../builtin/offers.json" with { type: "json" };
 import { clientToolName, offeredClientName, type ClientTools } from "./client-tools.ts";
 import { matchesName } from "../mcp/names.ts";
 import { toolsOf, type McpServers } from "../mcp/named-tools.ts";
-import { withWishes } from "../commands/shell-wish.ts";
+import { withSandboxRequests } from "../commands/shell-request.ts";
 import type { GoalEnd, Tool } from "./tool.ts";
 
 export type ToolFamily = "openai" | "anthropic" | "gemini" | "other";
 
 export interface OfferedTool {
-  /** As the model knows it. */
   readonly name: string;
   readonly description: string;
   readonly shape: "json" | "freeform";
-  /** JSON Schema of the arguments, for `json`. */
+  /** JSON Schema, for `json`. */
   readonly parameters?: Readonly<Record<string, unknown>>;
 }
 
-/** What is known about a tool without being able to run it. */
 type ToolInfo = Pick<Tool, "name" | "effects" | "shape">;
 
 export interface Toolset {
@@ -45,12 +43,11 @@ export interface Toolset {
 }
 
 /**
- * What the built-in tools say of themselves, by canonical name. Made from them by `npm run offers` and checked
- * to be fresh, because the tools and the schemas that read their arguments are loaded only when a call comes.
+ * Descriptions of the built-in tools, by canonical name. Generated from them by `npm run offers` and checked to be up
+ * to date, because tools and their schemas are loaded only by a call.
  */
 const OFFERS: ReadonlyMap<string, Offer> = new Map(Object.entries(offers as Record<string, Offer>));
 
-/** As in `offers.json`. */
 export interface Offer extends Omit<OfferedTool, "name"> {
   readonly effects: readonly Effect[];
 }
@@ -98,30 +95,28 @@ const ASK_USER = "request_user_input";
 const GOAL = "update_goal";
 const REPORT = "task_report";
 
-/** Some family knows a tool of Heddle's own by this name; no other tool can have it. */
+/** No other tool can have the name of a built-in one. */
 export function isBuiltInName(name: string): boolean {
   return [ASK_USER, GOAL, REPORT].includes(name) || Object.values(NAMES).some((names) => names.has(name));
 }
 
-/** Tools by the names of one toolset; kept apart from it, so that whoever holds a toolset cannot run one. */
+/** Kept apart from the toolset, so that holding one is not enough to run a tool. */
 const toolsets = new WeakMap<Toolset, ReadonlyMap<string, Entry>>();
 
-/** A tool that is known by what it says of itself, and loaded when it is called. */
+/** A tool that is loaded when it is called. */
 interface Entry extends ToolInfo {
   readonly offer: OfferedTool;
   load(): Promise<Tool | undefined>;
 }
 
 export interface MoreTools {
-  /** The tools its servers bring now; a list that changes later is another toolset. */
+  /** Its tools as of now; when the list changes, a new toolset is made. */
   readonly mcp?: McpServers | undefined;
-  /** Where skills lie that the agent cannot see. */
+  /** Skills in Heddle's home, which the agent cannot read otherwise. */
   readonly skillFolder?: string | undefined;
-  /** The agent may ask the user. */
   readonly mayAskUser?: boolean;
-  /** The thread has a goal that the agent works for: who is told when it is reached. */
+  /** The thread has a goal; called when the agent ends it. */
   readonly goal?: GoalEnd | undefined;
-  /** Tools that clients carry out. */
   readonly client?: ClientTools | undefined;
   /** False: the model would refuse a picture, and every later request with it. */
   readonly readsImages?: boolean | undefined;
@@ -134,7 +129,7 @@ export function toolsFor(family: ToolFamily, envelope: Envelope, more: MoreTools
   const entries = new Map<string, Entry>();
   const add = (canonicalName: string, load: Entry["load"], name = canonicalName): void =>
     void entries.set(name, builtIn(name, canonicalName, load));
-  // Built-in tools first: they cannot be shadowed, and what a server changes does not move what a provider has cached.
+  // Built-in tools first: they cannot be shadowed, and the prefix that a provider has cached stays the same.
   for (const [name, canonicalName] of NAMES[family]) {
     if (canonicalName === VIEW_IMAGE && !readsImages) continue;
     add(canonicalName, () => loadTool(canonicalName), name);
@@ -164,9 +159,9 @@ export function toolsFor(family: ToolFamily, envelope: Envelope, more: MoreTools
 
 const SHELLS: ReadonlySet<string> = new Set(["exec_command", "bash"]);
 
-/** A command can leave its sandbox where it has one and somebody can be asked. */
+/** A command can leave its sandbox where it has one and a user can be asked. */
 function offerOf({ name, offer }: Entry, { approval, sandbox }: Envelope): OfferedTool {
-  return SHELLS.has(name) && approval !== "never" && sandbox === "required" ? withWishes(offer) : offer;
+  return SHELLS.has(name) && approval !== "never" && sandbox === "required" ? withSandboxRequests(offer) : offer;
 }
 
 function builtIn(name: string, canonicalName: string, load: Entry["load"]): Entry {
@@ -192,17 +187,17 @@ function fromClient(client: ClientTools): readonly (readonly [string, Entry])[] 
   });
 }
 
-/** Loads the built-in tools ahead of the first call, in time that nobody waits for. */
+/** Loads the built-in tools ahead of the first call, in idle time. */
 export async function warmTools(): Promise<void> {
   await loadTools();
 }
 
-/** For dispatch alone: the tool behind a model's name. */
+/** For dispatch only. */
 export async function findTool(toolset: Toolset, name: string): Promise<Tool | undefined> {
   return toolsets.get(toolset)?.get(name)?.load();
 }
 
-/** For dispatch alone: the built-in tool by its canonical name. */
+/** For dispatch only: by canonical name. */
 export { loadTool as toolNamed } from "../builtin/load.ts";
 
 /** The envelope names the tool, or all tools of its server. */

@@ -5,11 +5,11 @@ import { ProcessTable } from "../commands/process-table.ts";
 import type { ThreadState } from "./tool.ts";
 
 export interface ThreadStateOptions {
-  /** Absolute folder for whole outputs; made when the first one is needed. */
+  /** Absolute; made on demand. */
   readonly spillDir: string;
-  /** Where the allow-listed variables of commands come from. */
+  /** Source of the allow-listed variables of commands. */
   readonly env: NodeJS.ProcessEnv;
-  /** A filter for the output of each command, such as one that takes secrets out. */
+  /** A filter for the output of each command, such as one that removes secrets. */
   readonly newFilter?: () => OutputFilter;
 }
 
@@ -23,5 +23,5 @@ export function openThreadState(options: ThreadStateOptions): ThreadState {
   };
 }
 
-/** No program may wait for somebody to page through its output or to type a password. */
+/** No program may wait for a pager or a password. */
 const QUIET = { TERM: "dumb", PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0", NO_COLOR: "1" };

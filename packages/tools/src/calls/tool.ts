@@ -1,6 +1,6 @@
 /**
- * What a tool is. One tool per file in `builtin/`; only `dispatch` may call `run`, and the package's index exports no tool,
- * so that a body cannot be reached in any other way.
+ * What a tool is. One tool per file in `builtin/`; only `dispatch` may call `run`, and the package's index exports no
+ * tool.
  */
 import type {
   ApprovalAnswer,
@@ -18,73 +18,70 @@ import type { ProcessTable } from "../commands/process-table.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 
 export interface PathUse {
-  /** As the model wrote it or absolute; a relative one starts at the call's folder. */
+  /** As the model wrote it, or absolute; relative to the call's folder. */
   readonly path: string;
   readonly access: "read" | "write";
 }
 
 export interface Tool<A = unknown> {
-  /** The canonical name; the name a model sees may differ by family (see registry). */
+  /** Canonical; models may see another name (see registry). */
   readonly name: string;
   readonly description: string;
   readonly shape: "json" | "freeform";
-  /** Parses what the model sent: the decoded JSON for `json`, the bare text for `freeform`. */
   readonly input: ArgumentSchema<A>;
-  /** JSON Schema of the arguments where `input` does not know it: exactly as a server gave it. */
+  /** JSON Schema of the arguments where `input` has none. */
   readonly parameters?: Readonly<Record<string, unknown>>;
   readonly effects: readonly Effect[];
-  /** Configured for this tool; `prompt` asks before every call that changes something, whatever the envelope says. */
+  /** `prompt` asks before every call that changes something, whatever the envelope says. */
   readonly approval?: "auto" | "prompt";
-  /** This very call changes nothing, so it needs no question and may be run again after a crash. */
+  /** This call changes nothing: it needs no question and may be repeated after a crash. */
   isReadOnly(args: A): boolean;
-  /** After this the call is aborted; a tool with a shorter limit of its own reports it better. */
+  /** Then the call is aborted; a shorter limit of the tool's own gives a better report. */
   deadlineMs(args: A): number;
-  /** Declared, never guessed from strings. Checked by dispatch before the tool runs, and race-free again when it opens them. */
-  paths(args: A, place: CallPlace): readonly PathUse[];
-  /** The item shown while the call runs, status `inProgress`. */
-  describe(args: A, place: CallPlace): Item;
-  /** The question for a person, when policy says to ask. */
-  question(args: A, place: CallPlace): ApprovalQuestion;
-  /** The call is a question to the user: it runs with the answer, and not without one. */
+  /** Checked by dispatch before the tool runs, and again, race-free, when it opens them. */
+  paths(args: A, place: CallContext): readonly PathUse[];
+  describe(args: A, place: CallContext): Item;
+  /** The question to the user, when policy says to ask. */
+  question(args: A, place: CallContext): ApprovalQuestion;
+  /** The call is a question to the user: it runs only with an answer. */
   readonly isQuestion?: true;
-  /** What the call asks for beyond its envelope, and the model's words for why. Paths as the model wrote them. */
-  wish?(args: A, here: WishPlace): WishedHop | undefined;
-  /** The call is really another tool's; it is then judged and run as that one. */
+  /** What the call requests beyond its envelope, and the model's reason. Paths as the model wrote them. */
+  wish?(args: A, here: RequestContext): RequestedHop | undefined;
+  /** The call belongs to another tool; it is judged and run as that one. */
   redirect?(args: A): { readonly tool: string; readonly input: unknown } | undefined;
   run(args: A, context: ToolContext): Promise<ToolResult>;
 }
 
-/** Where a call would run without its wish. */
-export interface WishPlace {
+export interface RequestContext {
   readonly sandbox: Sandbox;
   readonly state: ThreadState;
 }
 
-export interface WishedHop {
+export interface RequestedHop {
   readonly wish: HopWish;
   readonly reason?: string | undefined;
-  /** `call`: for this one. `answer`: the answer says for how long, and the calls that follow have it too. */
+  /** `call`: for this one. `answer`: the answer says for how long, and later calls have it too. */
   readonly scope: "call" | "answer";
 }
 
-/** Where a call happens; enough to describe it without running it. */
-export interface CallPlace {
+/** Enough to describe a call without running it. */
+export interface CallContext {
   readonly callId: string;
   readonly itemId: string;
-  /** Absolute; relative paths of the model start here. */
+  /** Absolute; relative paths start here. */
   readonly cwd: string;
 }
 
-export interface ToolContext extends CallPlace {
+export interface ToolContext extends CallContext {
   readonly signal: AbortSignal;
   readonly envelope: Envelope;
   readonly sandbox: Sandbox;
   readonly state: ThreadState;
-  /** What its wish came to; absent: it had none, or has it already. */
+  /** The granted request; absent: there was none, or it was granted before. */
   readonly granted?: { readonly wish: HopWish; readonly scope: HopScope };
-  /** What was answered to the question that came before the call; absent: nobody was asked. */
+  /** The answer to the question before the call; absent: there was none. */
   readonly answer?: ApprovalAnswer;
-  /** Puts a question that comes up while the call runs. */
+  /** Asks a question while the call runs. */
   ask(question: ApprovalQuestion): Promise<ApprovalAnswer>;
   /** Live output of the running item; never stored as such. */
   stream(delta: string): void;

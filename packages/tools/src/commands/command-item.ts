@@ -13,12 +13,12 @@ import { absolutePath } from "../calls/call-path.ts";
 import type { OpenCommand } from "./process-table.ts";
 import type { ProcessExit } from "./process.ts";
 import { describeExit, failureOf, type CommandReport } from "./shell-call.ts";
-import type { CallPlace, OngoingItem, ToolResult } from "../calls/tool.ts";
+import type { CallContext, OngoingItem, ToolResult } from "../calls/tool.ts";
 
 type CommandItem = ItemOf<"commandExecution">;
 
-/** Also for folders that will be refused: nothing here throws. */
-export function commandItem(command: string, workdir: string | undefined, place: CallPlace): CommandItem {
+/** Never throws, also for folders that will be refused. */
+export function commandItem(command: string, workdir: string | undefined, place: CallContext): CommandItem {
   return {
     type: "commandExecution",
     id: place.itemId,
@@ -30,13 +30,13 @@ export function commandItem(command: string, workdir: string | undefined, place:
   };
 }
 
-export function commandQuestion(command: string, workdir: string | undefined, place: CallPlace): ApprovalQuestion {
+export function commandQuestion(command: string, workdir: string | undefined, place: CallContext): ApprovalQuestion {
   const { callId, itemId } = place;
   const cwd = workdir === undefined ? place.cwd : absolutePath(workdir, place.cwd);
   return { kind: "command", callId, itemId, command, cwd };
 }
 
-/** What the call that started a command answers, at its end or when its time is up. */
+/** The result of the call that started a command, at its end or when its time is up. */
 export function commandResult(described: CommandItem, report: CommandReport, command: OpenCommand): ToolResult {
   const started = { ...described, cwd: command.cwd };
   const { exit, failure } = report;
@@ -72,7 +72,7 @@ function ongoingCommand(started: CommandItem, command: OpenCommand): OngoingItem
   };
 }
 
-/** As a shell would give it: a command that ended by a signal has the signal's number, whoever saw it end. */
+/** As a shell reports it: 128 and the number of the signal. */
 function exitCodeOf({ exitCode, signal }: ProcessExit): { exitCode?: number } {
   if (exitCode !== undefined) return { exitCode };
   const found = Object.entries(constants.signals).find(([name]) => name === signal);

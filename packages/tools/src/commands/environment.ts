@@ -1,7 +1,6 @@
 /**
- * The environment of a command is built from an allow-list: what is not named here does not reach it. Provider keys,
- * tokens, agent sockets and loader variables stay with Heddle because nobody listed them, not because somebody thought
- * of them.
+ * The environment of a command is built from an allow-list: other variables do not reach it. So provider keys, tokens,
+ * agent sockets and loader variables stay with Heddle although no list names them.
  */
 
 const ALLOWED: ReadonlySet<string> = new Set([
@@ -27,8 +26,8 @@ const ALLOWED_PREFIX = "LC_";
 const FALLBACK_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /**
- * The complete environment for a command. `extra` is what the caller (configuration, a tool) names on purpose: it is
- * taken as it is, because a person or Heddle itself chose each entry.
+ * The complete environment for a command. `extra` is taken as it is: the configuration or Heddle itself chose each
+ * entry.
  */
 export function commandEnvironment(
   source: NodeJS.ProcessEnv,
@@ -42,7 +41,7 @@ export function commandEnvironment(
   return { ...environment, ...extra };
 }
 
-/** LC_ALL, LC_TIME and the like; an invented LC_SECRET_key is not one. */
+/** LC_ALL, LC_TIME and the like, but not LC_SECRET_key. */
 function isLocale(name: string): boolean {
   return name.startsWith(ALLOWED_PREFIX) && /^LC_[A-Z]+$/.test(name);
 }

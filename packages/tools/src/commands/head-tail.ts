@@ -1,6 +1,6 @@
 /**
- * The first `headBytes` and the last `tailBytes` of a byte stream in two fixed buffers, whatever its length. Reading it
- * back as text leaves out a character that the cut went through and counts its bytes as left out.
+ * The first `headBytes` and the last `tailBytes` of a byte stream in two fixed buffers. As text, it leaves out
+ * characters that were cut in half and counts their bytes as left out.
  */
 
 const EMPTY = Buffer.alloc(0);
@@ -10,7 +10,7 @@ export class HeadTail {
   #headLength = 0;
   readonly #headBytes: number;
   readonly #tailBytes: number;
-  /** A ring: allocated when the head is full, because most commands say little. */
+  /** A ring, allocated when the head is full, because most commands print little. */
   #ring: Buffer = EMPTY;
   #ringEnd = 0;
   #afterHead = 0;
@@ -93,7 +93,7 @@ export class HeadTail {
   }
 }
 
-/** How many bytes at the end begin a UTF-8 character that is not finished. */
+/** Bytes at the end of an unfinished UTF-8 character. */
 function incompleteSuffix(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -103,7 +103,7 @@ function incompleteSuffix(bytes: Buffer): number {
   return 0;
 }
 
-/** How many bytes at the start continue a character whose beginning is gone. */
+/** Bytes at the start that continue a cut character. */
 function strayPrefix(bytes: Buffer): number {
   let count = 0;
   while (count < 3 && count < bytes.length && ((bytes[count] ?? 0) & 0b1100_0000) === 0b1000_0000) count += 1;

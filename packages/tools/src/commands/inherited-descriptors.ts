@@ -1,7 +1,6 @@
 /**
- * Descriptors that Heddle itself was started with and that a child would inherit. A folder or a socket among them would
- * open the sandbox, so each child gets /dev/null in its place. Node marks everything it opens itself as closed
- * on exec; only what came from outside is left.
+ * Descriptors that Heddle was started with and a child would inherit. A folder or a socket among them would open the
+ * sandbox, so each child gets /dev/null in its place. Node marks everything it opens itself as close-on-exec.
  */
 import { openSync } from "node:fs";
 import { listProc, readProc } from "./proc-stat.ts";
@@ -10,10 +9,9 @@ const CLOSE_ON_EXEC = 0o2_000_000;
 
 type StdioEntry = number | "ignore" | "pipe";
 
-/** Neither list can change while Heddle runs: nothing here opens a descriptor that is inherited. */
+/** Constant while Heddle runs: it opens no descriptor that is inherited. */
 let shield: { readonly inherited: ReadonlySet<number>; readonly devNull: number } | undefined;
 
-/** The three standard streams, and nothing else that leads anywhere. */
 export function onlyStandardStreams(...streams: readonly [StdioEntry, StdioEntry, StdioEntry]): StdioEntry[] {
   shield ??= { inherited: findInherited(), devNull: openSync("/dev/null", "r+") };
   const { inherited, devNull } = shield;

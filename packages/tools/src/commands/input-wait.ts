@@ -1,6 +1,6 @@
 /**
- * Whether a process sleeps because it waits for input that nobody gives: by the system call each of its threads is in, and
- * by the descriptors that call is about. Where the kernel does not show calls, by what kind of thing the process sleeps on.
+ * Whether a process sleeps because it waits for input that never comes: by the system call of each of its threads, and
+ * the descriptors of that call. Where the kernel does not show calls, by the kernel function it sleeps in.
  */
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { attempt } from "../attempt.ts";
@@ -8,7 +8,7 @@ import { listProc, readProc } from "./proc-stat.ts";
 
 export interface InputWait {
   readonly from: "stdin" | "terminal";
-  /** Which pipe or terminal it is; the same for everybody who has it open. */
+  /** Identifies the pipe or terminal. */
   readonly source: string;
 }
 
@@ -30,14 +30,14 @@ function wayOf(call: number): Way | undefined {
   return WAYS.find((way) => calls?.[way].includes(call));
 }
 
-/** More threads or descriptors than these are looked at in part. */
+/** Beyond these limits the result covers a part. */
 const MAX_THREADS = 64;
 const MAX_DESCRIPTORS = 1024;
 /** The same bit for poll(2) and epoll(7). */
 const READABLE = 1;
-/** Devices such as /dev/null, which never let anybody wait. */
+/** Devices such as /dev/null, which never block. */
 const MEMORY_DEVICES = 1;
-/** /dev/ptmx: the other end of a terminal, where a program's output is read. */
+/** /dev/ptmx: the other end of a terminal. */
 const TERMINAL_MASTER = 0x502;
 
 export function inputWait(pid: number): InputWait | undefined {
@@ -54,7 +54,6 @@ export function inputWait(pid: number): InputWait | undefined {
   return isCallShown ? undefined : byChannel(pid);
 }
 
-/** What a descriptor leads to. */
 export interface Descriptor {
   readonly kind: "pipe" | "terminal" | "socket" | "other";
   readonly source: string;
@@ -76,7 +75,7 @@ function majorOf(device: number): number {
   return Math.floor(device / 256) % 4096;
 }
 
-/** A program that also waits for connections is a server; what it would read beside them is not what it hangs on. */
+/** A program that also waits for connections is a server, and does not hang on its input. */
 function firstInput(pid: number, fds: readonly number[]): InputWait | undefined {
   const stdin = descriptorOf(pid, 0);
   const found: InputWait[] = [];
@@ -114,7 +113,7 @@ function descriptorsOf(pid: number, way: Way, values: readonly number[]): readon
   }
 }
 
-/** struct pollfd: descriptor, events asked for, events that came. */
+/** struct pollfd: descriptor, requested events, returned events. */
 function polled(bytes: Buffer): readonly number[] {
   const fds: number[] = [];
   for (let at = 0; at + 8 <= bytes.length; at += 8)
@@ -151,7 +150,7 @@ function memoryOf(pid: number, address: number, length: number): Buffer {
   }
 }
 
-/** Without its calls only the kind of sleep is known, not which descriptor it is about. */
+/** Without the call, the descriptor is not known. */
 function byChannel(pid: number): InputWait | undefined {
   const channel = readProc(pid, "wchan");
   if (/ep_poll|epoll_wait/.test(channel)) {

@@ -1,6 +1,6 @@
 /**
- * Tells whether a shell command is known to change nothing. The text is parsed into words; whatever the small parser does
- * not fully understand (expansion, redirection, globs, substitution) is not known. False only costs a question.
+ * Whether a shell command is known to change nothing. Anything the small parser does not fully understand (expansion,
+ * redirection, globs, substitution) is not known. False only costs a question.
  */
 export function isKnownReadOnly(command: string): boolean {
   const commands = parseSimpleCommands(command);
@@ -14,7 +14,7 @@ export function parseSimpleCommands(text: string): string[][] | undefined {
   if (text.length > MAX_COMMAND_CHARS) return undefined;
   const commands: string[][] = [];
   let argv: string[] = [];
-  // Sticky: each token starts exactly where the last one ended, so nothing in between is skipped.
+  // Sticky: each token starts where the last one ended, so nothing is skipped.
   const token = /[ \t]+|(?<operator>&&|\|\||[;|])|(?<word>(?:[\w./:=@%+,^-]|(?<=\w)~|'[^'\n]*'|"[^"$`\\!\n]*")+)/y;
   while (token.lastIndex < text.length) {
     const groups = token.exec(text)?.groups;
@@ -33,7 +33,7 @@ function unquote(word: string): string {
   return word.replace(/'([^']*)'|"([^"]*)"/g, (_all, single?: string, double?: string) => single ?? double ?? "");
 }
 
-/** They print, and no option of theirs writes a file or starts a program. */
+/** No option of these writes a file or starts a program. */
 const PLAIN = new Set(
   "basename cat cd cmp cut dirname echo false grep head id ls nl pwd readlink realpath stat tail true uname wc which whoami".split(
     " ",

@@ -1,17 +1,16 @@
 /**
- * Lines of a child that speaks one JSON value per line. A line above the cap is reported once and skipped to its end;
- * the stream stays usable, and memory stays bounded however long the line is.
+ * Lines of a child that sends one JSON value per line. A line above the cap is reported once and skipped; the stream
+ * stays usable, and memory stays bounded.
  */
 import { HeddleError } from "@heddle/protocol";
 
-/** The largest message a peer has reason to send. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
 const NEWLINE = 0x0a;
 
 export type ReadLine =
   | { readonly kind: "line"; readonly text: string }
-  /** A last line without its newline: the peer died in the middle of a message. */
+  /** A last line without newline: the peer ended in the middle of a message. */
   | { readonly kind: "partial"; readonly text: string }
   | { readonly kind: "lineTooLong"; readonly error: HeddleError; readonly bytes: number };
 

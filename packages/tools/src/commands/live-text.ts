@@ -1,12 +1,12 @@
 /**
- * Live output for people watching. Decoded across chunk borders and bounded in rate: a command that floods is shown in
- * part, with the number of bytes that were not shown, so that watching never costs more than the command itself.
+ * Live output for clients. Decoded across chunk borders and bounded in rate: of a flood only a part is shown, with the
+ * number of bytes left out.
  */
 import { TextDecoder } from "node:util";
 import { clockMs } from "@heddle/protocol";
 
 const WINDOW_MS = 100;
-/** 640 kB/s: more than a person or a terminal follows. */
+/** 640 kB/s: more than a person or a terminal can follow. */
 const WINDOW_BYTES = 64 * 1024;
 
 export class LiveText {
@@ -45,7 +45,7 @@ export class LiveText {
     if (this.#notShown === 0) return "";
     const mark = `\n[... ${this.#notShown} bytes not shown live ...]\n`;
     this.#notShown = 0;
-    // What follows a gap starts afresh: half a character from before it says nothing.
+    // Half a character from before the gap is dropped.
     this.#decoder.decode();
     return mark;
   }

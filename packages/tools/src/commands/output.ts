@@ -1,9 +1,8 @@
 /**
- * What a command wrote, in bounded memory: the first and the last bytes are kept, what lies between is counted, and the
- * whole goes to a spill file up to a quota that ends in an explicit mark. Text is cut between characters, never inside.
- * `push` returns a promise when the file is behind: whoever reads the pipe stops until it settles. What is kept, stored,
- * shown live and taken has gone through the filter first. What is kept and stored goes through one that is never asked
- * for what it holds back, so that it does not depend on who looked, and when.
+ * The output of a command in bounded memory: the first and the last bytes are kept, and the whole goes to a spill file
+ * up to a quota. Text is cut between characters. `push` returns a promise when the file is behind: the reader of the
+ * pipe waits for it. Everything goes through the filter first. What is kept and stored goes through one that is never
+ * flushed early, so that it does not depend on when it was read.
  */
 import { SpillFile } from "./spill-file.ts";
 import { HeadTail } from "./head-tail.ts";
@@ -12,17 +11,16 @@ import { LiveText } from "./live-text.ts";
 /** Together with the mark between them at most 32 kB: one loud command must not push the task out of the context. */
 const DEFAULT_HEAD_BYTES = 12 * 1024;
 const DEFAULT_TAIL_BYTES = 19 * 1024;
-/** Small enough to be collected young. */
 const FILTERED_BYTES = 4 * 1024;
 /** A whole build log fits; a runaway loop does not fill the disk. */
 const DEFAULT_SPILL_QUOTA_BYTES = 64 * 1024 * 1024;
 
-/** What a command writes goes through it, piece by piece; it may hold back what it cannot judge yet. */
+/** Receives the output in pieces; it may hold back what it cannot decide yet. */
 export interface OutputFilter {
   push(text: string): string;
-  /** What is held back only because a word may go on. */
+  /** What is held back only because a word may continue. */
   flush(): string;
-  /** Another one that goes on from here. */
+  /** A copy in the same state. */
   fork(): OutputFilter;
   end(): string;
 }
@@ -34,7 +32,7 @@ export interface CappedOutputOptions {
   readonly spillFile?: string;
   readonly spillQuotaBytes?: number;
   readonly filter?: OutputFilter | undefined;
-  /** Live text for people watching; bounded in rate, so a flood is thinned out with a mark. */
+  /** Live text; of a flood only a part is sent, with a mark. */
   readonly onText?: (delta: string) => void;
 }
 
@@ -43,7 +41,7 @@ export interface OutputSnapshot {
   readonly totalBytes: number;
   readonly truncatedBytes: number;
   readonly spillFile?: string;
-  /** Why the spill file is missing or ends early, when the disk refused. */
+  /** Why the spill file is missing or incomplete. */
   readonly spillError?: string;
 }
 
@@ -54,7 +52,7 @@ export class CappedOutput {
   readonly #spill: SpillFile | undefined;
   readonly #live: LiveText | undefined;
   readonly #filter: OutputFilter | undefined;
-  /** For what is kept and stored, from the first time that something was taken early. */
+  /** For what is kept and stored, once something was flushed early. */
   #keptFilter: OutputFilter | undefined;
   #isClosed = false;
   #bytes = Buffer.alloc(0);
@@ -73,7 +71,7 @@ export class CappedOutput {
     this.#live = options.onText === undefined ? undefined : new LiveText(options.onText);
   }
 
-  /** Chunks that arrive after `close` are dropped: the result has been given by then. */
+  /** Chunks after `close` are dropped: the result has been given. */
   push(chunk: Buffer): void | Promise<void> {
     if (this.#isClosed || chunk.length === 0) return;
     if (this.#filter === undefined) {
@@ -82,7 +80,7 @@ export class CappedOutput {
     }
     let behind: void | Promise<void> = undefined;
     for (let from = 0; from < chunk.length; from += FILTERED_BYTES) {
-      // One character for each byte, so that what is not text comes out as it went in.
+      // One character per byte, so that binary output stays unchanged.
       const text = chunk.toString("latin1", from, from + FILTERED_BYTES);
       const told = this.#bytesOf(this.#filter.push(text));
       this.#tell(told);
@@ -91,7 +89,7 @@ export class CappedOutput {
     return behind;
   }
 
-  /** Always the same memory, valid until the next call: a flood must not turn into garbage faster than it is collected. */
+  /** Reused memory, valid until the next call, so that a flood makes no garbage. */
   #bytesOf(text: string): Buffer {
     if (this.#bytes.length < text.length) this.#bytes = Buffer.allocUnsafeSlow(2 * text.length);
     return this.#bytes.subarray(0, this.#bytes.write(text, "latin1"));
@@ -109,7 +107,7 @@ export class CappedOutput {
     this.#whole.push(chunk);
     if (this.#spill === undefined || this.#whole.truncatedBytes === 0) return;
     if (before !== undefined && before.length > 0) {
-      // The file starts with what memory held until now, so that it has the whole.
+      // The file starts with what memory held until now.
       return settleBoth(this.#spill.write(before), this.#spill.write(chunk));
     }
     return this.#spill.write(chunk);
@@ -117,7 +115,7 @@ export class CappedOutput {
 
   snapshot(): OutputSnapshot {
     const { text, truncatedBytes } = this.#whole.read();
-    // Of a command that runs on, with the prompt that it may be waiting at.
+    // Includes the prompt at which a running command may wait.
     const last = this.#isClosed ? "" : ((this.#keptFilter ?? this.#filter)?.fork().flush() ?? "");
     return {
       text: last === "" ? text : text + Buffer.from(last, "latin1").toString("utf8"),
@@ -128,9 +126,9 @@ export class CappedOutput {
     };
   }
 
-  /** What came since the last take, capped the same way. A character that is still incomplete waits for the next. */
+  /** Output since the last take, capped the same way. An incomplete character waits for the next. */
   take(): { text: string; truncatedBytes: number } {
-    // A prompt without a line end is shown to whoever looks.
+    // A prompt without a line end must be visible.
     if (!this.#isClosed && this.#filter !== undefined) {
       const before = this.#keptFilter ?? this.#filter.fork();
       const early = this.#filter.flush();
@@ -143,7 +141,7 @@ export class CappedOutput {
     return { text, truncatedBytes };
   }
 
-  /** Waits until the file holds everything it is going to hold. May be called twice. */
+  /** Waits until the file is complete. May be called twice. */
   async close(): Promise<void> {
     if (!this.#isClosed) {
       this.#isClosed = true;

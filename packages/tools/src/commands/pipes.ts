@@ -1,7 +1,7 @@
 /**
- * Real pipes for the output and input of commands. Node gives a child socket pairs, and a socket cannot be opened again
- * through /dev/stdout or /dev/stderr, which scripts do all the time. One pipe for both streams also keeps their order.
- * The named pipes they are made from are unlinked before anybody uses them, so nothing is left on disk.
+ * Real pipes for the streams of commands. Node gives a child socket pairs, which cannot be opened again through
+ * /dev/stdout, as many scripts do. One pipe for both outputs also keeps their order. The named pipes they are made from
+ * are unlinked before use.
  */
 import { execFile } from "node:child_process";
 import { closeSync, constants, openSync, readdirSync, rmSync } from "node:fs";
@@ -17,13 +17,13 @@ export interface PipeEnds {
   readonly writeFd: number;
 }
 
-/** Made together: one start of mkfifo costs as much as a small command. */
+/** One start of mkfifo costs as much as a small command. */
 const BATCH = 8;
 
-/** Open in both directions until used; a handful of descriptors of this process. */
+/** Open in both directions until used. */
 const ready: number[] = [];
 
-/** `heddleEnd` is the side Heddle keeps: it must not block. The other side blocks, as programs expect. */
+/** `heddleEnd` must not block; the other end blocks, as programs expect. */
 export async function openPipe(heddleEnd: "read" | "write"): Promise<PipeEnds> {
   const fd = ready.pop() ?? (await makeBatch());
   const again = `/proc/self/fd/${fd}`;
@@ -40,14 +40,14 @@ export async function openPipe(heddleEnd: "read" | "write"): Promise<PipeEnds> {
   }
 }
 
-/** Takes over named pipes that somebody else made ahead of the first command; one that cannot be opened is not missed. */
+/** Takes over named pipes that were made ahead of the first command. */
 export function adoptPipes(folder: string): void {
   if (ready.length > 0) return;
   try {
     keepReady(readdirSync(folder).map((name) => join(folder, name)));
     rmSync(folder, { recursive: true, force: true });
   } catch {
-    // Whoever opens a pipe makes one, and tells why it cannot be made; the folder goes with the sandbox.
+    // `openPipe` makes its own, and reports why it cannot.
   }
 }
 
@@ -55,14 +55,14 @@ function keepReady(paths: readonly string[]): void {
   try {
     for (const path of paths) ready.push(openSync(path, constants.O_RDWR | constants.O_NONBLOCK));
   } catch (error) {
-    // Where descriptors are scarce, others need them more than pipes for commands that may never come.
+    // Where descriptors are scarce, others need them more.
     for (const fd of ready.splice(1)) closeSync(fd);
     if (ready.length === 0) throw error;
   }
 }
 
 async function makeBatch(): Promise<number> {
-  // By this name the next sandbox clears it away, should Heddle be killed right here (sandbox/scratch.ts).
+  // If Heddle is killed here, the next sandbox removes a folder of this name (sandbox/scratch.ts).
   const shared = temporaryFolder();
   const folder = await mkdtemp(join(privateFolder(shared) ?? shared, "heddle-sandbox-pipes-"));
   try {

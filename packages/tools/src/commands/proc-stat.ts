@@ -1,4 +1,4 @@
-/** What the kernel says of one process in /proc/PID. */
+/** One process in /proc/PID. */
 import { readdirSync, readFileSync } from "node:fs";
 import { attempt } from "../attempt.ts";
 
@@ -11,14 +11,14 @@ export interface ProcStat {
   readonly session: number;
   /** User and system time, in ticks of a hundredth of a second. */
   readonly cpuTicks: number;
-  /** When it began, in ticks since the boot: with the pid, the name of one process for good. */
+  /** Start time in ticks since the boot: with the pid, it names one process for good. */
   readonly startTicks: string;
 }
 
 /** undefined: there is no such process, or no /proc. */
 export function readProcStat(pid: number): ProcStat | undefined {
   const stat = readProc(pid, "stat");
-  // The name is in brackets and may hold anything, brackets too.
+  // The name is in brackets and may itself contain brackets.
   const end = stat.lastIndexOf(")");
   const fields = stat.slice(end + 2).split(" ");
   const [state, parent, group, session] = fields;
@@ -35,12 +35,12 @@ export function readProcStat(pid: number): ProcStat | undefined {
   };
 }
 
-/** It has ended; its parent merely has not looked yet. */
+/** It has ended, and its parent has not reaped it yet. */
 export function isBuried({ state }: Pick<ProcStat, "state">): boolean {
   return state === "Z" || state === "X";
 }
 
-/** Its numbers in every pid namespace it is in, the innermost last; empty when there is no such process. */
+/** Its pid in every namespace it is in, the innermost last. */
 export function namespacePids(pid: number): string[] {
   return /^NSpid:\s*(.*)$/m.exec(readProc(pid, "status"))?.[1]?.split(/\s+/) ?? [];
 }
@@ -52,7 +52,6 @@ export function childrenOf(pid: number): number[] {
   );
 }
 
-/** As it was started; empty when there is no such process any more. */
 export function argumentsOf(pid: number): string[] {
   return readProc(pid, "cmdline").split("\0").slice(0, -1);
 }

@@ -1,6 +1,6 @@
 /**
- * What the kernel says about the processes of a command: what they are, what they wait for and what they have used. Reads
- * only, and only below the processes it is given; on a system without /proc there is nothing to see.
+ * The processes of a command: what they are, what they wait for and what they have used. Reads only, and only below the
+ * given processes; empty without /proc.
  */
 import { readFileSync } from "node:fs";
 import { attempt } from "../attempt.ts";
@@ -12,43 +12,42 @@ export interface ProcessSight {
   readonly parent: number;
   /** Its arguments on one line, or its name in brackets. */
   readonly command: string;
-  /** Of the kernel: R, S, D, Z, T … */
+  /** R, S, D, Z, T … */
   readonly state: string;
   readonly waitChannel: string | undefined;
   readonly cpuMs: number;
   readonly runningMs: number;
   readonly openSockets: number;
-  /** With the pid, the name of one process for good. */
+  /** With the pid, it names one process for good. */
   readonly startTicks: string;
-  /** What it waits to read from, where nothing comes. */
+  /** Input it waits for that does not come. */
   readonly input: InputWait | undefined;
-  /** Pipes that it has open, and those of them that it can write to. */
+  /** Pipes it has open, and those it can write to. */
   readonly pipes: readonly string[];
   readonly feeds: readonly string[];
-  /** It was started as `sh -c …` is. */
+  /** Started as `sh -c …`. */
   readonly hasCommandLine: boolean;
-  /** Its standard input is empty for good. */
+  /** Its standard input is empty. */
   readonly hasNoInput: boolean;
-  /** As a shell without job control starts what it does not wait for. */
+  /** As a shell without job control starts background commands. */
   readonly ignoresInterrupt: boolean;
-  /** First of its pid namespace: orphans come to it. */
+  /** First of its pid namespace: it adopts orphans. */
   readonly isInit: boolean;
 }
 
-/** The processes below these, the given ones included, with what they have used. Cheap: one small file each. */
+/** The given processes with all below them. Cheap: one small file each. */
 export interface TreeUse {
   readonly pids: readonly number[];
   readonly cpuMs: number;
 }
 
-/** Kernels count in hundredths of a second for everybody else, whatever they count in themselves. */
+/** The unit of /proc, whatever the kernel uses itself. */
 const TICK_MS = 10;
-/** A tree that is larger is looked at in part. */
+/** Of a larger tree a part is inspected. */
 const MAX_PROCESSES = 500;
 const MAX_COMMAND = 300;
-/** SIGINT and SIGQUIT, as /proc/PID/status counts signals. */
+/** SIGINT and SIGQUIT in the masks of /proc/PID/status. */
 const INTERRUPTS = 0x6n;
-/** More descriptors than these are looked at in part. */
 const MAX_DESCRIPTORS = 256;
 
 export function treeUse(roots: readonly number[]): TreeUse {
@@ -57,7 +56,7 @@ export function treeUse(roots: readonly number[]): TreeUse {
   return { pids, cpuMs };
 }
 
-/** Whoever has ended meanwhile is left out. */
+/** undefined when it has ended. */
 export function sightOf(pid: number): ProcessSight | undefined {
   const stat = readProcStat(pid);
   if (stat === undefined) return undefined;
@@ -106,7 +105,7 @@ function descriptorsOf(pid: number) {
     });
 }
 
-/** The lowest bits of the flags it was opened with: 0 is for reading alone. */
+/** Access mode 0 is read-only. */
 function canWrite(pid: number, fd: string): boolean {
   const flags = /^flags:\s*(\d+)/m.exec(readProc(pid, `fdinfo/${fd}`))?.[1] ?? "0";
   return (Number.parseInt(flags, 8) & 3) !== 0;

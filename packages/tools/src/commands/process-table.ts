@@ -1,6 +1,6 @@
 /**
- * Commands that stay open between calls, by the number the model knows. The table owns them: it is bounded, a command leaves
- * it when it has ended and its end was told, and closing the table ends them all.
+ * Commands that stay open between calls, by the number that the model knows. The table owns them: it is bounded, a
+ * command leaves it when its end was reported, and closing the table ends them all.
  */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { CappedOutput, type OutputFilter, type OutputSnapshot } from "./output.t
 import { startCommand, type OwnedProcess, type ProcessExit, type StartCommandOptions } from "./process.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 
-/** Dev servers, watchers and a REPL or two; a model that needs more has lost count. */
+/** Dev servers, watchers and a REPL or two. */
 const MAX_OPEN = 16;
 const FIRST_ID = 1000;
 
@@ -74,12 +74,12 @@ export class ProcessTable implements AsyncDisposable {
     }
   }
 
-  /** The end of a command was told; its number is not used again. */
+  /** Its end was reported; the number is not used again. */
   forget(id: number): void {
     this.#open.delete(id);
   }
 
-  /** Ends every open command, or those in one sandbox, and waits until they are gone. */
+  /** Ends every open command, or those of one sandbox, and waits for it. */
   async killAll(sandbox?: Sandbox): Promise<void> {
     const commands = [...this.#open.values()].filter((command) => sandbox === undefined || command.sandbox === sandbox);
     for (const { id } of commands) this.#open.delete(id);
@@ -91,7 +91,7 @@ export class ProcessTable implements AsyncDisposable {
     await this.killAll();
   }
 
-  /** Ended commands that nobody asked about give up their place, the oldest first, only when places run out. */
+  /** Ended commands leave the table, the oldest first, only when it is full. */
   #forgetEnded(): void {
     for (const [id, command] of this.#open) {
       if (this.#open.size < MAX_OPEN) return;
@@ -133,29 +133,28 @@ export class OpenCommand {
     return this.#parts.process.isRunning;
   }
 
-  /** Of the process that carries it, as the host numbers it. */
+  /** The outermost process, in the host's numbers. */
   get pid(): number {
     return this.#parts.process.pid;
   }
 
-  /** Items of the calls that wait for it at this moment; none: it runs in the background. */
+  /** Items of the calls that wait for it now; none: it runs in the background. */
   get awaitedBy(): readonly string[] {
     return [...this.#waiting.values()];
   }
 
-  /** A call waits for it, as long as the returned is not disposed. */
+  /** A call waits for it until this is disposed. */
   await(itemId: string): Disposable {
     const wait = Symbol(itemId);
     this.#waiting.set(wait, itemId);
     return { [Symbol.dispose]: () => void this.#waiting.delete(wait) };
   }
 
-  /** From now on this one hears the live output; undefined: nobody. */
+  /** Replaces the listener for live output; undefined: none. */
   listen(onText: ((delta: string) => void) | undefined): void {
     this.#parts.onText = onText ?? (() => undefined);
   }
 
-  /** What came since the last take. */
   take(): { readonly text: string; readonly truncatedBytes: number } {
     return this.#parts.output.take();
   }
@@ -172,7 +171,7 @@ export class OpenCommand {
     this.#parts.process.endInput();
   }
 
-  /** What Ctrl-C does: asks the command to stop, which it may answer or ignore. */
+  /** Like Ctrl-C: the command may ignore it. */
   interrupt(): void {
     this.#parts.process.interrupt();
   }

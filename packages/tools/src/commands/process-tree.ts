@@ -1,7 +1,7 @@
 /**
- * Which processes belong to a command, and their end. Inside a sandbox they are all descendants of the first process of
- * the command's pid namespace, whatever they did to their session. Without one they are found by parent, by group, by
- * session and by a marker in the environment, which together miss only a process that hides from all four.
+ * The processes of a command, and how they are ended. In a sandbox they are all descendants of the first process of the
+ * command's pid namespace. Without one they are found by parent, group, session and a marker in the environment; only a
+ * process that hides from all four is missed.
  */
 import { readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,7 +9,7 @@ import { clockMs } from "@heddle/protocol";
 import { attempt, codeOf } from "../attempt.ts";
 import { argumentsOf, isBuried, namespacePids, readProc, readProcStat, type ProcStat } from "./proc-stat.ts";
 
-/** Only set where there is no pid namespace to hold a command together. */
+/** Only set where no pid namespace holds a command together. */
 export const MARKER_VARIABLE = "HEDDLE_COMMAND";
 
 const POLL_MS = 25;
@@ -17,7 +17,6 @@ const POLL_MS = 25;
 export interface TreeOptions {
   readonly pid: number;
   readonly pidDepth: number;
-  /** Value of the marker variable; without a sandbox only. */
   readonly marker?: string;
 }
 
@@ -25,12 +24,12 @@ interface Entry extends ProcStat {
   readonly pid: number;
 }
 
-/** Asks every process of the command to end; those that only carry the command are left to report its end. */
+/** Asks every process of the command to end, except those that only lead to it: they report its end. */
 export function terminateTree(options: TreeOptions): void {
   signalTree(options, "SIGTERM");
 }
 
-/** What Ctrl-C in a terminal does: the command may answer it or go on. */
+/** Like Ctrl-C in a terminal. */
 export function interruptTree(options: TreeOptions): void {
   signalTree(options, "SIGINT");
 }
@@ -39,13 +38,13 @@ function signalTree(options: TreeOptions, signal: "SIGTERM" | "SIGINT"): void {
   const depthOfCommand = namespacePids(process.pid).length + options.pidDepth;
   for (const { pid } of members(options)) {
     const pids = namespacePids(pid);
-    // The first process of the command's namespace is a shell that waits for it; on SIGINT it would not wait any longer.
+    // The first process of the namespace is a shell that waits for the command; on SIGINT it would stop waiting.
     const isCarrier = options.pidDepth > 0 && (pids.length < depthOfCommand || pids[depthOfCommand - 1] === "1");
     if (!isCarrier) sendSignal(pid, signal);
   }
 }
 
-/** Kills until none is left. True when that was achieved before the deadline. */
+/** Kills until none is left. False when the time is up. */
 export async function killTree(options: TreeOptions, timeoutMs: number): Promise<boolean> {
   const deadline = clockMs() + timeoutMs;
   const seen = new Map<string, Entry>();
@@ -60,15 +59,15 @@ export async function killTree(options: TreeOptions, timeoutMs: number): Promise
   }
 }
 
-/** One process for good: a pid that was given to another one since has another start. */
+/** A reused pid has another start time. */
 export interface ProcessIdentity {
   readonly pid: number;
   readonly startTicks: string;
 }
 
 /**
- * Ends one process with all that descends from it, and nobody else: asked first, killed when that does not help in time.
- * `gone`: it had ended before; `stays`: it could not be ended.
+ * Ends one process with all its descendants: SIGTERM first, SIGKILL when that does not help in time. `gone`: it had
+ * ended before; `stays`: it could not be ended.
  */
 export async function endProcess(
   { pid, startTicks }: ProcessIdentity,
@@ -156,7 +155,7 @@ export function sendSignal(pid: number, signal: "SIGINT" | "SIGTERM" | "SIGKILL"
   try {
     process.kill(pid, signal);
   } catch (error) {
-    // Gone already, or became another user's (a set-uid program outside a sandbox): the next look will tell.
+    // It has ended, or belongs to another user now (a set-uid program outside a sandbox).
     const code = codeOf(error);
     if (code !== "ESRCH" && code !== "EPERM") throw error;
   }

@@ -19,13 +19,13 @@ import { openPipe } from "./pipes.ts";
 import { interruptTree, killTree, MARKER_VARIABLE, terminateTree, type TreeOptions } from "./process-tree.ts";
 import type { CommandEnd, CommandInside, CommandToSpawn, Sandbox } from "../sandbox/sandbox.ts";
 
-/** Time to end in an orderly way before being killed. */
+/** Between SIGTERM and SIGKILL. */
 const TERMINATE_MS = 2000;
-/** Killing takes effect at once; only a process stuck in the kernel needs longer, and waiting longer helps nobody. */
+/** Only a process stuck in the kernel needs longer, and waiting does not help. */
 const KILL_MS = 2000;
-/** After the command itself has ended, what its children still write is taken for this long. */
+/** How long output of its children is read after the command has ended. */
 const DRAIN_MS = 2000;
-/** What a pipe holds. */
+/** The capacity of a pipe. */
 const READ_BYTES = 64 * 1024;
 
 export interface StartCommandOptions {
@@ -34,32 +34,19 @@ export interface StartCommandOptions {
   readonly cwd: string;
   /** Complete; nothing is inherited. */
   readonly env: Readonly<Record<string, string>>;
-  /** `ignore` is an empty input: a command that asks gets an end of file, not a hang. */
+  /** `ignore` is an empty input: a command that reads gets an end of file. */
   readonly stdin: "ignore" | "pipe";
   readonly output: OutputSink;
-  /** For a program that speaks a protocol on its output: its errors go here. Absent: to `output`, in order. */
+  /** For a program that speaks a protocol on its output. Absent: errors go to `output`, in order. */
   readonly errors?: OutputSink;
-  /** The output was closed: by the end of the command, or by a command that goes on without it. */
+  /** The output was closed, by the end of the command or by a command that keeps running. */
   readonly onOutputEnd?: () => void;
   readonly signal: AbortSignal;
   readonly timeoutMs?: number | undefined;
 }
 
-/** The chunk is only valid during the call. A promise holds the command back until it settles. */
+/** The chunk is only valid during the call. A promise stops reading until it settles. */
 export type OutputSink = Pick<CappedOutput, "push">;
-
-export interface OwnedProcess extends AsyncDisposable {
-  readonly pid: number;
-  /** Never rejects. When it resolves the tree is gone and all output has been pushed. */
-  readonly exited: Promise<ProcessExit>;
-  readonly isRunning: boolean;
-  write(text: string | Uint8Array): Promise<void>;
-  endInput(): void;
-  /** Sends what Ctrl-C would; the command may answer it or go on. */
-  interrupt(): void;
-  /** Ends the whole tree and waits for it. */
-  kill(): Promise<void>;
-}
 
 export interface ProcessExit {
   readonly exitCode: number | undefined;
@@ -78,7 +65,7 @@ export async function startCommand(options: StartCommandOptions): Promise<OwnedP
     command.kind === "inside"
       ? adopt(command, options)
       : await spawnWithPipes(marker === undefined ? command : withMarker(command, marker), options);
-  const owned = new RunningCommand({
+  const owned = new OwnedProcess({
     ...started,
     endsWithTree: command.endsWithTree,
     tree: { pid: started.pid, pidDepth: command.pidDepth, ...(marker !== undefined && { marker }) },
@@ -105,7 +92,7 @@ interface OutputReader {
   close(): void;
 }
 
-/** It runs already, and its output waits to be read. */
+/** It already runs. */
 function adopt({ pid, ended, outputFd }: CommandInside, { output, onOutputEnd }: StartCommandOptions): Started {
   const reader = readPipe(outputFd, output);
   if (onOutputEnd !== undefined) reader.drained.then(onOutputEnd, onOutputEnd);
@@ -127,7 +114,7 @@ async function spawnWithPipes(
       cwd: command.cwd,
       env: command.env,
       stdio: onlyStandardStreams(input?.readFd ?? stdin, out, errors?.writeFd ?? out),
-      // A group of its own: a ^C at Heddle's terminal is for Heddle to handle.
+      // A ^C at Heddle's terminal must not reach it.
       detached: true,
     });
     await new Promise<void>((resolve, reject) => {
@@ -156,7 +143,7 @@ async function spawnWithPipes(
   return { pid: child.pid ?? 0, ended, input: stream ?? child.stdin ?? undefined, outputs };
 }
 
-/** One buffer for all of it: a flood must not turn into garbage faster than it is collected. */
+/** One buffer for all of it, so that a flood makes no garbage. */
 function readPipe(fd: number, output: OutputSink): OutputReader {
   const resume = (): void => {
     socket.resume();
@@ -178,7 +165,7 @@ function readPipe(fd: number, output: OutputSink): OutputReader {
   const socket = new Socket(options);
   const drained = new Promise<void>((resolve) => {
     socket.once("close", () => resolve());
-    // A pipe has nothing to report but its end; `close` follows.
+    // `close` follows.
     socket.once("error", () => undefined);
   });
   socket.resume();
@@ -190,7 +177,7 @@ function readStream(stream: Readable, output: OutputSink): OutputReader {
     try {
       for await (const chunk of stream) await output.push(chunk as Buffer);
     } catch {
-      // Closed under the reader when the time for draining is over; what was read has been pushed.
+      // Closed when the time for draining is over.
     }
   })();
   return { drained, close: () => stream.destroy() };
@@ -201,8 +188,9 @@ interface RunningParts extends Started {
   readonly tree: TreeOptions;
 }
 
-class RunningCommand implements OwnedProcess {
+export class OwnedProcess implements AsyncDisposable {
   readonly pid: number;
+  /** Never rejects. When it resolves the tree has ended and all output has been pushed. */
   readonly exited: Promise<ProcessExit>;
   readonly #parts: RunningParts;
   readonly #startedAt = clockMs();
@@ -214,7 +202,7 @@ class RunningCommand implements OwnedProcess {
   constructor(parts: RunningParts) {
     this.#parts = parts;
     this.pid = parts.pid;
-    // A command that closes its input while something is written to it is no failure of Heddle; `write` reports it.
+    // The command may close its input at any time; `write` reports it.
     parts.input?.on("error", () => undefined);
     this.exited = this.#finish();
   }
@@ -291,10 +279,12 @@ class RunningCommand implements OwnedProcess {
     this.#parts.input?.end();
   }
 
+  /** Like Ctrl-C: the command may ignore it. */
   interrupt(): void {
     if (this.#isRunning) interruptTree(this.#parts.tree);
   }
 
+  /** Ends the whole tree and waits. */
   async kill(): Promise<void> {
     await this.#stop("killed");
     await this.exited;

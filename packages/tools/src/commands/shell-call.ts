@@ -1,6 +1,6 @@
 /**
- * One call that starts a command or goes on with an open one: waits for its end, its time or the turn's end, and shapes what
- * came in the meantime for the model and for the item. A stopped command keeps what it had printed.
+ * One call that starts a command or continues with an open one: waits for its end, its time limit or the end of the
+ * turn, and prepares the output for the model and the item. A stopped command keeps its output.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync, statSync } from "node:fs";
@@ -12,9 +12,9 @@ import type { OpenCommand } from "./process-table.ts";
 import type { ProcessExit } from "./process.ts";
 import type { ToolContext } from "../calls/tool.ts";
 
-/** What the model is shown at most; one loud command must not push the task out of the context. */
+/** One loud command must not push the task out of the context. */
 const MAX_OUTPUT_BYTES = 32 * 1024;
-/** The kernel takes no longer single argument. */
+/** The kernel's limit for one argument. */
 export const MAX_COMMAND_BYTES = 120 * 1024;
 const BYTES_A_TOKEN = 4;
 
@@ -28,7 +28,7 @@ export interface ShellStart {
 
 export async function startShell(start: ShellStart, context: ToolContext): Promise<OpenCommand> {
   const cwd = start.workdir === undefined ? context.cwd : absolutePath(start.workdir, context.cwd);
-  // The workspace is the owner's word; a folder the model names has to be one it may see.
+  // The workspace is the owner's choice; a folder of the model must be one it may see.
   const isThere =
     start.workdir === undefined
       ? statSync(cwd, { throwIfNoEntry: false })?.isDirectory()
@@ -46,7 +46,6 @@ export async function startShell(start: ShellStart, context: ToolContext): Promi
   });
 }
 
-/** The declared path of a call that names its folder. */
 export function workdirOf(workdir: string | undefined): readonly { path: string; access: "read" }[] {
   return workdir === undefined ? [] : [{ path: workdir, access: "read" }];
 }
@@ -54,27 +53,22 @@ export function workdirOf(workdir: string | undefined): readonly { path: string;
 export interface Waiting {
   readonly waitMs: number;
   readonly maxOutputTokens: number | undefined;
-  /** Taken from the command before the wait began. */
+  /** Output from before the wait. */
   readonly waited?: TakenText;
 }
 
-interface TakenText {
-  readonly text: string;
-  readonly truncatedBytes: number;
-}
+type TakenText = ReturnType<OpenCommand["take"]>;
 
-/** What one call saw of a command. */
 export interface CommandReport {
   readonly state: "ended" | "running" | "stopped";
   readonly exit: ProcessExit | undefined;
   /** For the model, with its heading. */
   readonly text: string;
-  /** What the command printed during this call. */
+  /** Printed during this call. */
   readonly output: string;
   readonly truncatedBytes: number;
   readonly outputFile: string | undefined;
   readonly durationMs: number;
-  /** Set when the command did not end well. */
   readonly failure: Failure | undefined;
 }
 
@@ -120,7 +114,7 @@ function joined(first: TakenText | undefined, second: TakenText): TakenText {
   return { text: first.text + second.text, truncatedBytes: first.truncatedBytes + second.truncatedBytes };
 }
 
-/** The exit, or undefined when the time is up or the turn ends first. */
+/** undefined when the time is up or the turn ends first. */
 async function firstOf(
   ended: Promise<ProcessExit>,
   waitMs: number,
@@ -154,7 +148,7 @@ export function describeExit(exit: ProcessExit): string {
   }
 }
 
-/** undefined: the command ended well. */
+/** undefined: success. */
 export function failureOf(exit: ProcessExit): Failure | undefined {
   if (exit.cause === "exited" && exit.exitCode === 0) return undefined;
   const details = {
@@ -166,7 +160,7 @@ export function failureOf(exit: ProcessExit): Failure | undefined {
 
 const SHELLS = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
 
-/** The sandbox shows the host's own programs, so what exists here exists inside. */
+/** The sandbox shows the host's programs. */
 function shellFile(): string {
   return SHELLS.find((file) => existsSync(file)) ?? "/bin/sh";
 }

@@ -1,13 +1,13 @@
 /**
- * The whole of an output on disk, up to a quota. Opened at the first byte, created new and private. What is written is
- * copied into one of two fixed buffers while the other goes to the disk; `write` returns a promise when the disk is
- * behind. A disk that refuses ends the file, not the command: the reason is in `error`.
+ * A whole output on disk, up to a quota. Created new and private at the first byte. Two fixed buffers: one is filled
+ * while the other is written; `write` returns a promise when the disk is behind. A disk error ends the file, not the
+ * command: the reason is in `error`.
  */
 import { constants } from "node:fs";
 import { mkdir, open, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 
-/** Two of them per command that writes much: enough to keep the disk busy, too little to show in the memory figures. */
+/** Enough to keep the disk busy. */
 const BUFFER_BYTES = 1024 * 1024;
 
 export class SpillFile {
@@ -17,7 +17,7 @@ export class SpillFile {
   #filling: Buffer = Buffer.alloc(0);
   #filled = 0;
   #spare: Buffer | undefined;
-  /** What came while the buffer was full; the writer was told to wait, so this stays small. */
+  /** Received while the buffer was full; small, because the writer waits. */
   #overflow: Buffer[] = [];
   #draining: Promise<void> | undefined;
   #handle: FileHandle | undefined;
@@ -34,7 +34,7 @@ export class SpillFile {
     return this.#isStarted;
   }
 
-  /** The chunk may be used again as soon as this returns. */
+  /** The chunk may be reused at once. */
   write(chunk: Buffer): void | Promise<void> {
     if (!this.#isStarted) {
       this.#isStarted = true;
@@ -46,7 +46,7 @@ export class SpillFile {
     if (this.#filled > BUFFER_BYTES / 2 || this.#overflow.length > 0) return this.#draining;
   }
 
-  /** The mark counts toward the quota: a full file is never larger than promised. */
+  /** The mark counts toward the quota. */
   #withinQuota(chunk: Buffer): Buffer {
     const mark = Buffer.from(`\n[output beyond ${this.#quota} bytes was not stored]\n`);
     const room = Math.max(0, this.#quota - this.#accepted - mark.length);

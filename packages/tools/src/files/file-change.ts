@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { jsonTool } from "../calls/call-item.ts";
 import { absolutePath } from "../calls/call-path.ts";
 import { unifiedDiff } from "../patch/unified-diff.ts";
-import type { CallPlace, Tool, ToolResult } from "../calls/tool.ts";
+import type { CallContext, Tool, ToolResult } from "../calls/tool.ts";
 
 type Own<A> = Pick<Tool<A>, "name" | "description" | "input" | "run">;
 
@@ -25,14 +25,14 @@ export function fileTool<A extends { readonly file_path: string }>(tool: Own<A>)
 }
 
 /** Never throws: it also describes calls that are refused. */
-function fileItem(path: string, place: CallPlace): ItemOf<"fileChange"> {
+function fileItem(path: string, place: CallContext): ItemOf<"fileChange"> {
   const change: FileChangeEntry = { path: resolve(place.cwd, path), kind: "update", diff: "" };
   return { type: "fileChange", id: place.itemId, callId: place.callId, status: "inProgress", changes: [change] };
 }
 
 export function fileResult(
   change: { readonly path: string; readonly before: string | undefined; readonly after: string },
-  place: CallPlace,
+  place: CallContext,
   text: string,
 ): ToolResult {
   const { path, before, after } = change;

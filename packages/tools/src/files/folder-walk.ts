@@ -32,7 +32,9 @@ interface FollowedLink {
 }
 
 export interface FolderWalkOptions {
+  /** Missing folders are made, for the owner alone. */
   readonly makes?: boolean;
+  /** No part of the path may be a link. */
   readonly refusesLinks?: boolean;
 }
 
@@ -40,7 +42,7 @@ export function walkFolder(path: string, options: FolderWalkOptions): WalkedFold
   return process.platform === "linux" ? new Walk(path, options).run() : walkByName(path, options);
 }
 
-/** Throws `path.outside` when a link that lies below one of the roots led out of all of them. */
+/** Throws `path.outside` when a link below one of the roots led out of all of them. */
 export function refuseLinks({ links, trail, realPath }: WalkedFolder, roots: readonly string[]): void {
   const planted = isInside(trail, roots) ? undefined : links.find(({ inside }) => isInside(inside, roots));
   if (planted === undefined) return;
@@ -120,7 +122,7 @@ class Walk {
       mkdirSync(this.#at(name), 0o700);
       this.#isNew = true;
     } catch (error) {
-      // Somebody else may have made it in between.
+      // Another process may have made it in between.
       if (codeOf(error) !== "EEXIST") throw error;
     }
     return openSync(this.#at(name), O_PATH | constants.O_NOFOLLOW);
@@ -155,7 +157,7 @@ class Walk {
   }
 }
 
-/** Without /proc/self/fd no folder can be reached but by its name: then no part of the path may be a link. */
+/** Without /proc/self/fd a folder is reached only by its name: then no part of the path may be a link. */
 function walkByName(path: string, { makes = false }: FolderWalkOptions): WalkedFolder {
   const isNew = makes && mkdirSync(path, { recursive: true, mode: 0o700 }) !== undefined;
   const above: string[] = [];

@@ -5,7 +5,7 @@ export function worktreesRoot(home: string): string {
   return `${home}-worktrees`;
 }
 
-/** Masked in every sandbox; the folder that a task works in is seen all the same, because it lies deeper. */
+/** Masked in every sandbox; the folder of a task stays visible, because it lies deeper. */
 export function heddleFolders(home: string): readonly string[] {
   return [home, worktreesRoot(home)];
 }

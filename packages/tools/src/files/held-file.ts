@@ -56,7 +56,7 @@ function isProc(folder: string): boolean {
   return process.platform === "linux" && statfsSync(folder).type === PROC_SUPER_MAGIC;
 }
 
-/** Nothing can be made or replaced in procfs, by nobody; what is open in this process is written to as it is. */
+/** Nothing can be made or replaced in procfs; what is open in this process is written as it is. */
 function inProc(file: string, folder: HeldFolder, name: string): HeldFile {
   if (folder.path === realpathSync("/proc/self/fd")) return intoDescriptor(file, name);
   const isLink = lstatSync(folder.at(name)).isSymbolicLink();
@@ -86,7 +86,7 @@ function isStream(file: string): HeddleError {
   );
 }
 
-/** A hard link is replaced too: the other name may be a file that is none of this run's business. */
+/** A hard link is replaced too: its other name may be an unrelated file. */
 function isReplaceable(file: string, found: Stats, folder: HeldFolder): boolean {
   if (found.isSymbolicLink()) return true;
   if (found.isFile()) return found.nlink > 1 || takesNames(folder);

@@ -24,35 +24,10 @@ import {
 import { basename, dirname, join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import { isInside, refuseLinks, walkFolder, type WalkedFolder } from "./folder-walk.ts";
+import { isInside, refuseLinks, walkFolder, type FolderWalkOptions, type WalkedFolder } from "./folder-walk.ts";
 import { identityOf } from "./path-walk.ts";
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
-
-export interface HeldFolder extends Disposable {
-  /** As it was when it was opened, without links. */
-  readonly path: string;
-  /** It was missing and has been made. */
-  readonly isNew: boolean;
-  /** Real paths of the links that led to it. */
-  readonly links: readonly string[];
-  /** Where to reach a file of this very folder, whatever its path leads to now. */
-  at(name: string): string;
-  /** The old content or the new one, at any moment; refuses when the folder is no longer at its path. */
-  write(name: string, content: string | Uint8Array, options?: WriteOptions): void;
-  /** The same for what comes in pieces; unless it is committed nothing of it stays. */
-  draft(name: string, options?: WriteOptions): Draft;
-  /** A folder in it, made when it is missing; never a link. */
-  below(name: string): HeldFolder;
-  /** Throws `path.outside` when a link inside one of these folders led out of all of them. */
-  refuseLinksOf(roots: readonly string[]): void;
-  /** The folder lies in one of these. */
-  isIn(roots: readonly string[]): boolean;
-  /** Throws `store.failed` when the folder is no longer at its path. */
-  requireInPlace(): void;
-  /** Makes the names in it durable. */
-  sync(): void;
-}
 
 export interface Draft extends Disposable {
   append(content: string | Uint8Array): void;
@@ -63,20 +38,13 @@ export interface Draft extends Disposable {
 export interface WriteOptions {
   /** Of a new file; 0600 when absent. */
   readonly mode?: number;
-  /** A file that is replaced hands on its mode. */
+  /** A replaced file passes on its mode. */
   readonly keepsMode?: boolean;
-  /** It can be made again, so that nobody waits for the disk. */
+  /** It can be made again, so it is not synced. */
   readonly isVolatile?: boolean;
 }
 
-export interface HoldOptions {
-  /** Folders that are missing are made, for the owner alone. */
-  readonly makes?: boolean;
-  /** No part of the path may be a link. */
-  readonly refusesLinks?: boolean;
-}
-
-/** Where a path leads now, before anybody could have put a link into it; what is missing of it will be made. */
+/** The real path now, before an agent could put a link into it; missing parts are kept. */
 export function realPlace(folder: string): string {
   try {
     return realpathSync(folder);
@@ -86,9 +54,9 @@ export function realPlace(folder: string): string {
   }
 }
 
-export function holdFolder(folder: string, options: HoldOptions = {}): HeldFolder {
+export function holdFolder(folder: string, options: FolderWalkOptions = {}): HeldFolder {
   const walked = walkFolder(folder, options);
-  return new Held(walked, durable(walked.fd));
+  return new HeldFolder(walked, durable(walked.fd));
 }
 
 /** A descriptor that can be synced; a folder that may be entered and written but not listed has none. */
@@ -104,9 +72,12 @@ function at(fd: number, name: string): string {
   return `/proc/self/fd/${fd}/${name}`;
 }
 
-class Held implements HeldFolder {
+export class HeldFolder implements Disposable {
+  /** As it was when it was opened, without links. */
   readonly path: string;
+  /** It was missing and has been made. */
   readonly isNew: boolean;
+  /** Real paths of the links that led to it. */
   readonly links: readonly string[];
   readonly #walked: WalkedFolder;
   readonly #synced: number | undefined;
@@ -120,22 +91,25 @@ class Held implements HeldFolder {
     this.#synced = synced;
   }
 
+  /** The path of a file of this very folder, whatever its own path leads to now. */
   at(name: string): string {
     if (process.platform !== "linux") return join(this.path, name);
     return at(this.#walked.fd, name);
   }
 
+  /** The old content or the new one, at any moment; refuses when the folder is no longer at its path. */
   write(name: string, content: string | Uint8Array, options?: WriteOptions): void {
     using draft = this.draft(name, options);
     draft.append(content);
     draft.commit();
   }
 
+  /** The same for content in pieces; without a commit nothing of it stays. */
   draft(name: string, { mode = 0o600, keepsMode = false, isVolatile = false }: WriteOptions = {}): Draft {
     this.requireInPlace();
     const old = keepsMode ? lstatSync(this.at(name), { throwIfNoEntry: false }) : undefined;
     const fresh = this.at(`.heddle-${randomBytes(8).toString("hex")}.new`);
-    // A name that is taken, by a link above all, is refused: nobody else has business with it.
+    // An existing name, above all a link, is refused.
     const fd = openSync(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
     let isOpen = true;
     const close = (): void => {
@@ -164,15 +138,17 @@ class Held implements HeldFolder {
     };
   }
 
+  /** A folder in it, made when it is missing; never a link. */
   below(name: string): HeldFolder {
     const isNew = mkdirSync(this.at(name), { recursive: true, mode: 0o700 }) !== undefined;
     const fd = openSync(this.at(name), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     const own = identityOf(fstatSync(fd, { bigint: true }));
     const { trail, links } = this.#walked;
     const walked = { fd, realPath: join(this.path, name), identity: own, trail: [...trail, own], links, isNew };
-    return new Held(walked, undefined);
+    return new HeldFolder(walked, undefined);
   }
 
+  /** Throws `path.outside` when a link inside one of these folders led out of all of them. */
   refuseLinksOf(roots: readonly string[]): void {
     refuseLinks(this.#walked, roots);
   }
@@ -181,6 +157,7 @@ class Held implements HeldFolder {
     return isInside(this.#walked.trail, roots);
   }
 
+  /** Throws `store.failed` when the folder is no longer at its path. */
   requireInPlace(): void {
     const found = statSync(this.path, { bigint: true, throwIfNoEntry: false });
     if (found !== undefined && identityOf(found) === this.#walked.identity) return;
@@ -190,6 +167,7 @@ class Held implements HeldFolder {
     );
   }
 
+  /** Makes the names in it durable. */
   sync(): void {
     if (this.#synced !== undefined) fsyncSync(this.#synced);
   }

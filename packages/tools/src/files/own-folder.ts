@@ -1,7 +1,6 @@
 /**
- * A folder that may be written is the folder its name means by itself. An agent that works above it could put a link there
- * between two turns, and whoever follows the name then gives away what the link leads to. So a name is opened once, and the
- * folder that came of it says where it lies: a link on the way shows.
+ * A writable folder must be the folder its path names without links. An agent that works above it could put a link
+ * there between two turns. So the path is opened once, and the open folder reports its real path.
  */
 import {
   closeSync,
@@ -15,7 +14,10 @@ import {
 } from "node:fs";
 import { HeddleError } from "@heddle/protocol";
 
-/** Names a place and opens nothing. Missing from Node's constants; the same on every processor Node runs Linux on. */
+/**
+ * Opens a path without access to its content. Missing from Node's constants; the same on every processor Node runs
+ * Linux on.
+ */
 export const O_PATH = 0x20_00_00;
 
 /** `leadsTo`: where the name leads, when a link is on the way. undefined: there is no such folder. */
@@ -37,7 +39,7 @@ function look(path: string): Found {
   }
 }
 
-/** Looks twice, which somebody may use; there is no sandbox yet where this is all there is. */
+/** Checks twice, with a gap in between; only used where there is no sandbox. */
 function lookByName(path: string): Found {
   const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
   if (stat?.isDirectory() !== true) return undefined;
@@ -45,7 +47,7 @@ function lookByName(path: string): Found {
   return real === path ? { stat } : { leadsTo: real };
 }
 
-/** undefined when there is none, or a link is on the way. */
+/** undefined when there is none, or the path contains a link. */
 export function ownFolderStat(path: string): BigIntStats | undefined {
   const found = look(path);
   return found !== undefined && "stat" in found ? found.stat : undefined;

@@ -1,6 +1,6 @@
 /**
- * The rules of paths in words alone, before anything is opened: dispatch refuses early and says why. It decides nothing
- * for good, because a link can make any text mean another file; opening checks again on what is really there.
+ * The path rules on text alone, before anything is opened, so that dispatch refuses early with a reason. Not final,
+ * because a link can make any text mean another file; opening checks again.
  */
 import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
@@ -28,7 +28,7 @@ export function checkPath(path: string, access: "read" | "write", rules: PathRul
   if (isKernelPath(parts)) throw invalid(path, "files of the kernel and devices are not available");
   const roots = rules.writeRoots.flatMap(asGivenAndReal).filter((root) => isWithin(path, root));
   for (const masked of rules.masked.flatMap(asGivenAndReal)) {
-    // As in the sandbox: a folder that may be written and lies in a masked one is there.
+    // As in the sandbox: a writable folder inside a masked one is visible.
     const isShown = roots.some((root) => root !== masked && isWithin(root, masked));
     if (isWithin(path, masked) && !isShown) throw outside(path);
   }
@@ -73,7 +73,7 @@ export function invalid(path: string, reason: string, cause?: unknown): HeddleEr
   return new HeddleError("path.invalid", `${JSON.stringify(shown)} cannot be used as a path: ${reason}`, { cause });
 }
 
-/** The same words for what is masked and for what does not exist for the agent: no hint at what is there. */
+/** One message for masked and for missing paths: no hint at what exists. */
 export function outside(path: string): HeddleError {
   return new HeddleError("path.outside", `${path} is not available here`, { details: { path } });
 }

@@ -97,7 +97,7 @@ export async function removeInside(
   }
 }
 
-/** Copies one regular file, with its mode; what stands there is replaced whole. */
+/** Copies one regular file with its mode; an existing file is replaced. */
 export async function copyFileInside(from: string, to: string, rules: PathRules): Promise<void> {
   using source = walk(from, rules, { access: "read" });
   if (source.entry === undefined) throw failure(from, withCode("ENOENT"));
@@ -148,7 +148,7 @@ export async function copyTreeInside(from: string, to: string, rules: PathRules)
   }
 }
 
-/** The folders of the target need not be there yet; what is said of them is said again when they are made. */
+/** The folders of the target may not exist yet; they are checked again when they are made. */
 function refuseEarly(target: string, rules: PathRules): void {
   try {
     walk(target, rules, { access: "write", keepLastLink: true })[Symbol.dispose]();

@@ -262,7 +262,7 @@ function orNone(stat: BigIntStats | undefined): string[] {
   return stat === undefined ? [] : [identityOf(stat)];
 }
 
-/** Gives a refusal of the file system the words of the path, not of the descriptor it was reached through. */
+/** Reports a failure of the file system with the path, not with the descriptor it was reached through. */
 export function failure(path: string, error: unknown): HeddleError {
   const code = codeOf(error);
   const words = new Map([

@@ -1,7 +1,7 @@
 /**
- * Paths that a workspace may hold but an agent may not write, at any depth, existing or not: whatever is placed there
- * is executed or believed by somebody else later (git hooks, editors, shells, package managers, other agents).
- * Names are compared without case, because a checkout may move to a file system that has none.
+ * Paths that an agent may not write, at any depth, existing or not: other programs execute or trust what lies there
+ * later (git hooks, editors, shells, package managers, other agents). Names are compared without case, because a
+ * checkout may move to a file system that ignores it.
  */
 
 const NAMES: ReadonlySet<string> = new Set([
@@ -36,7 +36,7 @@ const NAME_PREFIXES: readonly string[] = [".yarnrc"];
 /** Entries of a git folder that make git run or read something else. The rest of it stays writable: git must work. */
 export const GIT_PROTECTED: ReadonlySet<string> = new Set(["hooks", "config", "config.worktree", "info", "commondir"]);
 
-/** Looked at, never refused: attributes only name filters, and the filters live in a protected configuration. */
+/** Reported, never refused: attributes only name filters, and those are defined in a protected configuration. */
 export const REPORTED_NAME = ".gitattributes";
 
 /** What a name comes down to on file systems that ignore case, some characters, or what follows a dot, blank or colon. */

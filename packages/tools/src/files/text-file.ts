@@ -1,4 +1,7 @@
-/** Text files for the in-process tools: read whole through the race-free walk, or refused in words a model can act on. */
+/**
+ * Text files for the in-process tools: read whole through the race-free walk, or refused with a message a model can act
+ * on.
+ */
 import { createHash } from "node:crypto";
 import { HeddleError, isHeddleError, type Envelope } from "@heddle/protocol";
 import { readFileInside } from "./paths.ts";
@@ -12,13 +15,13 @@ export interface TextFile {
   readonly hash: string;
 }
 
-export interface ReadPlace {
+export interface ReadContext {
   readonly envelope: Envelope;
   readonly signal: AbortSignal;
 }
 
 /** Undefined when there is no such file. */
-export async function readTextFile(path: string, place: ReadPlace): Promise<TextFile | undefined> {
+export async function readTextFile(path: string, place: ReadContext): Promise<TextFile | undefined> {
   const bytes = await readBytes(path, place, MAX_FILE_BYTES);
   if (bytes === undefined) return undefined;
   if (bytes.includes(0)) throw notText(path, bytes.length);
@@ -30,7 +33,7 @@ export async function readTextFile(path: string, place: ReadPlace): Promise<Text
   }
 }
 
-export async function readBytes(path: string, place: ReadPlace, maxBytes: number): Promise<Buffer | undefined> {
+export async function readBytes(path: string, place: ReadContext, maxBytes: number): Promise<Buffer | undefined> {
   try {
     const { bytes, sizeBytes } = await readFileInside(path, place.envelope, { maxBytes, signal: place.signal });
     if (sizeBytes > bytes.length) {
@@ -38,14 +41,9 @@ export async function readBytes(path: string, place: ReadPlace, maxBytes: number
     }
     return bytes;
   } catch (error) {
-    if (errnoOf(error) === "ENOENT") return undefined;
+    if (isHeddleError(error) && error.details["errno"] === "ENOENT") return undefined;
     throw error;
   }
-}
-
-/** The system's code of a failure of the file functions. */
-function errnoOf(error: unknown): unknown {
-  return isHeddleError(error) ? error.details["errno"] : undefined;
 }
 
 function notText(path: string, sizeBytes: number, cause?: unknown): HeddleError {

@@ -1,7 +1,7 @@
 /**
- * What the user named and cannot be replaced by a file: a pipe, a device, a descriptor this process was started with, a
- * file in a folder that takes no names. It is written into, and nobody is waited for without end: a pipe needs a reader,
- * and a reader has to take something from time to time.
+ * Targets of the user that cannot be replaced by a file: a pipe, a device, a descriptor this process was started with,
+ * a file in a read-only folder. They are written into, with limits on waiting: a pipe needs a reader that keeps
+ * reading.
  */
 import { closeSync, constants, fstatSync, openSync, readFileSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +13,7 @@ import { withCode } from "./path-walk.ts";
 export interface HeldFile extends Disposable {
   /** As it was named. */
   readonly path: string;
-  /** What is written is taken at once (a pipe, a device): a second text does not replace the first, it follows it. */
+  /** Written text cannot be replaced (a pipe, a device): a second text follows the first. */
   readonly isStream: boolean;
   /** Real paths of the links that lead to it. */
   readonly links: readonly string[];
@@ -36,7 +36,7 @@ const ACCESS_MODE = 0o3;
 export function intoEntry(file: string, entry: string, flags: number): HeldFile {
   const held = openSync(entry, O_PATH | flags);
   const isFile = fstatSync(held).isFile();
-  // A file that is reached through something open keeps what is in it.
+  // A file reached through an open descriptor keeps its content.
   const isReplaced = isFile && flags === constants.O_NOFOLLOW;
   const how = constants.O_WRONLY | constants.O_NONBLOCK | (isReplaced ? constants.O_TRUNC : constants.O_APPEND);
   const open = (): number | undefined => {
@@ -55,8 +55,7 @@ export function intoEntry(file: string, entry: string, flags: number): HeldFile 
     async write(content) {
       const fd = await soon(open, file);
       try {
-        for await (const text of typeof content === "string" ? [content] : content)
-          for (const piece of pieces(text)) await soon(() => taken(fd, piece), file);
+        await writeAll(fd, content, file);
       } finally {
         closeSync(fd);
       }
@@ -74,8 +73,8 @@ export function intoEntry(file: string, entry: string, flags: number): HeldFile 
 }
 
 /**
- * The descriptor itself and not what it leads to: opened anew, a file would be written from its own offset, and what the
- * other programs of a redirection write would overwrite it.
+ * The descriptor itself: opened again, a file would have its own offset, and other programs of the redirection would
+ * overwrite it.
  */
 export function intoDescriptor(file: string, name: string): HeldFile {
   const fd = Number(name);
@@ -89,8 +88,7 @@ export function intoDescriptor(file: string, name: string): HeldFile {
       // What was printed before comes first.
       if (stream !== undefined && stream.writableLength > 0)
         await new Promise<void>((resolve) => stream.write("", () => resolve()));
-      for await (const text of typeof content === "string" ? [content] : content)
-        for (const piece of pieces(text)) await soon(() => taken(fd, piece), file);
+      await writeAll(fd, content, file);
     },
     writeNow(content) {
       if (stream !== undefined && stream.writableLength > 0) stream.write(content);
@@ -98,6 +96,11 @@ export function intoDescriptor(file: string, name: string): HeldFile {
     },
     [Symbol.dispose]() {},
   };
+}
+
+async function writeAll(fd: number, content: string | AsyncIterable<string>, file: string): Promise<void> {
+  for await (const text of typeof content === "string" ? [content] : content)
+    for (const piece of pieces(text)) await soon(() => taken(fd, piece), file);
 }
 
 function requireWritable(file: string, name: string): void {
@@ -133,7 +136,7 @@ async function soon<T>(attempt: () => T | undefined, file: string): Promise<T> {
     const done = attempt();
     if (done !== undefined) return done;
   }
-  throw nobodyReads(file, PATIENCE_MS);
+  throw noReader(file, PATIENCE_MS);
 }
 
 function soonNow<T>(attempt: () => T | undefined, file: string): T {
@@ -143,9 +146,9 @@ function soonNow<T>(attempt: () => T | undefined, file: string): T {
     if (done !== undefined) return done;
     Atomics.wait(clock, 0, 0, PAUSE_MS);
   }
-  throw nobodyReads(file, LAST_PATIENCE_MS);
+  throw noReader(file, LAST_PATIENCE_MS);
 }
 
-function nobodyReads(file: string, ms: number): HeddleError {
+function noReader(file: string, ms: number): HeddleError {
   return new HeddleError("store.failed", `nothing has read from ${file} for ${ms / 1000} s, so it was not written`);
 }

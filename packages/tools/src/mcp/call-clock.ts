@@ -1,17 +1,17 @@
 /**
- * The time of one call: so long without a sign of life, so long in all. It stands still while a person is asked on the
- * server's behalf, because nobody can say how long that takes.
+ * The time limits of one call: between signs of activity, and in total. They stop while the user answers a question of
+ * the server.
  */
 export interface CallClock extends Disposable {
   /** Aborts when the time is up; its reason is the failure. */
   readonly signal: AbortSignal;
-  /** The server has said something. */
-  heard(): void;
+  /** The server has sent something. */
+  sawActivity(): void;
   /** Until it is disposed of, no time passes. */
   pause(): Disposable;
 }
 
-/** By this the server's doubtful state is told from other failures. */
+/** The code that marks the server as doubtful. */
 const TIMED_OUT = "REQUEST_TIMEOUT";
 
 export function startCallClock(limits: { readonly timeoutMs: number; readonly maxTotalMs: number }): CallClock {
@@ -36,7 +36,7 @@ export function startCallClock(limits: { readonly timeoutMs: number; readonly ma
   go();
   return {
     signal: control.signal,
-    heard() {
+    sawActivity() {
       if (pauses > 0) return;
       stop();
       go();

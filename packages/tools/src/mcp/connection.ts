@@ -11,14 +11,14 @@ import { mcpError, messageOf } from "./failure.ts";
 import type { ServerTransport } from "./stdio-transport.ts";
 
 export interface ConnectOptions {
-  /** Called again when the server does not survive the question which era it speaks. */
+  /** Called again when the server ends on the version probe. */
   openTransport(): Promise<ServerTransport>;
-  /** What the server is told when it asks for roots. */
+  /** Reported to the server as its root. */
   readonly workspace: string;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
   onListChanged(): void;
-  /** What the server wants to know; absent: nobody could say it, and the server is told so when it is greeted. */
+  /** Absent: no user can answer, and the server is told so in the handshake. */
   onElicit?: ((wanted: Elicitation) => Promise<Elicited>) | undefined;
   /** Closed by the server or by a fault, not by `close`. */
   onLost(cause: string): void;
@@ -27,7 +27,6 @@ export interface ConnectOptions {
 /** A server's question to the user, in the middle of a call. */
 export interface Elicitation {
   readonly message: string;
-  /** JSON Schema of what it wants to hear. */
   readonly schema: unknown;
 }
 
@@ -41,7 +40,7 @@ export interface CallOptions {
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly signal: AbortSignal;
   readonly onProgress: (message: string) => void;
-  /** The time of the call; it is started by whoever makes it. */
+  /** Started by the caller. */
   readonly clock: CallClock;
 }
 
@@ -50,7 +49,7 @@ export interface McpConnection {
   /** Every entry of every page, unread. */
   list(options: { readonly timeoutMs: number; readonly signal: AbortSignal }): Promise<readonly unknown[]>;
   call(options: CallOptions): Promise<CallToolResult>;
-  /** What the server says of itself; unread. */
+  /** The server's own description; unchecked. */
   readonly about: { readonly info: unknown; readonly capabilities: unknown };
   /** Any other request; the answer is unread. */
   ask(
@@ -61,7 +60,7 @@ export interface McpConnection {
   close(): Promise<void>;
 }
 
-/** A server that does not know the question mostly says so at once; one that says nothing is greeted the old way. */
+/** A server that does not know the probe mostly answers at once; after silence it is greeted the old way. */
 const PROBE_SHARE = 0.3;
 const MAX_PAGES = 100;
 const MAX_LISTED = 5000;
@@ -79,11 +78,11 @@ export async function connectMcp(options: ConnectOptions): Promise<McpConnection
   try {
     return await connectOnce(first, "auto", options, options.timeoutMs);
   } catch (cause) {
-    // Read before it is closed: what it says when it is ended is not the reason.
+    // Read before closing: what it prints when it is ended is not the reason.
     const error = withDiagnosis(cause, first);
     await first.close();
     const leftMs = Math.round(options.timeoutMs - (performance.now() - startedAt));
-    // Some programs end on any word before `initialize`: they get a second life without the question.
+    // Some programs end on any message before `initialize`: they are started again without the probe.
     const diedOfProbe = "stderr" in first && first.failure !== undefined && leftMs > 0 && !options.signal.aborted;
     if (!diedOfProbe) throw error;
     const second = await options.openTransport();
@@ -108,7 +107,7 @@ async function connectOnce(
   const client = await newClient(mode, options, probeMs);
   const late = AbortSignal.timeout(timeoutMs);
   const stop = AbortSignal.any([options.signal, late]);
-  // Later than `late`, which says what happened.
+  // Longer than `late`, which gives the better message.
   const connecting = client.connect(transport, { timeout: timeoutMs + 1000, signal: stop });
   await untilStopped(connecting, stop, () =>
     late.aborted ? mcpError(`the server did not start in ${timeoutMs} ms`) : mcpError("stopped with the turn"),
@@ -169,7 +168,7 @@ async function untilStopped<T>(work: Promise<T>, stop: AbortSignal, reason: () =
   const onAbort = (): void => stopped.reject(reason());
   stop.addEventListener("abort", onAbort, { once: true });
   if (stop.aborted) onAbort();
-  // Whoever loses the race must not end the process.
+  // The loser of the race must not count as unhandled.
   work.catch(() => undefined);
   stopped.promise.catch(() => undefined);
   try {
@@ -204,10 +203,10 @@ async function callTool(client: Client, call: CallOptions): Promise<CallToolResu
         timeout: NEVER_MS,
         signal: AbortSignal.any([signal, clock.signal]),
         onprogress: ({ message }) => {
-          clock.heard();
+          clock.sawActivity();
           if (message !== undefined) onProgress(message);
         },
-        // Given here, so that nothing is fetched or compiled behind this call.
+        // Given here, so that the library fetches and compiles nothing.
         toolDefinition: { name, inputSchema: { ...call.parameters, type: "object" } },
       },
     );
@@ -222,7 +221,7 @@ function describeEnd(transport: ServerTransport): string {
   return diagnosis === "" ? end : `${end}; it had written: ${messageOf(diagnosis)}`;
 }
 
-/** The end of the process says more than the request that could not be answered because of it. */
+/** The end of the process explains more than the request that failed because of it. */
 function withDiagnosis(error: unknown, transport: ServerTransport): Error {
   if (transport.failure !== undefined) return mcpError(describeEnd(transport), error);
   const { diagnosis } = transport;

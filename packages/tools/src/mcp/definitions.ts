@@ -1,7 +1,6 @@
 /**
- * What a server says about its tools, read as the words of a stranger: each entry is checked on its own, so that one bad
- * tool does not cost the others, and everything a model or a person will read is bounded and made visible. The schema of
- * the arguments stays exactly as it came.
+ * The tools of a server, which is not trusted: each entry is checked on its own, so that one bad tool does not cost the
+ * others, and everything that is shown is bounded and escaped. The schema of the arguments stays as it came.
  */
 import { createHash } from "node:crypto";
 import { canonical, visibleLine, visibleText } from "@heddle/protocol";

@@ -1,4 +1,4 @@
-/** Whether a value is nested at most so deep. Without recursion: the depth is the choice of whoever sent it. */
+/** Whether a value is nested at most so deep. Without recursion, because the sender chose the depth. */
 export function isWithinDepth(value: unknown, maxDepth: number): boolean {
   const open: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: 0 }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {

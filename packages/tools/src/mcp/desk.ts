@@ -1,12 +1,12 @@
 /**
- * The MCP servers of a place, for a person who asks them directly: what they have, one call, one resource. Each starts when
- * it is first asked for. What the configuration takes away or denies is not there for a person either.
+ * Direct requests to MCP servers by the user: their inventory, one call, one resource. Each starts when it is first
+ * needed. What the configuration disables or denies is not available here either.
  */
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import { HeddleError, isHeddleError, type McpServerConfig } from "@heddle/protocol";
 import { mcpError, messageOf } from "./failure.ts";
 import type { McpServer } from "./server.ts";
-import { ownedServers, type McpServersOptions } from "./servers.ts";
+import { configuredApproval, isEnabled, ownedServers, type McpServersOptions } from "./servers.ts";
 
 export { mcpIssuers } from "./issuers.ts";
 
@@ -22,7 +22,6 @@ export interface McpInventory {
   }[];
   readonly resources: readonly unknown[];
   readonly resourceTemplates: readonly unknown[];
-  /** Why there is nothing to tell. */
   readonly problem?: string;
 }
 
@@ -39,7 +38,6 @@ export interface McpDesk extends AsyncDisposable {
   readResource(name: string, uri: string, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>;
 }
 
-/** Nobody reads more of a list by hand. */
 const MAX_LISTED = 1000;
 
 export function openMcpDesk(options: Omit<McpServersOptions, "allowTools">): McpDesk {
@@ -82,9 +80,8 @@ export function openMcpDesk(options: Omit<McpServersOptions, "allowTools">): Mcp
   };
 }
 
-function isAllowed({ enabledTools, disabledTools, toolApproval, approval }: McpServerConfig, tool: string): boolean {
-  if (disabledTools.includes(tool) || enabledTools?.includes(tool) === false) return false;
-  return (Object.hasOwn(toolApproval, tool) ? toolApproval[tool] : approval) !== "deny";
+function isAllowed(config: McpServerConfig, tool: string): boolean {
+  return isEnabled(config, tool) && configuredApproval(config, tool) !== "deny";
 }
 
 async function inspect(

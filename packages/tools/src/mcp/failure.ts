@@ -1,4 +1,4 @@
-/** Failures of MCP servers in words: bounded, and without anything that could act on a terminal. */
+/** Errors of MCP servers as text: bounded, and without terminal escapes. */
 import { HeddleError, isHeddleError, visibleText } from "@heddle/protocol";
 import { fitText } from "../calls/fit-text.ts";
 

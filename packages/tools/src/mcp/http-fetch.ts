@@ -1,6 +1,6 @@
 /**
- * The HTTP requests of a server connection, over node's own client: every answer is bounded, redirects are handed back
- * unfollowed, and no socket outlives the connection. Given to the client library in place of the global `fetch`.
+ * The HTTP requests of a server connection, over node's own client: every answer is bounded, redirects are not
+ * followed, and no socket outlives the connection. Replaces the global `fetch` for the client library.
  */
 import type { Agent as HttpAgent, IncomingMessage } from "node:http";
 import type { Agent as HttpsAgent } from "node:https";
@@ -23,8 +23,8 @@ export interface BoundedFetch extends Disposable {
 }
 
 /**
- * `onBroken`: the stream of events that answers this request body broke off, and nobody can take it up again.
- * `isAllowed`: whether an address that a name stands for may be connected to; absent: every one.
+ * `onBroken`: the event stream that answers this request broke off and cannot be resumed. `isAllowed`: whether a
+ * resolved address may be connected to; absent: every one.
  */
 export function createBoundedFetch(
   onBroken: (requestBody: string, error: unknown) => void,
@@ -59,7 +59,7 @@ export function createBoundedFetch(
   };
 }
 
-/** Looked at where it is used: between a look before and the connection a name can come to mean another address. */
+/** Checked during the connection: a name checked before could resolve to another address. */
 function checkedLookup(isAllowed: (address: string) => boolean): LookupFunction {
   const { lookup } = process.getBuiltinModule("node:dns");
   return (hostname, options, callback) => {
@@ -112,8 +112,8 @@ async function send(
 const calmed = new WeakSet<Socket>();
 
 /**
- * A request that is aborted after an answer nobody reads gives its socket back first, and the socket then fails with nobody
- * listening; that would end the process. Whoever waits for an answer hears of the failure from the request.
+ * An aborted request may return its socket before the socket fails; without a listener that would end the process. The
+ * failure is reported by the request.
  */
 function calm(socket: Socket): void {
   if (calmed.has(socket)) return;

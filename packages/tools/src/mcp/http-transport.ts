@@ -10,15 +10,14 @@ import { createBoundedFetch } from "./http-fetch.ts";
 import { INTERNAL_ERROR, readMessage } from "./message.ts";
 import type { ServerTransport } from "./stdio-transport.ts";
 
-/** Saying goodbye to a session is a courtesy. */
 const GOODBYE_MS = 500;
 
-export interface TokenPlaces {
+export interface TokenSources {
   readonly env: NodeJS.ProcessEnv;
   readonly logins?: McpTokenSource | undefined;
 }
 
-export async function openHttpTransport(server: McpHttpServer, places: TokenPlaces): Promise<ServerTransport> {
+export async function openHttpTransport(server: McpHttpServer, places: TokenSources): Promise<ServerTransport> {
   const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
   const bounded = createBoundedFetch((requestBody, error) => fail(requestBody, messageOf(error)));
   class HttpTransport extends StreamableHTTPClientTransport implements ServerTransport {
@@ -36,7 +35,7 @@ export async function openHttpTransport(server: McpHttpServer, places: TokenPlac
       const patience = new Promise<void>((resolve) => {
         timer = setTimeout(resolve, GOODBYE_MS);
       });
-      // A server that is gone or knows no sessions is left all the same.
+      // A server that has ended or has no sessions is closed in any case.
       await Promise.race([this.terminateSession().catch(() => undefined), patience]);
       clearTimeout(timer);
       await super.close();
@@ -52,7 +51,7 @@ export async function openHttpTransport(server: McpHttpServer, places: TokenPlac
     ...(logins === undefined || hasAuthorization(headers) ? {} : { authProvider: tokensFrom(logins, server) }),
   });
 
-  /** The library leaves a request whose answer broke off to its time limit; this tells it at once. */
+  /** The library leaves a request whose answer broke off to its time limit; this fails it at once. */
   function fail(requestBody: string, message: string): void {
     const request = readMessage(requestBody);
     if (request === undefined || request === "tooDeep" || !("method" in request) || !("id" in request)) return;

@@ -1,7 +1,7 @@
 /**
- * Requests to whoever hands out logins for MCP servers: https, or this machine where the server itself is on it; never along
- * a redirect, with a deadline and a bound on what is read. A failure names the place and the status, never what was sent or
- * answered.
+ * Requests to the issuers of logins for MCP servers: https, or this machine where the server itself is on it; no
+ * redirects, with a deadline and a limit on the answer. An error names the address and the status, never what was sent
+ * or answered.
  */
 import { HeddleError } from "@heddle/protocol";
 import { namesThisMachine, reachOf } from "@heddle/protocol/ip-address";
@@ -50,7 +50,7 @@ export function createIssuerFetch(options: {
   };
 }
 
-/** Somebody in between must not read it, and a server elsewhere must not make this machine ask itself. */
+/** Nobody in between may read it, and a remote server must not make this machine request itself. */
 export function requireSafe(text: string, mayBeLocal: boolean): URL {
   const url = URL.parse(text);
   const isLocal = url !== null && namesThisMachine(url.hostname);

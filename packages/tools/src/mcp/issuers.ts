@@ -1,7 +1,7 @@
 /**
- * Speaks to those who hand out logins for MCP servers (OAuth 2.1 as MCP has it): where they are is told by the server's own
- * metadata, Heddle registers itself there, and a code is good for nobody who lacks the verifier. The client library knows
- * the messages; what may be believed and where anything may be sent is decided here.
+ * Logins at MCP servers (OAuth 2.1 as MCP specifies it): the server's metadata names the issuer, Heddle registers
+ * itself there, and a code is useless without the verifier. The client library has the messages; what is trusted and
+ * where requests go is decided here.
  */
 import type {
   AuthorizationServerMetadata,
@@ -25,7 +25,7 @@ interface LoginOffer {
   readonly issuer: string;
   readonly metadata: AuthorizationServerMetadata;
   readonly resource: string | undefined;
-  /** Empty: the server does not say. */
+  /** Empty: not specified. */
   readonly scopes: readonly string[];
 }
 
@@ -72,7 +72,7 @@ async function begin(server: McpHttpServer, wish: McpLoginWish): Promise<BegunMc
   const { issuer, metadata, resource } = offer;
   const scopes = wish.scopes ?? server.scopes ?? offer.scopes;
   const scope = scopes.length === 0 ? {} : { scope: scopes.join(" ") };
-  const client = await register(server, { offer, redirectUri, asked, ...scope });
+  const client = await register(server, offer, { redirectUri, asked, ...scope });
   const started = await startAuthorization(issuer, {
     metadata,
     clientInformation: client,
@@ -91,7 +91,7 @@ async function begin(server: McpHttpServer, wish: McpLoginWish): Promise<BegunMc
     ...(client.client_secret === undefined ? {} : { clientSecret: client.client_secret }),
   };
   return {
-    // Somebody will open it: nothing but a page may be behind it.
+    // The user will open it, so it must be a safe URL.
     authorizationUrl: requireSafe(started.authorizationUrl.href, mayBeLocal).href,
     authority,
     async redeem({ code, issuer: from }, redeeming) {
@@ -112,7 +112,7 @@ async function begin(server: McpHttpServer, wish: McpLoginWish): Promise<BegunMc
   };
 }
 
-/** What the server and the issuer it names say; undefined: there are no logins. */
+/** From the metadata of the server and its issuer; undefined: there are no logins. */
 async function discover(server: McpHttpServer, asked: IssuerFetch): Promise<LoginOffer | undefined> {
   const { checkResourceAllowed, discoverAuthorizationServerMetadata, discoverOAuthProtectedResourceMetadata } =
     await library();
@@ -143,22 +143,16 @@ async function challengeOf(
 ): Promise<{ readonly metadataUrl: URL | undefined; readonly scope: string | undefined }> {
   const { extractWWWAuthenticateParams } = await library();
   const response = await asked.fetch(url, { headers: { accept: "application/json, text/event-stream" } });
-  // A server that lets everybody in may begin to tell its news.
+  // A server without authentication may start its event stream.
   await response.body?.cancel();
   const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(response);
   return { metadataUrl: resourceMetadataUrl, scope };
 }
 
-interface Registration {
-  readonly offer: LoginOffer;
-  readonly redirectUri: string;
-  readonly asked: IssuerFetch;
-  readonly scope?: string;
-}
-
 async function register(
   { name, oauthClientId }: McpHttpServer,
-  { offer: { issuer, metadata }, redirectUri, asked, ...scope }: Registration,
+  { issuer, metadata }: LoginOffer,
+  { redirectUri, asked, ...scope }: { redirectUri: string; asked: IssuerFetch; scope?: string },
 ): Promise<OAuthClientInformationMixed> {
   if (oauthClientId !== undefined) return { client_id: oauthClientId };
   const howElse = `name a client that it knows with mcp_servers.${name}.oauth.client_id`;
@@ -196,7 +190,7 @@ function revocation(
 function clientOf(authority: McpAuthority) {
   const { issuer, tokenEndpoint, authMethods, clientId, clientSecret, resource } = authority;
   return {
-    // As it was when the login was made: what the issuer says later cannot send tokens elsewhere.
+    // As of the login: later metadata of the issuer cannot send tokens elsewhere.
     metadata: {
       issuer,
       authorization_endpoint: issuer,
@@ -225,7 +219,7 @@ function tokensOf({
   };
 }
 
-/** The issuer's own word where it is one; its sentences are not repeated, for they may quote what they were sent. */
+/** Only the error code: a description may quote what was sent. */
 async function refusal(error: unknown): Promise<never> {
   if (isHeddleError(error)) throw error;
   const { IssuerMismatchError, OAuthError } = await library();

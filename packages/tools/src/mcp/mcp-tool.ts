@@ -2,7 +2,7 @@
 import type { Effect, Item, ItemOf, McpApproval, McpServerConfig } from "@heddle/protocol";
 import { z } from "zod";
 import { jsonTool } from "../calls/call-item.ts";
-import type { CallPlace, Tool, ToolContext, ToolResult } from "../calls/tool.ts";
+import type { CallContext, Tool, ToolContext, ToolResult } from "../calls/tool.ts";
 import type { Elicitation, Elicited } from "./connection.ts";
 import type { ToolDefinition } from "./definitions.ts";
 import { messageOf } from "./failure.ts";
@@ -23,7 +23,7 @@ export function mcpTool(
   const { config } = server;
   const name = canonicalName(config.name, definition.name);
   const effects = effectsOf(definition, config);
-  const describe = (args: unknown, { callId, itemId }: CallPlace): ItemOf<"mcpToolCall"> => ({
+  const describe = (args: unknown, { callId, itemId }: CallContext): ItemOf<"mcpToolCall"> => ({
     type: "mcpToolCall",
     id: itemId,
     callId,
@@ -60,8 +60,8 @@ export function mcpTool(
           tool: definition,
           arguments: args,
           signal: context.signal,
-          onProgress: (message) => tellProgress(message, context),
-          onElicit: (wanted) => askFor(config.name, wanted, context),
+          onProgress: (message) => showProgress(message, context),
+          onElicit: (wanted) => askUser(config.name, wanted, context),
         });
         const { isError, output, result } = shapeResult(answer);
         const words = output.find(({ type }) => type === "text");
@@ -71,7 +71,7 @@ export function mcpTool(
           : { ...item, status: "completed", result, durationMs: took() };
         return { isError, output, item: end };
       } catch (error) {
-        // Dispatch knows how a stopped call is told.
+        // Dispatch reports a stopped call.
         if (context.signal.aborted) throw error;
         return failed({ ...item, durationMs: took() }, messageOf(error));
       }
@@ -79,7 +79,7 @@ export function mcpTool(
   });
 }
 
-/** A claim to be read-only is believed; otherwise the way the server is reached says what a call can do. */
+/** A read-only claim is believed; otherwise the transport decides what a call can do. */
 function effectsOf({ isReadOnly }: ToolDefinition, config: McpServerConfig): readonly Effect[] {
   if (isReadOnly) return ["read"];
   if ("url" in config) return ["net"];
@@ -98,8 +98,8 @@ function failed(item: ItemOf<"mcpToolCall">, message: string): ToolResult {
 const MAX_MESSAGE_CHARS = 4_000;
 const MAX_SCHEMA_CHARS = 64 * 1024;
 
-/** A question of the server to the user. Where nobody is asked, the server is told no. */
-async function askFor(server: string, { message, schema }: Elicitation, context: ToolContext): Promise<Elicited> {
+/** A question of the server to the user. Where no user can be asked, it is declined. */
+async function askUser(server: string, { message, schema }: Elicitation, context: ToolContext): Promise<Elicited> {
   const isTooLarge = JSON.stringify(schema).length > MAX_SCHEMA_CHARS;
   if (context.envelope.approval === "never" || isTooLarge) return { action: "decline" };
   const { callId, itemId } = context;
@@ -111,7 +111,7 @@ async function askFor(server: string, { message, schema }: Elicitation, context:
 
 const MAX_PROGRESS_CHARS = 500;
 
-function tellProgress(message: string, context: ToolContext): void {
+function showProgress(message: string, context: ToolContext): void {
   context.stream(`${message.slice(0, MAX_PROGRESS_CHARS)}\n`);
 }
 

@@ -1,9 +1,9 @@
-/** One JSON-RPC message from its text; everything else is told apart, whatever it is. */
+/** Parses one JSON-RPC message; undefined for any other text. */
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { z } from "zod";
 import { depthOfJson } from "../calls/decode.ts";
 
-/** Of JSON-RPC; what a transport answers in the place of a server that cannot. */
+/** What a transport answers in place of a server that cannot. */
 export const INTERNAL_ERROR = -32603;
 
 /** Far deeper than any schema in use, so that one odd tool does not cost the list; far from any stack's end. */

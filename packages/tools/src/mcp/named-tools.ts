@@ -20,9 +20,9 @@ export type McpReport =
 
 export interface McpServers {
   settle(signal: AbortSignal, options: { readonly isNewTurn: boolean }): Promise<readonly McpReport[]>;
-  /** Some of them are processes of this host, which go on between turns. */
+  /** Some are processes of this host, which keep running between turns. */
   readonly hasProcesses: boolean;
-  /** What was touched since the last look, as their own sandboxes see it. */
+  /** Protected paths touched since the last sweep of their own sandboxes. */
   sweep(): Promise<readonly ProtectedPathViolation[]>;
   /** Ends every server; what their own sandboxes found touched. */
   close(): Promise<readonly ProtectedPathViolation[]>;

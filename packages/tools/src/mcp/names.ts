@@ -24,7 +24,7 @@ export function serverPattern(server: string): string {
   return `mcp.${canonicalServer(server)}.*`;
 }
 
-/** The canonical form of a name as models know it, where that can be told from the name; any other name as it is. */
+/** The canonical form of a model's name where it can be derived; any other name as it is. */
 export function asCanonical(name: string): string {
   const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? [];
   return server === undefined || tool === undefined ? name : `mcp.${server}.${tool}`;
@@ -35,13 +35,8 @@ export function matchesName(pattern: string, name: string): boolean {
   return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
 }
 
-export interface ToolOfServer {
-  readonly server: string;
-  readonly tool: string;
-}
-
 /** One name for each, in their order. Names that would be the same or too long all get a mark of what they stand for. */
-export function offeredNames(tools: readonly ToolOfServer[]): string[] {
+export function offeredNames(tools: readonly { readonly server: string; readonly tool: string }[]): string[] {
   const plain = tools.map(({ server, tool }) => `mcp__${cleaned(server)}__${cleaned(tool)}`);
   const uses = new Map<string, number>();
   for (const name of plain) uses.set(name, (uses.get(name) ?? 0) + 1);

@@ -1,6 +1,6 @@
 /**
- * What a server answered, shaped for the model and for the record. Text keeps its beginning and its end, images become
- * images, everything else is said in words; nothing is larger than one loud command would be.
+ * A server's answer for the model and the record. Text keeps its beginning and its end, images stay images, everything
+ * else becomes text; all of it is bounded like the output of a command.
  */
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client";
 import type { InputPart } from "@heddle/protocol";
@@ -9,13 +9,13 @@ import { isWithinDepth } from "./depth.ts";
 
 /** Like the output of a command: one answer must not push the task out of the context. */
 const MAX_TEXT_BYTES = 32 * 1024;
-/** Structured content is for programs; models are told the text, and the structure only when there is no text. */
+/** For programs; models get the text, and the structure only when there is no text. */
 const MAX_STRUCTURED_BYTES = 64 * 1024;
 const MAX_DEPTH = 64;
 /** What providers take at most, in base64. */
 const MAX_IMAGE_CHARS = 5 * 1024 * 1024;
 const MAX_IMAGES = 8;
-/** Images above this are told to the model and only described in the item, which every watcher is sent. */
+/** Larger images go to the model and are only described in the item, which every client receives. */
 const MAX_SHOWN_IMAGE_CHARS = 256 * 1024;
 const IMAGE_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
@@ -42,7 +42,7 @@ export function shapeResult(answer: CallToolResult): ShapedResult {
       output.push({ type: "image", mediaType: block.mimeType, base64: block.data });
       content.push(shownImage(block));
     } else if (room > 0) {
-      const text = say(inWords(block));
+      const text = say(asText(block));
       content.push({ type: "text", text });
     }
   }
@@ -69,7 +69,7 @@ function shownImage({ mimeType, data }: ImageBlock): unknown {
   return { type: "text", text: `[${mimeType}, ${data.length} base64 characters]` };
 }
 
-function inWords(block: ContentBlock): string {
+function asText(block: ContentBlock): string {
   switch (block.type) {
     case "text":
       return block.text;
@@ -83,7 +83,7 @@ function inWords(block: ContentBlock): string {
         ? `[resource ${block.resource.uri}]\n${block.resource.text}`
         : `[resource ${block.resource.uri}, ${block.resource.blob.length} base64 characters, cannot be shown]`;
     default:
-      // A later revision may bring blocks that nobody knows yet.
+      // A later revision may add blocks.
       return "[content of an unknown kind]";
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The life of one server in one thread. It is started when a turn begins, listed again when it says that its tools have
- * changed, and started again when a call finds it gone: after a pause that grows, and not for ever.
+ * One server in one thread. It is started when a turn begins, listed again when it reports changed tools, and started again
+ * when a call finds it lost: after growing pauses, a limited number of times.
  *
  *   idle ─▶ starting ─▶ up ─(ends, faults)─▶ down ─(next call or turn)─▶ starting
  *                └─(cannot start)─▶ down          down ─(too often)─▶ stays down
@@ -24,7 +24,7 @@ export interface ServerOptions {
   readonly config: McpServerConfig;
   readonly workspace: string;
   readonly openTransport: () => Promise<ServerTransport>;
-  /** Somebody can be asked what the server wants to know. */
+  /** A user can answer the server's questions. */
   readonly mayElicit?: boolean;
 }
 
@@ -81,7 +81,7 @@ export class McpServer implements AsyncDisposable {
     return this.#leftOut;
   }
 
-  /** Lost too often; its tools are gone for this thread. */
+  /** Lost too often; its tools are not offered any more in this thread. */
   get isGivenUp(): boolean {
     return this.#losses > RESTART_PAUSES_MS.length;
   }
@@ -105,7 +105,7 @@ export class McpServer implements AsyncDisposable {
     await this.#connected(signal).catch(() => undefined);
   }
 
-  /** Lists again when the server said that its list changed. */
+  /** Lists again after the server has reported a change. */
   async refresh(signal: AbortSignal): Promise<void> {
     if (this.#state.kind !== "up" || !this.#isStale) return;
     const { connection } = this.#state;
@@ -142,7 +142,7 @@ export class McpServer implements AsyncDisposable {
     }
   }
 
-  /** The server does not say for which of its calls it asks; the newest is the likeliest. */
+  /** The server does not say which of its calls asks; the newest is the likeliest. */
   async #elicit(wanted: Elicitation): Promise<Elicited> {
     const underway = [...this.#underway].at(-1);
     if (underway === undefined) return { action: "cancel" };
@@ -150,7 +150,7 @@ export class McpServer implements AsyncDisposable {
     return await underway.onElicit(wanted);
   }
 
-  /** For whoever asks the server itself, not for one of its tools. Bounded by its start-up time. */
+  /** For requests to the server itself. Bounded by its start-up time. */
   connection(signal: AbortSignal): Promise<McpConnection> {
     return this.#alive(signal);
   }
@@ -243,13 +243,13 @@ export class McpServer implements AsyncDisposable {
       const isLate = deadline.aborted && !isHeddleError(error);
       const message = isLate ? `the server did not list its tools in ${timeoutMs} ms` : messageOf(error);
       this.#lost(message);
-      // Somebody may log in at any time; it is tried again then, however often it was not.
+      // The user may log in at any time, so these failures do not count.
       if (needsLogin(error)) this.#losses -= 1;
       throw mcpError(message, error);
     }
   }
 
-  /** Reads the whole list, and tells which tools of the list before are something else now. */
+  /** Reads the whole list, and reports which known tools have changed. */
   async #list(connection: McpConnection, signal: AbortSignal): Promise<void> {
     this.#isStale = false;
     const timeoutMs = Math.min(this.config.toolTimeoutMs, this.config.startupTimeoutMs);

@@ -1,6 +1,6 @@
 /**
- * The MCP servers of one thread. `settle` is called before every request to the model: it starts what is not running, all
- * at once and each within its own time, lists again what has changed, and tells the news. Closing ends every process.
+ * The MCP servers of one thread. `settle` is called before every request to the model: it starts servers in parallel,
+ * each within its own time limit, lists changed ones again, and reports the news. Closing ends every process.
  */
 import { resolve } from "node:path";
 import type { McpApproval, McpServerConfig, McpStdioServer, McpTokenSource } from "@heddle/protocol";
@@ -30,9 +30,9 @@ export interface McpServersOptions {
   readonly env: NodeJS.ProcessEnv;
   /** For servers whose configuration brings none. */
   readonly logins?: McpTokenSource | undefined;
-  /** Names or prefixes (`…*`) of tools that run without a question, for a run where nobody can be asked. */
+  /** Names or prefixes (`…*`) of tools that run without approval. */
   readonly allowTools: readonly string[];
-  /** Somebody can be asked what a server wants to know. */
+  /** A user can answer questions of a server. */
   readonly mayElicit?: boolean;
   /** A sandbox like the thread's, with another network. */
   readonly openSandbox: (network: "none" | "all") => Promise<Sandbox>;
@@ -179,8 +179,15 @@ function leftOutText(left: readonly string[]): string {
 
 function wantedTools({ config, tools, isGivenUp }: McpServer): readonly ToolDefinition[] {
   if (isGivenUp) return [];
-  const { enabledTools, disabledTools } = config;
-  return tools.filter(({ name }) => !disabledTools.includes(name) && (enabledTools?.includes(name) ?? true));
+  return tools.filter(({ name }) => isEnabled(config, name));
+}
+
+export function isEnabled({ enabledTools, disabledTools }: McpServerConfig, tool: string): boolean {
+  return !disabledTools.includes(tool) && (enabledTools?.includes(tool) ?? true);
+}
+
+export function configuredApproval({ toolApproval, approval }: McpServerConfig, tool: string): McpApproval {
+  return (Object.hasOwn(toolApproval, tool) ? toolApproval[tool] : undefined) ?? approval;
 }
 
 function approvalOf(
@@ -188,8 +195,7 @@ function approvalOf(
   tool: string,
   { offeredAs, allowTools }: { readonly offeredAs: string; readonly allowTools: readonly string[] },
 ): McpApproval {
-  const configured = Object.hasOwn(config.toolApproval, tool) ? config.toolApproval[tool] : undefined;
-  const approval = configured ?? config.approval;
+  const approval = configuredApproval(config, tool);
   if (approval !== "prompt") return approval;
   const names = [offeredAs, canonicalName(config.name, tool)];
   return allowTools.some((pattern) => names.some((name) => matchesName(pattern, name))) ? "auto" : "prompt";

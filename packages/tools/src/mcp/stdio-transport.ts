@@ -1,7 +1,7 @@
 /**
- * A server that Heddle starts: its process lives in a sandbox and dies as a tree with this transport. One JSON value a
- * line; lines that are no message are kept as diagnosis, a line above the cap fails the requests that wait for an answer
- * and the stream goes on. A closed output is the end of the server, also when its process lives on.
+ * A server that Heddle starts in a sandbox; its process tree ends with this transport. One JSON value per line; other
+ * lines are kept as diagnosis, and a line above the cap fails the pending requests. A closed output is the end of the
+ * server, even when its process keeps running.
  */
 import { PassThrough } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
@@ -34,7 +34,7 @@ export class StdioTransport implements ServerTransport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
-  /** The client library knows by these two that nobody else can answer on this channel. */
+  /** These two tell the client library that no other server can answer on this channel. */
   readonly stderr = null;
   readonly pid = null;
 
@@ -85,13 +85,13 @@ export class StdioTransport implements ServerTransport {
     try {
       await this.#process.write(`${JSON.stringify(message)}\n`);
     } catch (error) {
-      // A server that is gone says more by its end than by the pipe it left.
+      // The end of the process explains more than the broken pipe.
       await this.#soon(this.#reading);
       throw error;
     }
   }
 
-  /** Waits until the process and everything it started are gone. */
+  /** Waits for the end of the whole process tree. */
   async close(): Promise<void> {
     this.#closed ??= this.#close();
     await this.#closed;
@@ -129,7 +129,7 @@ export class StdioTransport implements ServerTransport {
     this.onmessage?.(message);
   }
 
-  /** Nobody can tell which request a line answers that was too long to be read. */
+  /** A line that is too long to be read may answer any of them. */
   #failWaiting(message: string): void {
     for (const id of this.#waiting) {
       this.onmessage?.({ jsonrpc: "2.0", id, error: { code: INTERNAL_ERROR, message } });

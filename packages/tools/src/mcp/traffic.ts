@@ -1,6 +1,6 @@
 /**
- * What a server may send unasked. Answers always pass; notifications and requests pass up to a rate, more are dropped
- * unread, and a server that goes on for long is called broken. So a flood costs time but neither memory nor the turn.
+ * Limits what a server may send unasked. Answers always pass; notifications and requests pass up to a rate, more are
+ * dropped unread, and a server that keeps flooding is ended.
  */
 
 const WINDOW_MS = 1000;

@@ -1,7 +1,6 @@
 /**
- * Applies the chunks of one update to one text. Pure: either every chunk has its place and the new text comes back,
- * or `tool.failed` names the lines that were not found. Line ends, a byte order mark and the absence of a final newline
- * are kept as they were.
+ * Applies the chunks of one update to one text. Pure: either every chunk fits and the new text is returned, or
+ * `tool.failed` names the lines that were not found. Line ends, a byte order mark and a missing final newline are kept.
  */
 import { HeddleError } from "@heddle/protocol";
 import { markHint } from "../calls/redaction-mark.ts";
@@ -110,7 +109,7 @@ function keepUntouched(lines: readonly string[], chunk: PatchChunk, at: number):
   return kept;
 }
 
-/** From strict to loose. A looser level is tried only when no place in the rest of the file fits a stricter one. */
+/** From strict to loose. A looser level is tried only when no position in the rest of the file fits a stricter one. */
 const LEVELS: readonly ((line: string) => string)[] = [
   (line) => line,
   (line) => line.trimEnd(),

@@ -1,16 +1,15 @@
 /**
- * Reads the "*** Begin Patch" grammar into operations. Nothing is looked up on disk here; a text that is not a patch
- * throws `tool.invalid-arguments` with the line that is wrong, so that a model can fix it.
+ * Parses the "*** Begin Patch" grammar into operations, without reading files. A text that is not a patch throws
+ * `tool.invalid-arguments` with the wrong line, so that a model can fix it.
  */
 import { HeddleError } from "@heddle/protocol";
 
-/** One place in a file: find `oldLines` after the `contexts`, put `newLines` there. */
+/** One change in a file: find `oldLines` after the `contexts` and replace them by `newLines`. */
 export interface PatchChunk {
   /** Lines named after `@@`, outermost first; the search starts after the last of them. */
   readonly contexts: readonly string[];
   readonly oldLines: readonly string[];
   readonly newLines: readonly string[];
-  /** The chunk says that it reaches the end of the file. */
   readonly isAtEnd: boolean;
 }
 

@@ -133,7 +133,7 @@ function render(lines: readonly DiffLine[]): string {
   return text;
 }
 
-/** A hunk goes on while the next change is near enough to share context. */
+/** A hunk continues while the next change is near enough to share context. */
 function hunkEnd(lines: readonly DiffLine[], change: number): number {
   let last = change;
   for (let at = change; at < lines.length && at - last <= 2 * CONTEXT; at += 1) {

@@ -58,12 +58,10 @@ async function openConfined(options: RoomOptions): Promise<Place> {
   const source = madeFolder(options.keepUpper ?? scratch.room);
   const sandbox = await openSandbox(policy, { room: { tree: { kind: "folder", source }, scratch } });
   const close = async (): Promise<void> => void (await sandbox.close());
-  try {
-    await sandbox.ready;
-  } catch (error) {
+  await sandbox.ready.catch(async (error: unknown) => {
     await close();
     throw error;
-  }
+  });
   return { sandbox, kind: "copy", root: policy.workspace, source, [Symbol.asyncDispose]: close };
 }
 

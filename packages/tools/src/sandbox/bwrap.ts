@@ -9,7 +9,7 @@ import { readFile, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { killByArgument } from "../commands/process-tree.ts";
-import { canFilter, findConfiner, loaderWords, systemCallFilter } from "./confine.ts";
+import { canFilter, findConfiner, loaderCommand, systemCallFilter } from "./confine.ts";
 import { lateScript } from "./holder-script.ts";
 import { newInReach } from "./host-sockets.ts";
 import { findHostTool, runHostTool } from "./host-tools.ts";
@@ -31,7 +31,7 @@ export async function openBwrap(options: BackendOptions): Promise<Holder> {
   const pinned = pinParents(options.layout);
   const layout = { ...pinned, writable: [...pinned.writable, ...DEVICES.map((name) => `/dev/${name}`)] };
   const sh = findHostTool("sh") ?? "sh";
-  const loader = loaderWords(findConfiner(), { writable: layout.writable, network });
+  const loader = loaderCommand(findConfiner(), { writable: layout.writable, network });
   const start = loader.length === 0 && canFilter() ? loadByBwrap(sh, bwrap, scratch) : [bwrap];
   const outer = [...start, ...isolation(network, canForbidNesting)];
   const look = [findHostTool("cat") ?? "cat", "/proc/self/mountinfo"];

@@ -84,14 +84,14 @@ function setprivLoadsFilters(): boolean {
 
 /** The program and arguments to put before a command that still has capabilities. */
 export function confine(confiner: Confiner, setpriv: string, confinement: Confinement): readonly string[] {
-  const words = loaderWords(confiner, confinement);
+  const words = loaderCommand(confiner, confinement);
   if (words.length > 0) return words;
   const load = confiner.kind === "setpriv" ? [`--seccomp-filter=/dev/${FILTER_NAME}`] : [];
   return [setpriv, ...NO_PRIVILEGES, ...load, "--"];
 }
 
 /** Empty where neither perl nor python3 can be used. */
-export function loaderWords({ kind, program, systemCalls }: Confiner, confinement: Confinement): readonly string[] {
+export function loaderCommand({ kind, program, systemCalls }: Confiner, confinement: Confinement): readonly string[] {
   const arch = machine();
   if ((kind !== "perl" && kind !== "python3") || arch === undefined) return [];
   const script = kind === "perl" ? ["-f", "-e", PERL_SCRIPT] : ["-I", "-S", "-c", PYTHON_SCRIPT];

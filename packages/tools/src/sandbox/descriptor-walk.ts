@@ -10,14 +10,14 @@ import { toSystem, type RawPath } from "./raw-path.ts";
 
 const FOLDER = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
-export interface PlaceBelow {
+export interface PathBelow {
   readonly root: RawPath;
   readonly path: RawPath;
 }
 
 /** Calls back with the folder that holds the path and the last part of the path. */
 export async function inFolderOf<T>(
-  { root, path }: PlaceBelow,
+  { root, path }: PathBelow,
   work: (folder: FileHandle, name: string) => Promise<T>,
 ): Promise<T> {
   const parts = path.slice(root.length + 1).split("/");
@@ -42,7 +42,7 @@ export async function inFolderOf<T>(
 }
 
 /** Gives its owner all permissions. */
-export async function openUp(place: PlaceBelow): Promise<void> {
+export async function openUp(place: PathBelow): Promise<void> {
   await inFolderOf(place, async (folder, name) => {
     await using handle = await open(at(folder, name), FOLDER);
     await grantOwner(handle);

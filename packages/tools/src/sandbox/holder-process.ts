@@ -1,10 +1,9 @@
 /**
- * The process that holds a sandbox made of namespaces. It is started before anybody knows what the sandbox shall look
- * like, because starting it takes longer than finding that out:
+ * The process that holds a sandbox made of namespaces:
  *
- *   started ─▶ alive (the host allows namespaces and mounts) ─▶ told its plan ─▶ ready (everything is in place) ─▶ stopped
+ *   started ─▶ alive (the host allows namespaces and mounts) ─▶ has its plan ─▶ ready (all mounts are made) ─▶ stopped
  *
- * Once it is ready it makes standbys on demand; what it says of them is passed on.
+ * Once it is ready it starts standbys on demand and reports on them.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -13,7 +12,7 @@ import { HeddleError } from "@heddle/protocol";
 import { onlyStandardStreams } from "../commands/inherited-descriptors.ts";
 import { childrenOf } from "../commands/proc-stat.ts";
 import { sendSignal } from "../commands/process-tree.ts";
-import { findConfiner, loaderWords, type Confiner } from "./confine.ts";
+import { findConfiner, loaderCommand, type Confiner } from "./confine.ts";
 import { findHostTool } from "./host-tools.ts";
 import { HOLDER_SCRIPT } from "./holder-script.ts";
 import type { Scratch } from "./scratch.ts";
@@ -63,39 +62,19 @@ export interface HolderPlan {
   readonly room: number | "disk" | undefined;
 }
 
-export interface HolderProcess extends AsyncDisposable {
-  readonly tools: NamespaceTools;
-  readonly network: Network;
-  readonly scratch: Scratch;
-  /** Has been tried when the holder is ready. */
-  readonly confiner: Confiner;
-  /** Rejects when the host refuses. */
-  readonly alive: Promise<void>;
-  readonly isRunning: boolean;
-  /** All its processes so far, in the host's numbers. */
-  pids(): readonly number[];
-  /** Called once. */
-  finish(plan: HolderPlan): Promise<HolderReady>;
-  tell(line: string): void;
-  /** Receives its lines; undefined when it has ended. */
-  hear(listener: (line: string | undefined) => void): void;
-  /** Does not wait; disposing does. */
-  kill(): void;
-  /** Its error output for a failure, else the failure. */
-  complaint(error: unknown): string;
-}
+export type HolderProcess = ReturnType<typeof startHolder>;
 
 /** Not tried again in this process. */
 let triedOut: Confiner["kind"] | undefined;
 
 /** Throws `sandbox.unavailable` when programs are missing. The scratch folder belongs to the caller. */
-export function startHolder(network: Network, scratch: Scratch): HolderProcess {
+export function startHolder(network: Network, scratch: Scratch) {
   const tools = findNamespaceTools();
   const isOpen = network === "all";
   const args = [...UNSHARE, ...(isOpen ? [] : ["--net"]), "--", tools.sh, "-c", HOLDER_SCRIPT, "heddle-holder"];
   const who = process.getuid?.() === 0 ? "root" : "user";
   const confiner = findConfiner();
-  const trial = triedOut === confiner.kind ? [] : loaderWords(confiner, { writable: [], network });
+  const trial = triedOut === confiner.kind ? [] : loaderCommand(confiner, { writable: [], network });
   const child = spawn(tools.unshare, [...args, scratch.path, isOpen ? "open" : "closed", who, ...trial], {
     cwd: "/",
     env: { LC_ALL: "C" },
@@ -122,13 +101,17 @@ export function startHolder(network: Network, scratch: Scratch): HolderProcess {
     tools,
     network,
     scratch,
+    /** Has been tried when the holder is ready. */
     confiner,
+    /** Rejects when the host refuses. */
     alive: said.alive,
     get isRunning() {
       return child.exitCode === null && child.signalCode === null;
     },
-    pids: () => treeOf(child.pid),
-    async finish({ fstab, holdsRoot, enter, maxPid, room }) {
+    /** All its processes so far, in the host's numbers. */
+    pids: (): readonly number[] => treeOf(child.pid),
+    /** Called once. */
+    async finish({ fstab, holdsRoot, enter, maxPid, room }: HolderPlan): Promise<HolderReady> {
       writeFileSync(join(scratch.path, "fstab"), fstab, { mode: 0o600 });
       writeFileSync(join(scratch.standbys, "enter"), enter, { mode: 0o600 });
       child.stdin?.write(`${holdsRoot ? "apart" : "mount"} ${maxPid ?? "-"} ${room ?? "-"}\n`);
@@ -137,9 +120,12 @@ export function startHolder(network: Network, scratch: Scratch): HolderProcess {
       pid = ready.pid;
       return ready;
     },
-    tell: (line) => child.stdin?.write(`${line}\n`),
-    hear: (listener) => said.hear(listener),
-    complaint: (error) => said.complaint(error),
+    sendLine: (line: string) => void child.stdin?.write(`${line}\n`),
+    /** Receives its lines; undefined when it has ended. */
+    onLine: said.onLine,
+    /** Its error output for a failure, else the failure. */
+    complaint: said.complaint,
+    /** Does not wait; disposing does. */
     kill,
     async [Symbol.asyncDispose]() {
       kill();
@@ -191,7 +177,7 @@ function listenTo(child: ChildProcess) {
   return {
     alive: alive.promise,
     ready: ready.promise,
-    hear: (next: typeof listener) => (listener = next),
+    onLine: (next: typeof listener) => void (listener = next),
     complaint: (error: unknown) =>
       [error instanceof Error ? error.message : String(error), stderr.trim()].filter(Boolean).join(": "),
   };

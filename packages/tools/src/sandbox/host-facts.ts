@@ -15,15 +15,12 @@ import type { Scratch } from "./scratch.ts";
 
 export type HostFacts = Omit<LayoutInput, "protectedPaths" | "gitFolders">;
 
-export interface HostFactsOptions {
-  readonly scratch: Scratch;
-  readonly sockets: HostSockets;
-}
-
-export async function readHostFacts(policy: SandboxPolicy, options: HostFactsOptions): Promise<HostFacts> {
-  const { scratch } = options;
+export async function readHostFacts(
+  policy: SandboxPolicy,
+  { scratch, sockets: hostSockets }: { readonly scratch: Scratch; readonly sockets: HostSockets },
+): Promise<HostFacts> {
   const masked = existingPlaces(policy.masked);
-  const sockets = options.sockets.look();
+  const sockets = hostSockets.look();
   const { workspace, writeRoots } = checkedRoots(policy);
   const needsDeadSocket =
     sockets.some((path) => isInSight(path, { workspace, writeRoots })) || masked.some(({ kind }) => kind === "socket");

@@ -7,18 +7,12 @@ import { mkdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "no
 import { dirname } from "node:path";
 import { attempt } from "../attempt.ts";
 
-export interface HostMemory {
-  has(what: string): boolean;
-  keep(what: string): void;
-  forget(): void;
-}
-
 /** The file must be out of reach of agents. */
-export function openHostMemory(file: string): HostMemory {
+export function openHostMemory(file: string) {
   const mark = (what: string): string => `${here()} ${what}\n`;
   return {
-    has: (what) => attempt(() => readFileSync(file, "utf8")) === mark(what),
-    keep(what) {
+    has: (what: string) => attempt(() => readFileSync(file, "utf8")) === mark(what),
+    keep(what: string) {
       // Failing to keep it only costs time. A torn file matches nothing.
       attempt(() => {
         mkdirSync(dirname(file), { recursive: true, mode: 0o700 });

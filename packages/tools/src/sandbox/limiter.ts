@@ -7,8 +7,8 @@
  */
 import { release } from "node:os";
 import type { SandboxHolds } from "@heddle/protocol";
-import { openCgroup, type Cgroup } from "./cgroup.ts";
-import { limitsFor, readHeadroom, type LimitsInForce, type SandboxLimits } from "./limits.ts";
+import { openCgroup } from "./cgroup.ts";
+import { limitsFor, readHeadroom, type SandboxLimits } from "./limits.ts";
 
 /**
  * Pids that one command leaves to the others and to entering. Once a namespace has used all pids, the kernel never
@@ -17,23 +17,9 @@ import { limitsFor, readHeadroom, type LimitsInForce, type SandboxLimits } from 
 const LEFT_TO_OTHERS = 364;
 const LEAST_MAX_PID = 2 * LEFT_TO_OTHERS;
 
-export interface Limiter extends Disposable {
-  /** The largest pid of the namespace; undefined where the limit would be the host's own. */
-  readonly maxPid: number | undefined;
-  /** The same for the nested namespace of a single command. */
-  readonly maxPidOfCommand: number | undefined;
-  /** For the shell right before a command; `holdsPids`: its pid namespace limits the processes. */
-  shellLines(holdsPids: boolean): string;
-  /** The same for the script of a holder, whose variable `pids` says whether its namespace limits them. */
-  holderLines(): string;
-  /** Started outside, before the command. */
-  prefix(sh: string): readonly string[];
-  /** Adds running processes; `pids` is only called where there is a group for them. */
-  add(pids: () => readonly number[]): void;
-  holds(holdsPids: boolean): SandboxHolds;
-}
+export type Limiter = ReturnType<typeof openLimiter>;
 
-export function openLimiter(wanted: SandboxLimits): Limiter {
+export function openLimiter(wanted: SandboxLimits) {
   const limits = limitsFor(wanted, readHeadroom());
   const group = openCgroup(limits);
   const hasRlimit = process.getuid?.() !== 0;
@@ -50,16 +36,28 @@ export function openLimiter(wanted: SandboxLimits): Limiter {
   };
   const maxPid = Math.max(limits.processes, LEAST_MAX_PID);
   const hasMaxPid = isPidMaxOfNamespace(release());
+  const processesHeld = (holdsPids: boolean): SandboxHolds["processes"] => {
+    if (group !== undefined) return { by: "cgroup", max: limits.processes };
+    if (holdsPids) return { by: "pid-namespace", max: maxPid };
+    return hasRlimit ? { by: "rlimit", max: limits.processes } : { by: "nothing" };
+  };
   return {
+    /** The largest pid of the namespace; undefined where the limit would be the host's own. */
     maxPid: hasMaxPid ? maxPid : undefined,
+    /** The same for the nested namespace of a single command. */
     maxPidOfCommand: hasMaxPid ? maxPid - LEFT_TO_OTHERS : undefined,
-    shellLines: (holdsPids) => shellLines(holdsPids, "exit 126"),
+    /** For the shell right before a command; `holdsPids`: its pid namespace limits the processes. */
+    shellLines: (holdsPids: boolean) => shellLines(holdsPids, "exit 126"),
+    /** The same for the script of a holder, whose variable `pids` says whether its namespace limits them. */
     holderLines: () =>
       `if [ "$pids" = held ]; then :\n${shellLines(true, "return 1")}else :\n${shellLines(false, "return 1")}fi\n`,
-    prefix: (sh) => (group === undefined ? [] : [sh, "-c", 'echo 0 >"$0" && exec "$@"', group.procs]),
-    add: (pids) => group?.add(pids()),
-    holds: (holdsPids) => ({
-      processes: processesHeld(limits, { group, holdsPids, hasRlimit, maxPid }),
+    /** Started outside, before the command. */
+    prefix: (sh: string): readonly string[] =>
+      group === undefined ? [] : [sh, "-c", 'echo 0 >"$0" && exec "$@"', group.procs],
+    /** Adds running processes; `pids` is only called where there is a group for them. */
+    add: (pids: () => readonly number[]) => group?.add(pids()),
+    holds: (holdsPids: boolean): SandboxHolds => ({
+      processes: processesHeld(holdsPids),
       memory:
         group !== undefined
           ? { by: "cgroup", maxBytes: limits.memoryBytes }
@@ -69,19 +67,6 @@ export function openLimiter(wanted: SandboxLimits): Limiter {
     }),
     [Symbol.dispose]: () => group?.[Symbol.dispose](),
   };
-}
-
-interface Means {
-  readonly group: Cgroup | undefined;
-  readonly holdsPids: boolean;
-  readonly hasRlimit: boolean;
-  readonly maxPid: number;
-}
-
-function processesHeld({ processes: max }: LimitsInForce, means: Means): SandboxHolds["processes"] {
-  if (means.group !== undefined) return { by: "cgroup", max };
-  if (means.holdsPids) return { by: "pid-namespace", max: means.maxPid };
-  return means.hasRlimit ? { by: "rlimit", max } : { by: "nothing" };
 }
 
 /** Before 6.14 pid_max belongs to the whole host, and root could write it from inside any namespace. */

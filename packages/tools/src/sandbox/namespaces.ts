@@ -56,7 +56,7 @@ export interface BackendOptions {
   /** The host has given such a sandbox before, so its answer is not awaited. */
   readonly isExpected: boolean;
   readonly limiter: Limiter;
-  /** The workspace of a room; see `RoomPlace`. */
+  /** The workspace of a room; see `RoomMount`. */
   readonly tree: RoomTree | undefined;
   readonly onMounted: ((pid: number) => void) | undefined;
 }
@@ -82,7 +82,7 @@ export async function openHolder(options: BackendOptions): Promise<Holder> {
       for (const point of plan.mountPoints) makeMountPoint(point);
       const { tools, confiner } = holder;
       const room = tree?.kind === "overlay" ? linkLayers(tree, join(scratch.path, "layers")) : undefined;
-      const confined = confinedWords(holder, layout, { isRoom: room !== undefined });
+      const confined = confinedCommand(holder, layout, { isRoom: room !== undefined });
       const inside = (mapsUser: boolean): readonly string[] => [...ownPids(tools, mapsUser, limiter), ...confined];
       // Written before the holder is alive: it reads its plan then.
       const enter = enterScript(inside);
@@ -153,7 +153,7 @@ export async function openHolder(options: BackendOptions): Promise<Holder> {
   };
 }
 
-function confinedWords(
+function confinedCommand(
   { tools, scratch, confiner, network }: HolderProcess,
   { writable }: Layout,
   { isRoom }: { readonly isRoom: boolean },

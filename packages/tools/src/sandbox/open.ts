@@ -32,13 +32,13 @@ export interface OpenSandboxOptions {
   readonly mayWait?: boolean;
   /** A file that remembers what this host gives, so that its answer is not awaited again. */
   readonly memoryFile?: string;
-  readonly room?: RoomPlace;
+  readonly room?: RoomMount;
 }
 
 /**
  * A separate tree at the workspace. What is written there reaches nothing else, so no path in it is protected or swept.
  */
-export interface RoomPlace {
+export interface RoomMount {
   readonly tree: RoomTree;
   /** Closed with the sandbox, or when opening fails. */
   readonly scratch: Scratch;
@@ -101,7 +101,11 @@ async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions):
     const isExpected = backend !== "bwrap" && memory?.has(what) === true;
     const { level, holder: first } = await openFirst(backend, { layout, ...place, isExpected });
     if (isExpected) first.ready.catch(() => memory?.forget());
-    else if (level === "namespaces") first.ready.then(() => memory?.keep(what), noop);
+    else if (level === "namespaces")
+      first.ready.then(
+        () => memory?.keep(what),
+        () => undefined,
+      );
     // The host changes while the plan is made: mounts and sockets come and go.
     const holder = retrying(first, async () => {
       const isStillThere = (path: string): boolean => statOrUndefined(path) !== undefined;
@@ -124,20 +128,13 @@ async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions):
 const NOTHING_GUARDED: Awaited<ReturnType<Guard["start"]>> = { protectedPaths: [], gitFolders: [] };
 
 function openGuard(policy: SandboxPolicy, writeRoots: readonly string[], options: OpenSandboxOptions): Guard {
+  let made: Promise<string> | undefined;
   return new Guard({
     writeRoots,
     absentMasked: policy.masked.filter((path) => statOrUndefined(path) === undefined),
-    quarantineDir: once(
-      async () => options.quarantineDir ?? (await mkdtemp(join(temporaryFolder(), "heddle-quarantine-"))),
-    ),
+    quarantineDir: async () =>
+      options.quarantineDir ?? (await (made ??= mkdtemp(join(temporaryFolder(), "heddle-quarantine-")))),
   });
-}
-
-const noop = (): void => undefined;
-
-function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return () => (made ??= make());
 }
 
 async function openBackend(level: Backend, options: BackendOptions): Promise<Holder> {

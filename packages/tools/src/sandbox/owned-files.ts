@@ -9,7 +9,7 @@ import { mkdir, open, rename, symlink, type FileHandle } from "node:fs/promises"
 import { HeddleError } from "@heddle/protocol";
 import { identityOf } from "../files/path-walk.ts";
 import { attempt } from "../attempt.ts";
-import { at, inFolderOf, type PlaceBelow } from "./descriptor-walk.ts";
+import { at, inFolderOf, type PathBelow } from "./descriptor-walk.ts";
 import { isWithin } from "./mountinfo.ts";
 import { readRegularFile } from "./private-folder.ts";
 import { toSystem, toText, type RawPath } from "./raw-path.ts";
@@ -120,7 +120,7 @@ export class OwnedFiles {
   }
 
   /** Nothing may exist there. */
-  async putBack(place: PlaceBelow): Promise<void> {
+  async putBack(place: PathBelow): Promise<void> {
     const kept = this.#paths.get(place.path);
     if (kept === undefined) return;
     const [top] = kept.entries;

@@ -29,16 +29,12 @@ export async function probeSandbox(
     const reason = `there is no kernel sandbox for ${process.platform} yet`;
     return { namespaces: { ok: false, reason }, bwrap: { ok: false, reason } };
   }
-  const [namespaces, bwrap] = await Promise.all([attempt("namespaces", workspace), attempt("bwrap", workspace)]);
+  const failed = (error: unknown): ProbeResult => ({ ok: false, reason: toHeddleError(error).message });
+  const [namespaces, bwrap] = await Promise.all([
+    tryOut("namespaces", workspace).catch(failed),
+    tryOut("bwrap", workspace).catch(failed),
+  ]);
   return { namespaces, bwrap };
-}
-
-async function attempt(backend: Backend, workspace: string): Promise<ProbeResult> {
-  try {
-    return await tryOut(backend, workspace);
-  } catch (error) {
-    return { ok: false, reason: toHeddleError(error).message };
-  }
 }
 
 async function tryOut(backend: Backend, workspace: string): Promise<ProbeResult> {

@@ -8,7 +8,7 @@ import { constants } from "node:fs";
 import { mkdir, open, readdir, readlink, rename, rmdir, symlink, unlink, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../attempt.ts";
-import { at, inFolderOf, openUp, type PlaceBelow } from "./descriptor-walk.ts";
+import { at, inFolderOf, openUp, type PathBelow } from "./descriptor-walk.ts";
 import { toRaw, toSystem, toText, type RawPath } from "./raw-path.ts";
 import { lastPart } from "./tree-index.ts";
 
@@ -16,12 +16,12 @@ import { lastPart } from "./tree-index.ts";
 const MAX_COPY_BYTES = 8 * 1024 * 1024;
 const MAX_NAME_CHARS = 60;
 
-export interface QuarantineOptions extends PlaceBelow {
-  readonly quarantineDir: string;
-}
-
 /** Its new path; undefined when it no longer exists. */
-export async function quarantine({ root, path, quarantineDir }: QuarantineOptions): Promise<string | undefined> {
+export async function quarantine({
+  root,
+  path,
+  quarantineDir,
+}: PathBelow & { readonly quarantineDir: string }): Promise<string | undefined> {
   const shown = toText(lastPart(path)).replaceAll(/[^\w.-]/g, "_");
   const target = join(quarantineDir, `${randomUUID()}-${shown.slice(0, MAX_NAME_CHARS)}`);
   await mkdir(quarantineDir, { recursive: true, mode: 0o700 });

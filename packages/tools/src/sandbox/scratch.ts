@@ -44,27 +44,7 @@ const TEMPORARY = ["tmp", "var-tmp"] as const;
 const TMPFS = 0x01021994;
 const MEMORY = "/dev/shm";
 
-export interface Scratch extends AsyncDisposable {
-  readonly path: string;
-  readonly folders: readonly string[];
-  /** Where the new root is built. */
-  readonly root: string;
-  readonly tmp: string;
-  readonly varTmp: string;
-  /** On disk, for a room; made on demand. */
-  readonly room: string;
-  readonly emptyFile: string;
-  /** Mounted as /dev; the device nodes are mounted on its files. */
-  readonly devices: string;
-  /** For the empty folders that cover paths. */
-  readonly covers: string;
-  /** Named pipes, made while the sandbox opens. */
-  readonly pipes: string;
-  /** The streams of standbys until they are opened, and their script. */
-  readonly standbys: string;
-  /** A socket without a listener: connecting is refused, and git still finds a socket. */
-  deadSocket(): Promise<string>;
-}
+export type Scratch = ReturnType<typeof scratchOf>;
 
 /**
  * A few dozen synchronous calls on the way to the first request of every run: asynchronous ones would take ten times as
@@ -93,8 +73,9 @@ function openInMemory(): Folder | undefined {
   }
 }
 
-function scratchOf(light: Folder, disk: Folder): Scratch {
+function scratchOf(light: Folder, disk: Folder) {
   const own = [...new Set([light, disk])];
+  const folders: readonly string[] = own.map(({ path }) => path);
   const inside = (name: string): string => join(light.path, name);
   const [tmp, varTmp] = TEMPORARY.map((name) => join(disk.path, name)) as [string, string];
   const room = join(disk.path, "room");
@@ -104,18 +85,25 @@ function scratchOf(light: Folder, disk: Folder): Scratch {
   let socket: Promise<string> | undefined;
   return {
     path: light.path,
-    folders: own.map((folder) => folder.path),
+    folders,
+    /** Where the new root is built. */
     root: inside("root"),
     tmp,
     varTmp,
+    /** On disk, for a room; made on demand. */
     room,
     emptyFile: inside("empty"),
+    /** Mounted as /dev; the device nodes are mounted on its files. */
     devices: inside("dev"),
+    /** For the empty folders that cover paths. */
     covers: inside("covers"),
+    /** Named pipes, made while the sandbox opens. */
     pipes: inside("pipes"),
+    /** The streams of standbys until they are opened, and their script. */
     standbys: inside("standbys"),
+    /** A socket without a listener: connecting is refused, and git still finds a socket. */
     deadSocket: () => (socket ??= makeDeadSocket(light.path)),
-    [Symbol.asyncDispose]: async () => {
+    [Symbol.asyncDispose]: async (): Promise<void> => {
       clearTimeout(later);
       await clean();
       // The sandbox's own names are few; what commands left may be gigabytes.

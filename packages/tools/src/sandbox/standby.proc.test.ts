@@ -1,4 +1,4 @@
-/** A command that somebody stood by for is like one that entered by itself, in all it sees and in how it ends. */
+/** A command in a standby is like one that entered without, in all it sees and in how it ends. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { lstatSync, readdirSync, readlinkSync } from "node:fs";

@@ -1,12 +1,10 @@
 /**
- * Processes that stand by: each has gone into the sandbox as far as one can without knowing the command, and waits for it.
- * Entering takes five programs one after the other; so they have run before the model has said what to run. The holder makes
- * them, because it is inside already and this process has better things to do. At most one waits at a time.
+ * Standbys: processes that have entered the sandbox ahead of the command and wait for it. Entering takes five programs one
+ * after the other, and none of them depends on the command. The holder starts them, because it is inside already. At most one
+ * waits at a time. An order is a script of one compound command, so that half of one does nothing.
  *
  *   asked ─▶ standing ─▶ taken (runs the command) ─▶ ended
- *     └──▶ did not come: none is asked for any more, and commands enter by themselves
- *
- * An order is a script, and a standby carries it out only when all of it has come: it is one compound command.
+ *     └──▶ did not arrive: none is asked for any more, and commands enter without one
  */
 import { closeSync, constants, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
@@ -32,11 +30,7 @@ export interface Order {
 
 type Running = Pick<CommandInside, "pid" | "outputFd" | "ended">;
 
-interface Coming {
-  readonly number: string;
-  readonly promise: Promise<void>;
-  readonly resolve: () => void;
-}
+type Coming = Pick<PromiseWithResolvers<void>, "promise" | "resolve"> & { readonly number: string };
 
 /** This end of its pipes. Each standby has its own, so that no command can forge the result of another. */
 interface Streams {
@@ -62,7 +56,7 @@ export class Standbys {
 
   constructor(holder: HolderProcess) {
     this.#holder = holder;
-    holder.hear((line) => this.#hear(line));
+    holder.onLine((line) => this.#onLine(line));
   }
 
   /** The holder has its plan and reads numbers from now on. */
@@ -75,7 +69,7 @@ export class Standbys {
     this.#made += 1;
     const number = String(this.#made);
     this.#coming = { number, ...Promise.withResolvers<void>() };
-    this.#holder.tell(number);
+    this.#holder.sendLine(number);
   }
 
   /** Lets the waiting standby run a command; undefined when there is none, or it cannot. */
@@ -124,7 +118,7 @@ export class Standbys {
     this.#coming = undefined;
   }
 
-  #hear(line: string | undefined): void {
+  #onLine(line: string | undefined): void {
     if (line === undefined) return this.#giveUp();
     const [word, number = ""] = line.split(" ");
     if (word === "ready") this.#holderPid = Number(number);

@@ -8,14 +8,14 @@ import { tmpdir } from "node:os";
 import { HeddleError } from "@heddle/protocol";
 import { O_PATH, ownFolderStat } from "../files/own-folder.ts";
 
-interface HeldPlace {
+interface HeldTemporary {
   readonly path: string;
   /** Open for the life of the process, so that no other folder gets its number. */
   readonly fd: number;
 }
 
 /** By the value of TMPDIR. */
-const held = new Map<string, HeldPlace>();
+const held = new Map<string, HeldTemporary>();
 
 /** Without links. Throws `sandbox.failed` when it was replaced. */
 export function temporaryFolder(): string {
@@ -35,7 +35,7 @@ export function temporaryFolder(): string {
   );
 }
 
-function hold(name: string): HeldPlace {
+function hold(name: string): HeldTemporary {
   mkdirSync(name, { recursive: true, mode: 0o700 });
   const path = realpathSync.native(name);
   const flags = process.platform === "linux" ? O_PATH | constants.O_DIRECTORY : constants.O_RDONLY;

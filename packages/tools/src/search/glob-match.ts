@@ -20,7 +20,7 @@ export function globMatcher(pattern: string): GlobMatcher {
   };
 }
 
-/** `**` swallows any number of parts. The last one seen is the only place worth going back to. */
+/** `**` matches any number of parts. Only the last one seen is worth going back to. */
 function matchParts(wanted: readonly string[], parts: readonly string[]): boolean {
   return matchWithStars({
     patternLength: wanted.length,

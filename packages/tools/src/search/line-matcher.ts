@@ -1,6 +1,6 @@
 /**
- * Finds the lines of a text that match a regular expression of the model, in a thread of its own: a pattern that backtracks
- * without end blocks nobody and is killed after two seconds.
+ * Finds the lines of a text that match a regular expression of the model, in a thread of its own: a pattern that
+ * backtracks without end is killed after two seconds.
  */
 import type { Worker } from "node:worker_threads";
 import { HeddleError } from "@heddle/protocol";
@@ -30,11 +30,11 @@ parentPort.on("message", ({ text, maxMatches, maxChars }) => {
 export class LineMatcher implements AsyncDisposable {
   readonly #worker: Worker;
 
-  /** Throws `tool.failed` for a pattern that is not a regular expression. */
+  /** Throws `tool.failed` for an invalid pattern. */
   constructor(pattern: string, options: { readonly isCaseInsensitive: boolean }) {
     const flags = options.isCaseInsensitive ? "i" : "";
     try {
-      // Only compiled here, which is quick; it is never executed on this thread.
+      // Compiled only, to report errors; never executed on this thread.
       RegExp(pattern, flags);
     } catch (error) {
       throw new HeddleError("tool.failed", error instanceof Error ? error.message : String(error), { cause: error });

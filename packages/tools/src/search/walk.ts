@@ -1,8 +1,11 @@
-/** Walks the files below a folder through the race-free listing: links are not followed, and the walk is bounded and says so. */
+/**
+ * Walks the files below a folder through the race-free listing: links are not followed, and the walk is bounded and
+ * reports it.
+ */
 import { join } from "node:path";
 import { listInside, type PathRules } from "../files/paths.ts";
 
-/** Nobody searches these by hand, and they are most of a tree. */
+/** Rarely searched, and most of a tree. */
 const SKIPPED = new Set([".git", "node_modules", ".hg", ".svn", "__pycache__", ".venv"]);
 const MAX_FILES = 50_000;
 const MAX_FOLDER_ENTRIES = 20_000;
@@ -13,16 +16,12 @@ export interface WalkedFile {
   readonly relative: string;
 }
 
-export interface WalkEnd {
-  readonly isTruncated: boolean;
-}
-
 /** Depth first, names in order. Returns whether something was left out. */
 export async function* walkFiles(
   root: string,
   rules: PathRules,
   options: { readonly signal: AbortSignal },
-): AsyncGenerator<WalkedFile, WalkEnd> {
+): AsyncGenerator<WalkedFile, { readonly isTruncated: boolean }> {
   const folders: string[] = [""];
   let files = 0;
   let isTruncated = false;
@@ -45,7 +44,7 @@ export async function* walkFiles(
   return { isTruncated };
 }
 
-/** A folder inside that may not be read or has just gone is passed over; the root must be there. */
+/** Unreadable and vanished folders are skipped, except for the root. */
 async function listOrSkip(path: string, rules: PathRules, isRoot: boolean) {
   try {
     return await listInside(path, rules, { maxEntries: MAX_FOLDER_ENTRIES });

@@ -49,7 +49,7 @@ export function isSkillName(name: string): boolean {
   return name.length <= MAX_NAME_CHARS && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name);
 }
 
-/** An entry goes on with indented and empty lines. */
+/** An entry continues with indented and empty lines. */
 function endOfEntry(lines: readonly string[], from: number, end: number): number {
   let index = from;
   while (index < end && /^(?:[ \t]|$)/.test(lines[index] ?? "")) index += 1;

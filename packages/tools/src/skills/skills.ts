@@ -32,7 +32,7 @@ export interface SkillText {
 }
 
 const FILE_NAME = "SKILL.md";
-/** Nobody keeps more on purpose; a hostile repository may. */
+/** A hostile repository may have more. */
 const MAX_FOLDERS = 200;
 const MAX_HEAD_BYTES = 8 * 1024;
 const MAX_TEXT_BYTES = 32 * 1024;
@@ -67,7 +67,7 @@ export async function readSkill(path: string, rules: PathRules, signal: AbortSig
 }
 
 async function subfolders(folder: string, rules: PathRules): Promise<string[]> {
-  // Most of them are not there, and saying so must cost nothing.
+  // Most of them do not exist, and that check must be cheap.
   if (!existsSync(folder)) return [];
   try {
     const { entries } = await listInside(folder, rules, { maxEntries: MAX_FOLDERS });

@@ -1,6 +1,6 @@
 /**
- * What a call wants beyond its envelope, made exact before anybody is asked: paths are those that would really be opened,
- * whatever links led there, and what the envelope gives already is left out. So the answer covers what was shown.
+ * What a call requests beyond its envelope, made exact before the user is asked: paths are resolved, and what the
+ * envelope already gives is left out. So the answer covers what was shown.
  */
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -17,30 +17,29 @@ import { absolutePath, isInside } from "./call-path.ts";
 import { checkPath, checkProtected, components } from "../files/path-rules.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 
-/** The envelope a call runs in, and what holds it. */
+/** The envelope a call runs in, with its sandbox. */
 export interface Walls {
   readonly envelope: Envelope;
   readonly sandbox: Sandbox;
 }
 
-/** A wish that was granted and is about to be used: by whoever answered, or by an earlier answer that covers it. */
+/** A granted request that is about to be used: by an answer, or by an earlier one that covers it. */
 export interface Hop extends By {
   readonly callId: string;
   readonly wish: HopWish;
   readonly scope: HopScope;
 }
 
-/** Who may let a call out of its envelope. */
 export interface Hops {
   /** Throws `ceiling.exceeded` when no answer could allow it. */
   check(wish: HopWish): void;
-  /** Durable when it resolves; the walls to run behind. */
+  /** Durable when it resolves; returns what to run in. */
   take(hop: Hop): Promise<Walls>;
   refuse(callId: string, wish: HopWish, error: HeddleError): Promise<void>;
 }
 
-/** undefined: the envelope gives all of it. Throws for a path that cannot be given. */
-export function exactWish(wish: HopWish, envelope: Envelope, cwd: string): HopWish | undefined {
+/** undefined: the envelope gives all of it. Throws for a path that cannot be granted. */
+export function exactRequest(wish: HopWish, envelope: Envelope, cwd: string): HopWish | undefined {
   if (envelope.sandbox === "off") return undefined;
   if (wish.kind === "outside") return wish;
   const { permissions } = wish;
@@ -50,14 +49,14 @@ export function exactWish(wish: HopWish, envelope: Envelope, cwd: string): HopWi
   for (const path of write) requireFolder(path);
   const network = permissions.network && envelope.network !== "all";
   if (write.length === 0 && !network) return undefined;
-  // What may be read is told as it was asked, because no wall stands in its way.
+  // Reading is not restricted, so it is listed as requested.
   const read = exactPaths(permissions.read, envelope, cwd);
   return { kind: "wider", permissions: { read, write, network } };
 }
 
 /**
- * The folder that would have to be opened for a file to be written; none when it may be written as it is. Throws when nobody
- * can allow it: masked, protected, or no one to ask.
+ * The folder that has to be opened so that a file can be written; none when it may be written already. Throws when it
+ * cannot be granted: masked, protected, or no user to ask.
  */
 export function foldersBeyond(path: string, envelope: Envelope, { mayAsk }: { readonly mayAsk: boolean }): string[] {
   try {
@@ -74,8 +73,8 @@ export function foldersBeyond(path: string, envelope: Envelope, { mayAsk }: { re
   return [realOf(folder)];
 }
 
-/** Only what was asked for can be granted. */
-export function grantedWish(wish: HopWish, granted: Permissions | undefined): HopWish {
+/** Nothing beyond the request can be granted. */
+export function grantedRequest(wish: HopWish, granted: Permissions | undefined): HopWish {
   if (wish.kind === "outside" || granted === undefined) return wish;
   const { read, write, network } = wish.permissions;
   const permissions = {

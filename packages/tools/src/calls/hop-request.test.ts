@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { ApprovalPolicy, Envelope, HopWish, Permissions, SandboxMode } from "@heddle/protocol";
 import { expect, test } from "vitest";
 import { aboveCeiling, envelopeFor, widenEnvelope } from "./envelopes.ts";
-import { exactWish, foldersBeyond, grantedWish } from "./hop-wish.ts";
+import { exactRequest, foldersBeyond, grantedRequest } from "./hop-request.ts";
 
 interface Folders extends AsyncDisposable {
   readonly root: string;
@@ -35,14 +35,14 @@ function wider(permissions: Partial<Permissions>): HopWish {
 test("a wish names what would really be opened, and nothing that is there already", async () => {
   await using folders = await openFolders();
   const { root, workspace } = folders;
-  const exact = (wish: HopWish) => exactWish(wish, folders.envelope(), workspace);
+  const exact = (wish: HopWish) => exactRequest(wish, folders.envelope(), workspace);
   expect(exact(wider({ write: ["link", join(root, "extra"), "."], network: true }))).toEqual(
     wider({ write: [join(root, "extra")], network: true }),
   );
   expect(exact(wider({ write: [workspace, "sub/.."] }))).toBeUndefined();
   expect(exact({ kind: "outside" })).toEqual({ kind: "outside" });
   expect(
-    exactWish({ kind: "outside" }, folders.envelope("on-request", "danger-full-access"), workspace),
+    exactRequest({ kind: "outside" }, folders.envelope("on-request", "danger-full-access"), workspace),
   ).toBeUndefined();
 });
 
@@ -55,7 +55,7 @@ test.each([
   ["a home by its short name", "~/x", "path.invalid"],
 ])("nobody is asked for %s", async (_what, path, code) => {
   await using folders = await openFolders();
-  const wish = (): unknown => exactWish(wider({ write: [path] }), folders.envelope(), folders.workspace);
+  const wish = (): unknown => exactRequest(wider({ write: [path] }), folders.envelope(), folders.workspace);
   expect(wish).toThrow(expect.objectContaining({ code }));
 });
 
@@ -75,9 +75,9 @@ test("a file beyond the folders that may be written is a wish for its folder, wh
 
 test("only what was asked for can be granted", () => {
   const wish = wider({ write: ["/a", "/b"], network: true });
-  expect(grantedWish(wish, undefined)).toEqual(wish);
+  expect(grantedRequest(wish, undefined)).toEqual(wish);
   const granted = { read: [], write: ["/b", "/c"], network: false };
-  expect(grantedWish(wish, granted)).toEqual(wider({ write: ["/b"] }));
+  expect(grantedRequest(wish, granted)).toEqual(wider({ write: ["/b"] }));
 });
 
 test("a wider envelope keeps its tools, and is measured against the ceiling", async () => {

@@ -1,14 +1,14 @@
 /**
- * What a shell call says about its sandbox, in the words models know: Codex's `sandbox_permissions` with `justification`,
- * and the one switch of Claude Code. Read by hand, because almost no call says anything.
+ * Sandbox requests of a shell call, in the formats models know: Codex's `sandbox_permissions` with `justification`, and
+ * the switch of Claude Code. Parsed by hand, because almost no call has one.
  */
 import { HeddleError, type Permissions } from "@heddle/protocol";
 import type { OfferedTool } from "../calls/registry.ts";
-import type { WishedHop } from "../calls/tool.ts";
+import type { RequestedHop } from "../calls/tool.ts";
 
 type Args = Readonly<Record<string, unknown>>;
 
-export function shellWish(args: Args): WishedHop | undefined {
+export function shellRequest(args: Args): RequestedHop | undefined {
   const reason = typeof args["justification"] === "string" ? args["justification"] : undefined;
   if (args["sandbox_permissions"] === "with_additional_permissions") {
     const permissions = permissionsFrom(args["additional_permissions"]);
@@ -43,7 +43,7 @@ function paths(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((path) => typeof path === "string") : [];
 }
 
-/** Offered where somebody can be asked. */
+/** Offered where a user can be asked. */
 const OFFERED: Args = {
   sandbox_permissions: {
     type: "string",
@@ -61,8 +61,8 @@ const OFFERED: Args = {
   },
 };
 
-/** The same offer with the words for leaving the sandbox. */
-export function withWishes(offer: OfferedTool): OfferedTool {
+/** The same offer with the arguments for leaving the sandbox. */
+export function withSandboxRequests(offer: OfferedTool): OfferedTool {
   const { parameters = {} } = offer;
   return { ...offer, parameters: { ...parameters, properties: { ...asRecord(parameters["properties"]), ...OFFERED } } };
 }
