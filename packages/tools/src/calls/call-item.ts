@@ -18,13 +18,13 @@ export function jsonTool<A>(tool: Own<A> & Pick<Tool<A>, "run">): Tool<A> {
 }
 
 export function textTool<A>({
-  run,
+  run: answer,
   ...tool
-}: Omit<Own<A>, "run"> & { run(args: A, context: ToolContext): Promise<string> }): Tool<A> {
+}: Omit<Own<A>, "run"> & { readonly run: (args: A, context: ToolContext) => Promise<string> }): Tool<A> {
   return jsonTool<A>({
     ...tool,
     async run(args, context) {
-      const text = await run(args, context);
+      const text = await answer(args, context);
       const item: ItemOf<"toolCall"> = { ...callItem(tool.name, args, context), status: "completed", output: text };
       return { isError: false, item, output: [{ type: "text", text }] };
     },

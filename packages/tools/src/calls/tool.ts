@@ -106,7 +106,7 @@ export interface OngoingItem {
   readonly isRunning: boolean;
   /** The finished item, when the command has ended. Never rejects. */
   readonly ended: Promise<Item>;
-  /** The item as a turn leaves it that ends before the command does. Live output goes to nobody from here on. */
+  /** The item when its turn ends before the command. Stops live output. */
   leave(): Item;
 }
 

@@ -92,8 +92,8 @@ function descendants(roots: readonly number[]): number[] {
 }
 
 function commandOf(pid: number, name: string): string {
-  const words = readProc(pid, "cmdline").replace(/\0+$/, "").split("\0").join(" ");
-  return words === "" ? `[${name}]` : words.slice(0, MAX_COMMAND);
+  const line = readProc(pid, "cmdline").replace(/\0+$/, "").split("\0").join(" ");
+  return line === "" ? `[${name}]` : line.slice(0, MAX_COMMAND);
 }
 
 function descriptorsOf(pid: number) {

@@ -1,8 +1,8 @@
 /**
  * One file that the user named for Heddle to write, decided before any agent runs. Usually it is replaced in its held
- * folder. What the user's own path leads to otherwise (a device, a pipe, a file in a folder that takes no new names) is
- * held open itself and written into. A link where agents may write is replaced like a file: it is nobody's word; what
- * would be written into is refused there. How it is written: `written-into.ts`.
+ * folder. A device, a pipe or a file in a read-only folder is held open and written into (`written-into.ts`). A link in a
+ * folder that agents may write is replaced like a file, because an agent may have made it; what would be written into is
+ * refused there.
  */
 import { accessSync, constants, lstatSync, readlinkSync, realpathSync, statfsSync, type Stats } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";

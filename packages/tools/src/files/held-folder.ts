@@ -1,9 +1,8 @@
 /**
  * Files that Heddle itself writes because an option, a spec or the configuration names them. Their folder is held open from
- * before any agent runs, so that nothing an agent does to the path can lead a write elsewhere; a file is made beside its
- * place, without following anything, and renamed over whatever has the name. Links of the path are walked by hand and
- * remembered: one that lies where an agent may write must not have led out of there (`refuseLinksOf`).
- * Synchronous, because the last of these files are written while the process ends.
+ * before any agent runs, so that no change of the path can redirect a write; a file is made in the folder without following
+ * links and renamed over the old one. Links of the path are walked by hand and remembered: one that lies where an agent may
+ * write must not have led out of there (`refuseLinksOf`). Synchronous, because the last files are written at process exit.
  */
 import { randomBytes } from "node:crypto";
 import {

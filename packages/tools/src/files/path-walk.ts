@@ -265,7 +265,7 @@ function orNone(stat: BigIntStats | undefined): string[] {
 /** Reports a failure of the file system with the path, not with the descriptor it was reached through. */
 export function failure(path: string, error: unknown): HeddleError {
   const code = codeOf(error);
-  const words = new Map([
+  const reasons = new Map([
     ["ENOENT", "it does not exist"],
     ["EACCES", "permission denied"],
     ["EPERM", "not permitted"],
@@ -277,7 +277,7 @@ export function failure(path: string, error: unknown): HeddleError {
     ["EISDIR", "it is a folder"],
     ["EEXIST", "it exists already"],
   ]);
-  const reason = words.get(code ?? "") ?? (error instanceof Error ? error.message : String(error));
+  const reason = reasons.get(code ?? "") ?? (error instanceof Error ? error.message : String(error));
   return new HeddleError(code === "ENOSPC" || code === "EDQUOT" ? "store.full" : "tool.failed", `${path}: ${reason}`, {
     cause: error,
     details: { path, ...(code !== undefined && { errno: code }) },

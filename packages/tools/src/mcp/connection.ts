@@ -225,6 +225,6 @@ function describeEnd(transport: ServerTransport): string {
 function withDiagnosis(error: unknown, transport: ServerTransport): Error {
   if (transport.failure !== undefined) return mcpError(describeEnd(transport), error);
   const { diagnosis } = transport;
-  const words = diagnosis === "" ? "" : `; it had written: ${messageOf(diagnosis)}`;
-  return mcpError(`${messageOf(error)}${words}`, error);
+  const text = diagnosis === "" ? "" : `; it had written: ${messageOf(diagnosis)}`;
+  return mcpError(`${messageOf(error)}${text}`, error);
 }

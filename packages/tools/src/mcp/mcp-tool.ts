@@ -64,8 +64,8 @@ export function mcpTool(
           onElicit: (wanted) => askUser(config.name, wanted, context),
         });
         const { isError, output, result } = shapeResult(answer);
-        const words = output.find(({ type }) => type === "text");
-        const error = words?.type === "text" ? firstLine(words.text) : "the tool reported an error";
+        const shown = output.find(({ type }) => type === "text");
+        const error = shown?.type === "text" ? firstLine(shown.text) : "the tool reported an error";
         const end: Item = isError
           ? { ...item, status: "failed", result, error, durationMs: took() }
           : { ...item, status: "completed", result, durationMs: took() };
@@ -103,8 +103,8 @@ async function askUser(server: string, { message, schema }: Elicitation, context
   const isTooLarge = JSON.stringify(schema).length > MAX_SCHEMA_CHARS;
   if (context.envelope.approval === "never" || isTooLarge) return { action: "decline" };
   const { callId, itemId } = context;
-  const words = message.slice(0, MAX_MESSAGE_CHARS).toWellFormed();
-  const answer = await context.ask({ kind: "elicitation", callId, itemId, server, message: words, schema });
+  const shown = message.slice(0, MAX_MESSAGE_CHARS).toWellFormed();
+  const answer = await context.ask({ kind: "elicitation", callId, itemId, server, message: shown, schema });
   if (answer.decision === "accept") return { action: "accept", content: answer.content ?? {} };
   return { action: answer.decision === "cancel" ? "cancel" : "decline" };
 }

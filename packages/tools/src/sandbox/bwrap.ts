@@ -73,11 +73,11 @@ function loadByBwrap(sh: string, bwrap: string, scratch: Scratch): readonly stri
 /** Sockets of other programs vanish at any moment; a trial whose plan named a vanished one proves nothing. */
 const MAX_TRIALS = 3;
 
-async function tryOut(words: (steps: readonly Step[]) => readonly string[], layout: Layout): Promise<void> {
+async function tryOut(argvOf: (steps: readonly Step[]) => readonly string[], layout: Layout): Promise<void> {
   const hostMounts = parseMountinfo(await readFile("/proc/self/mountinfo", "utf8"));
   for (let tries = 1; ; tries += 1) {
     const steps = layout.steps.filter(isStillThere);
-    const [file = "bwrap", ...args] = words(steps);
+    const [file = "bwrap", ...args] = argvOf(steps);
     const trial = await runHostTool(file, args, PROBE_TIMEOUT_MS);
     if (tries < MAX_TRIALS && !steps.every(isStillThere)) continue;
     if (!trial.isOk) throw unavailable(trial.stderr.trim());

@@ -14,7 +14,7 @@ import { toSystem, type RawPath } from "./raw-path.ts";
 export function privateFolder(shared: string): string | undefined {
   const uid = process.getuid?.();
   const path = join(shared, `heddle-${uid ?? "user"}`);
-  // It may exist, whoever made it: that is checked below.
+  // It may exist already; its owner is checked below.
   attempt(() => mkdirSync(path, { mode: 0o700 }));
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat?.isDirectory() !== true || (uid !== undefined && stat.uid !== uid)) return undefined;

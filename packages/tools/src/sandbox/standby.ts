@@ -225,8 +225,8 @@ function isHeld(fd: number): boolean {
  */
 export function enterScript(inside: (mapsUser: boolean) => readonly string[]): string {
   const enter = (mapsUser: boolean): string => {
-    const words = [...inside(mapsUser), "sh", "-s", NAME].map(quoted).join(" ");
-    return `setsid --fork ${words} "$1" 4>"$streams.life" 8>&1 9>"$streams.status" >"$streams.output" <&6 3<&- 5<&- 6<&- 7<&-`;
+    const entering = [...inside(mapsUser), "sh", "-s", NAME].map(quoted).join(" ");
+    return `setsid --fork ${entering} "$1" 4>"$streams.life" 8>&1 9>"$streams.status" >"$streams.output" <&6 3<&- 5<&- 6<&- 7<&-`;
   };
   return `if [ "$maps" = maps ]; then\n${enter(true)}\nelse\n${enter(false)}\nfi\n`;
 }

@@ -28,7 +28,7 @@ export function waitingSandbox(level: Sandbox["level"], policy: SandboxPolicy, o
       // A call has to wait for the opening in any case; a pause opens nothing.
       if (sign === "pause" && opened === undefined) return;
       sandbox().then(
-        ({ standBy }) => standBy(),
+        (opening) => opening.standBy(),
         () => undefined,
       );
     },
