@@ -5,6 +5,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const ALONE = "{packages/*/src,e2e}/**/*.alone.test.ts";
 /** More than there are cores: tests spend much of their time waiting for processes, disks and time limits. */
 const WORKERS = Math.max(2, availableParallelism() * 2);
+/** Only to end what hangs: on a busy machine a test takes ten times as long as on a quiet one. */
+const LIMIT_MS = 120_000;
 
 // Workspace packages are entered from source through the private export condition, so tests need no build.
 const resolve = { conditions: ["heddle-source"] };
@@ -34,7 +36,8 @@ export default defineConfig({
           isolate: false,
           maxWorkers: WORKERS,
           sequence: { groupOrder: 1 },
-          testTimeout: 15_000,
+          testTimeout: LIMIT_MS,
+          hookTimeout: LIMIT_MS,
         },
       },
       {
@@ -51,8 +54,8 @@ export default defineConfig({
           maxWorkers: WORKERS,
           // After the unit tests, never beside them.
           sequence: { groupOrder: 2 },
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: LIMIT_MS,
+          hookTimeout: LIMIT_MS,
         },
       },
       {
@@ -65,8 +68,8 @@ export default defineConfig({
           pool: "forks",
           fileParallelism: false,
           sequence: { groupOrder: 3 },
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: LIMIT_MS,
+          hookTimeout: LIMIT_MS,
         },
       },
     ],
