@@ -14,6 +14,7 @@ export type {
 } from "./heddle.ts";
 export { readHistory, readPast, withoutReverted } from "./threads/history.ts";
 export { lastTurnOf, readLastSettings, readPlan, settingsOf } from "./threads/past.ts";
+export { openGoalTurns, type GoalTurns } from "./goals/goal-turns.ts";
 export { answerClientCall } from "./approvals/client-tools.ts";
 export { clearGoal, readGoal, setGoal, type GoalChange } from "./threads/goal.ts";
 export { searchThreads, type Found } from "./threads/search.ts";

@@ -2,7 +2,15 @@
  * The server: an engine, the threads that are loaded, and connections over any transport. A run belongs to it, never to a
  * connection. When it stops, running turns get their end and their followers hear of it.
  */
-import { openTurnQueue, type Heddle, type StartTurn, type TurnHandle, type TurnQueue } from "@heddle/agent";
+import {
+  openGoalTurns,
+  openTurnQueue,
+  type GoalTurns,
+  type Heddle,
+  type StartTurn,
+  type TurnHandle,
+  type TurnQueue,
+} from "@heddle/agent";
 import type { Author } from "@heddle/protocol";
 import type { CodexNotification } from "@heddle/dialects/codex-app-server";
 import type { ServerContext } from "./rpc/call.ts";
@@ -11,7 +19,6 @@ import { ChatDoor } from "./chat/door.ts";
 import { chooseDialect } from "./rpc/choose-dialect.ts";
 import { requireCodexOwner } from "./access/codex-owner.ts";
 import { Connection } from "./rpc/connection.ts";
-import { openGoalTurns, type GoalTurns } from "./turns/goal-turns.ts";
 import { contextWindowOf } from "./codex/handlers/models.ts";
 import type { Host } from "./host/host.ts";
 import { nextSettings } from "./codex/next-settings.ts";
@@ -83,7 +90,14 @@ export class AppServer implements AsyncDisposable {
       heddle: { journal: heddle.journal, as: (by) => ({ startTurn: (start) => startTurn(start, by) }) },
       log,
     });
-    this.#goals = openGoalTurns({ heddle, threads, next: (thread) => nextSettings(options, thread), log });
+    this.#goals = openGoalTurns({
+      heddle,
+      async next(threadId) {
+        const loaded = threads.get(threadId);
+        return loaded && { workspace: loaded.workspace, settings: await nextSettings(options, loaded) };
+      },
+      log,
+    });
     const { host = { env: {} }, configWarnings = [] } = options;
     const [queue, goals] = [this.#queue, this.#goals];
     const known = { ...options, threads, announce, host, configWarnings, queue, goals, turns, fanOut };

@@ -3,7 +3,9 @@ import { randomUUID } from "node:crypto";
 import { toHeddleError, type ClientAct, type EventOf } from "@heddle/protocol";
 import { fitText } from "@heddle/tools";
 import type { Call } from "../rpc/call.ts";
-import { HOST_STREAM } from "./host-stream.ts";
+
+/** The stream of what clients do outside threads. Only the owner sees it: it is in no stream of events. */
+export const HOST_STREAM = "host";
 
 const MAX_OUTPUT_BYTES = 4 * 1024;
 const MAX_ARGUMENTS_BYTES = 16 * 1024;

@@ -1,29 +1,49 @@
-/** Streams of events. The handler sends them itself; it answers when the client has gone. */
+/** Streams of events. The handler sends them itself, and returns when the client has disconnected. */
 import { HeddleError } from "@heddle/protocol";
 import type { z } from "zod";
 import { route, type HttpCall, type Route } from "./route.ts";
 import { AllEventsQuery, EventsQuery, TaskParams, ThreadParams } from "@heddle/protocol/http";
-import type { Followed } from "./sse/frames.ts";
+import type { OnChannel } from "../transports/listener.ts";
+import type { Principal } from "../access/principals.ts";
+import type { EventHub, Follow } from "./events/hub.ts";
+import { socketOutput, sseOutput } from "./events/outputs.ts";
 
-async function follow(of: Followed, query: z.output<typeof EventsQuery>, call: HttpCall): Promise<void> {
+type EventsQuery = z.output<typeof AllEventsQuery>;
+
+async function follow(stream: string | undefined, query: EventsQuery, call: HttpCall): Promise<void> {
   const { context, principal, response, lastEventId } = call;
   if (principal === undefined) throw new HeddleError("door.unauthorized", "a token is needed");
-  await context.hub.follow({
-    response,
-    principal,
-    ...of,
-    after: cursorOf(query.after, lastEventId),
-    wantsDeltas: query.deltas === true,
-    isLive: query.follow !== false,
-  });
+  const after = cursorOf(query.after, lastEventId);
+  const serve = await context.hub.admit(followOf({ stream, principal }, { ...query, after }));
+  await serve(sseOutput(response));
 }
 
-/** A client that comes back says where it was by the header, whatever its address still says. */
-function cursorOf(after: number | undefined, lastEventId: string | undefined): number {
-  if (lastEventId === undefined || lastEventId === "") return after ?? 0;
+/** A client that reconnects names its cursor in the header, whatever its URL still says. */
+function cursorOf(after: number | undefined, lastEventId: string | undefined): number | undefined {
+  if (lastEventId === undefined || lastEventId === "") return after;
   if (!/^\d{1,15}$/.test(lastEventId))
     throw new HeddleError("cursor.expired", "Last-Event-ID is not a cursor of this server");
   return Number(lastEventId);
+}
+
+function followOf(
+  who: Pick<Follow, "stream" | "principal">,
+  { after = 0, deltas = false, follow: isLive = true, only }: EventsQuery,
+): Follow {
+  return { ...who, after, wantsDeltas: deltas, isLive, only };
+}
+
+/** The same streams over a WebSocket, for clients without server-sent events; undefined: the URL names no stream. */
+export async function eventSocketAt(url: URL, principal: Principal, hub: EventHub): Promise<OnChannel | undefined> {
+  const [, stream] = /^\/api\/(?:(?:threads|tasks)\/([\w-]{1,200})\/)?events$/.exec(url.pathname) ?? [undefined];
+  if (stream === undefined && url.pathname !== "/api/events") return undefined;
+  // The guard has checked the token.
+  const { token: _token, ...query } = Object.fromEntries(url.searchParams);
+  const parsed = AllEventsQuery.safeParse(query);
+  if (!parsed.success)
+    throw new HeddleError("usage.invalid", "a WebSocket of events takes after, only, deltas and follow");
+  const serve = await hub.admit(followOf({ stream, principal }, parsed.data));
+  return (channel) => void serve(socketOutput(channel));
 }
 
 export const EVENT_ROUTES: readonly Route[] = [
@@ -36,7 +56,7 @@ export const EVENT_ROUTES: readonly Route[] = [
     params: ThreadParams,
     query: EventsQuery,
     answer: "stream",
-    handle: ({ params, query }, call) => follow({ stream: params.threadId }, query, call),
+    handle: ({ params, query }, call) => follow(params.threadId, query, call),
   }),
   route({
     name: "followAll",
@@ -47,7 +67,7 @@ export const EVENT_ROUTES: readonly Route[] = [
     scope: "read",
     query: AllEventsQuery,
     answer: "stream",
-    handle: ({ query }, call) => follow({ stream: undefined, only: query.only }, query, call),
+    handle: ({ query }, call) => follow(undefined, query, call),
   }),
   route({
     name: "followTask",
@@ -58,6 +78,6 @@ export const EVENT_ROUTES: readonly Route[] = [
     params: TaskParams,
     query: EventsQuery,
     answer: "stream",
-    handle: ({ params, query }, call) => follow({ stream: params.taskId }, query, call),
+    handle: ({ params, query }, call) => follow(params.taskId, query, call),
   }),
 ];

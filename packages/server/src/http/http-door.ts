@@ -17,14 +17,14 @@ import { Strangers } from "../transports/strangers.ts";
 import { websocketUpgrade } from "../transports/websocket.ts";
 import { sendError, sendJson, statusOf } from "./answer.ts";
 import { parseBody, readBody } from "./body.ts";
-import { eventSocketAt } from "./event-socket.ts";
+import { eventSocketAt } from "./event-routes.ts";
 import { checkOrigin, Guard, type Entrance } from "./guard.ts";
 import { Guests } from "./guests.ts";
 import type { HostFacts } from "./host-facts.ts";
 import type { HttpContext, Route } from "./route.ts";
 import { findRoute } from "./routes.ts";
 import { RunningTurns } from "../turns/running-turns.ts";
-import { EventHub } from "./sse/hub.ts";
+import { EventHub } from "./events/hub.ts";
 import type { TaskDesk } from "./task-desk.ts";
 import type { TokenBook } from "./tokens.ts";
 
@@ -224,9 +224,9 @@ export class HttpDoor implements AsyncDisposable {
       checkOrigin(request, entrance);
       const url = addressOf(request);
       const principal = await this.#guard.principalOf(request, entrance, true);
-      const { websockets = {}, heddle, log } = this.#options;
+      const { websockets = {} } = this.#options;
       const open = Object.hasOwn(websockets, url.pathname) ? websockets[url.pathname] : undefined;
-      const onChannel = open?.(principal) ?? (await eventSocketAt(url, { journal: heddle.journal, log }));
+      const onChannel = open?.(principal) ?? (await eventSocketAt(url, principal, this.#context.hub));
       if (onChannel === undefined) throw new HeddleError("door.not-found", "no WebSocket is served here");
       this.#guests.refuseCrowd(principal);
       this.#sockets.handle(request, socket, head, this.#guests.admit(principal, onChannel));

@@ -9,7 +9,7 @@ import { z } from "zod";
 import type { Principal, Scope } from "../access/principals.ts";
 import type { SettingsResolver } from "../codex/settings.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
-import type { EventHub } from "./sse/hub.ts";
+import type { EventHub } from "./events/hub.ts";
 import type { HostFacts } from "./host-facts.ts";
 import type { TaskDesk } from "./task-desk.ts";
 

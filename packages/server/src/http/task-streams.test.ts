@@ -71,3 +71,28 @@ test("105: the same streams over a WebSocket, with the same cursors", async () =
   expect(status).toBe(404);
   for (const client of [socket, one]) client.terminate();
 });
+
+test("14.4: a WebSocket that does not read is disconnected like any reader, and nothing is kept for it", async () => {
+  await using world = await openHttpWorld({ stuckMs: 200 });
+  const threadId = await world.newThread();
+  const url = `${world.url.replace("http", "ws")}/api/threads/${threadId}/events?token=${world.tokens.viewer}`;
+  const open = async (after: number): Promise<{ socket: WebSocket; heard: { id?: number; event?: string }[] }> => {
+    const socket = new WebSocket(`${url}&after=${after}`);
+    const heard: { id?: number; event?: string }[] = [];
+    socket.on("message", (text: Buffer) => heard.push(JSON.parse(text.toString("utf8"))));
+    await expect.poll(() => heard.length).toBeGreaterThan(0);
+    return { socket, heard };
+  };
+  const slow = await open(0);
+  expect(world.door.followers).toBe(1);
+  slow.socket.pause();
+  for (let count = 0; count < 200; count += 1) await world.append(threadId, 1, 100_000);
+  await expect.poll(() => world.door.followers, { timeout: 10_000 }).toBe(0);
+  slow.socket.terminate();
+  const last = slow.heard.at(-1)?.id ?? 0;
+  const again = await open(last);
+  await expect.poll(() => again.heard.some(({ event }) => event === "caughtUp"), { timeout: 10_000 }).toBe(true);
+  const ids = again.heard.flatMap(({ id }) => id ?? []);
+  expect(ids).toEqual(Array.from({ length: 201 - last }, (_, at) => last + 1 + at));
+  again.socket.terminate();
+});

@@ -1,8 +1,7 @@
 /** What a handler gets, and what it gives back. */
-import type { Heddle, TurnQueue } from "@heddle/agent";
+import type { GoalTurns, Heddle, TurnQueue } from "@heddle/agent";
 import type { CodexNotification } from "@heddle/dialects/codex-app-server";
 import type { Connection } from "./connection.ts";
-import type { GoalTurns } from "../turns/goal-turns.ts";
 import type { FanOut } from "../followers/fan-out.ts";
 import type { ThreadNews } from "../codex/thread-news.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";

@@ -1,28 +1,24 @@
-/** Everyone who follows events over HTTP: they are caught up, kept up to date, and let go. */
+/** Everyone who follows events over HTTP or a WebSocket: caught up from the journal, kept up to date, disconnected. */
 import type { Heddle } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import { isTaskStream } from "@heddle/protocol/http";
 import type { Principal } from "../../access/principals.ts";
-import { named, storedFrame, type Followed } from "./frames.ts";
-import { Reader } from "./reader.ts";
+import { namedFrame, storedFrame, type Followed } from "./frames.ts";
+import type { OpenOutput } from "./outputs.ts";
+import { Reader, type ReaderOptions } from "./reader.ts";
 import { SharedTail } from "./shared-tail.ts";
-import type { ServerResponse } from "node:http";
 
 export interface HubOptions {
   readonly heddle: Heddle;
-  /** Whether somebody who follows would still be let in. */
+  /** Whether the token of a reader is still valid. */
   readonly isStillGood: (principal: Principal) => Promise<boolean>;
   readonly log: (line: string) => void;
   readonly heartbeatMs?: number | undefined;
   readonly stuckMs?: number | undefined;
 }
 
-export interface Follow extends Followed {
-  readonly response: ServerResponse;
-  readonly principal: Principal;
-  readonly after: number;
-  readonly wantsDeltas: boolean;
+export interface Follow extends Followed, Pick<ReaderOptions, "principal" | "after" | "wantsDeltas"> {
   /** False: the stream ends when everything that is stored has been sent. */
   readonly isLive: boolean;
 }
@@ -32,7 +28,7 @@ const STUCK_MS = 30_000;
 const MAX_READERS = 2_000;
 /** Of one token that is not the owner's. */
 const MAX_OF_ONE = 500;
-/** How long readers have to take the end of a server. */
+/** How long readers have to read the rest when the server stops. */
 const LAST_WORDS_MS = 1_000;
 
 export class EventHub implements AsyncDisposable {
@@ -52,21 +48,23 @@ export class EventHub implements AsyncDisposable {
     return this.#readers.size;
   }
 
-  /** Refusals come before anything is sent; after that the stream itself says how it ends. */
-  async follow(follow: Follow): Promise<void> {
+  /** Refuses before anything is sent. What it answers serves the client, and resolves when the client has disconnected. */
+  async admit(follow: Follow): Promise<(open: OpenOutput) => Promise<void>> {
     if (this.#isClosed || this.#readers.size >= MAX_READERS) {
       throw new HeddleError("door.overloaded", `${MAX_READERS} clients follow already; try again later`);
     }
     this.#refuseCrowd(follow.principal);
     await requireCursor(this.#options.heddle.journal, follow.stream, follow.after);
-    const reader = new Reader({ ...follow, stuckMs: this.#options.stuckMs ?? STUCK_MS });
-    const served = this.#serve(reader, follow).catch((error: unknown) => {
-      const isGone = isHeddleError(error) && error.code === "store.purged";
-      if (!isGone) this.#options.log(`a stream of events ended early: ${String(error)}`);
-      reader.end(isGone ? "cursor.expired" : "failed");
-    });
-    this.#readers.set(reader, served);
-    await served.finally(() => this.#readers.delete(reader));
+    return async (open) => {
+      const reader = new Reader({ ...follow, open, stuckMs: this.#options.stuckMs ?? STUCK_MS });
+      const served = this.#serve(reader, follow).catch((error: unknown) => {
+        const isGone = isHeddleError(error) && error.code === "store.purged";
+        if (!isGone) this.#options.log(`a stream of events ended early: ${String(error)}`);
+        reader.end(isGone ? "cursor.expired" : "failed");
+      });
+      this.#readers.set(reader, served);
+      await served.finally(() => this.#readers.delete(reader));
+    };
   }
 
   #refuseCrowd({ name, role }: Principal): void {
@@ -99,7 +97,7 @@ export class EventHub implements AsyncDisposable {
       let isFirst = true;
       while (!reader.gone.aborted) {
         if (!(await this.#catchUp(reader, of, () => tail.seen))) return reader.lag();
-        if (isFirst) reader.send(named("caughtUp", { after: reader.cursor }), undefined);
+        if (isFirst) reader.sendOne(namedFrame("caughtUp", { after: reader.cursor }));
         isFirst = false;
         reader.tellLost();
         if (!isLive) return reader.end("end");
@@ -130,8 +128,7 @@ export class EventHub implements AsyncDisposable {
       signal: reader.gone,
     };
     for await (const event of this.#options.heddle.journal.tail(from)) {
-      const { bytes, cursor } = storedFrame(event, of);
-      reader.send(bytes, cursor);
+      reader.sendOne(storedFrame(event, of));
       if (!(await reader.room())) return false;
       if (reader.cursor >= mark()) break;
     }
@@ -175,12 +172,12 @@ export class EventHub implements AsyncDisposable {
   }
 }
 
-export function endOf(journal: Journal, stream: string | undefined): Promise<number> {
+function endOf(journal: Journal, stream: string | undefined): Promise<number> {
   return stream === undefined ? journal.position() : journal.version(stream);
 }
 
 /** A cursor that nothing was ever stored at is not one of this store. */
-export async function requireCursor(journal: Journal, stream: string | undefined, after: number): Promise<void> {
+async function requireCursor(journal: Journal, stream: string | undefined, after: number): Promise<void> {
   if (stream !== undefined) await requireStream(journal, stream, after);
   if (after === 0) return;
   const isKnown =

@@ -1,25 +1,25 @@
 /**
- * Events of one fan-out as server-sent events: what comes in one go is made into bytes once and handed to every reader that
- * is up to date; whoever is not leaves, and catches up by itself.
+ * Events of one fan-out for all readers of one stream: what comes in one go is encoded once and sent to every reader that is
+ * up to date; a reader that is not leaves, and catches up by itself.
  */
 import type { ItemDelta, StoredEvent } from "@heddle/protocol";
 import { FanOut, type FanOutEnd, type FanOutListener, type FanOutOptions } from "../../followers/fan-out.ts";
 import { deltaFrame, storedFrame, type Followed, type Frame } from "./frames.ts";
 import type { Reader } from "./reader.ts";
 
-/** Handed out at once rather than gathered further. */
+/** A batch of this size is sent at once. */
 const GATHER_BYTES = 64 * 1024;
 
 export class SharedTail implements FanOutListener, AsyncDisposable {
   readonly #of: Followed;
   readonly #fanOut: FanOut;
-  /** Readers that are up to date, each with how to learn that it is not any more. */
+  /** Readers that are up to date, each with what to call when it no longer is. */
   readonly #live = new Map<Reader, () => void>();
   #gathered: Frame[] = [];
   #gatheredBytes = 0;
   #flushing: NodeJS.Immediate | undefined;
   #seen: number;
-  /** Set when there is nothing more to come: the thread was deleted, or cannot be read. */
+  /** Set when nothing more comes: the stream was deleted, or cannot be read. */
   #end: Exclude<FanOutEnd, "closed"> | undefined;
 
   private constructor(of: Followed, fanOut: FanOut) {
@@ -42,7 +42,7 @@ export class SharedTail implements FanOutListener, AsyncDisposable {
     return this.#end;
   }
 
-  /** From now on it is told as it comes. Resolves when it has fallen behind, has gone, or nothing more comes. */
+  /** From now on it is sent what comes. Resolves when it has fallen behind, has disconnected, or nothing more comes. */
   join(reader: Reader): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     if (this.#end !== undefined || reader.gone.aborted) return Promise.resolve();
@@ -67,7 +67,7 @@ export class SharedTail implements FanOutListener, AsyncDisposable {
     this.#seen = frame.cursor;
     if (this.#gatheredBytes < GATHER_BYTES) return undefined;
     this.#flush();
-    // Reading never waits for anything else; others get their turn here.
+    // Reading the journal never yields by itself; other work runs here.
     return new Promise((resolve) => {
       setImmediate(resolve);
     });
@@ -78,7 +78,7 @@ export class SharedTail implements FanOutListener, AsyncDisposable {
   }
 
   deltaLost(): void {
-    for (const reader of this.#live.keys()) if (reader.wantsDeltas) reader.loseDeltas(1);
+    for (const reader of this.#live.keys()) reader.loseDeltas(1);
   }
 
   ended(reason: FanOutEnd): void {
@@ -101,26 +101,19 @@ export class SharedTail implements FanOutListener, AsyncDisposable {
     this.#gatheredBytes = 0;
     if (frames.length === 0 || this.#live.size === 0) return;
     const stored = frames.filter(({ cursor }) => cursor !== undefined);
-    const batch: Batch = {
-      frames,
-      stored,
-      first: stored[0]?.cursor,
-      last: stored.at(-1)?.cursor,
-      storedBytes: joined(stored),
-      allBytes: stored.length === frames.length ? undefined : joined(frames),
-    };
+    const storedBytes = joined(stored);
+    const bytes = stored.length === frames.length ? storedBytes : joined(frames);
+    const batch: Batch = { frames, bytes, stored, storedBytes };
     for (const [reader, leave] of this.#live) if (!deliver(reader, batch)) leave();
   }
 }
 
 interface Batch {
   readonly frames: readonly Frame[];
+  readonly bytes: Buffer;
+  /** Without deltas. */
   readonly stored: readonly Frame[];
-  readonly first: number | undefined;
-  readonly last: number | undefined;
   readonly storedBytes: Buffer;
-  /** undefined: the same as `storedBytes`. */
-  readonly allBytes: Buffer | undefined;
 }
 
 function joined(frames: readonly Frame[]): Buffer {
@@ -128,23 +121,21 @@ function joined(frames: readonly Frame[]): Buffer {
   return frames.length === 1 && only !== undefined ? only.bytes : Buffer.concat(frames.map(({ bytes }) => bytes));
 }
 
-/** False: it has no room; what it misses here it reads again. */
-function deliver(reader: Reader, { frames, stored, first, last, storedBytes, allBytes }: Batch): boolean {
+/** False: it has no room; what it misses here it reads from the journal. */
+function deliver(reader: Reader, batch: Batch): boolean {
+  const { stored } = batch;
+  const first = stored[0]?.cursor;
   if (!reader.hasRoom) {
-    if (reader.wantsDeltas) reader.loseDeltas(frames.length - stored.length);
+    reader.loseDeltas(batch.frames.length - stored.length);
     return first === undefined;
   }
-  const bytes = reader.wantsDeltas ? (allBytes ?? storedBytes) : storedBytes;
+  const [frames, bytes] = reader.wantsDeltas ? [batch.frames, batch.bytes] : [stored, batch.storedBytes];
   if (bytes.length === 0) return true;
   if (first === undefined || reader.cursor < first) {
-    reader.send(bytes, last);
+    reader.send(frames, bytes, stored.at(-1)?.cursor);
     return true;
   }
-  // It came by itself further than the others have been told.
-  for (const frame of frames) {
-    if (frame.cursor === undefined) {
-      if (reader.wantsDeltas) reader.sendDelta(frame);
-    } else if (frame.cursor > reader.cursor) reader.send(frame.bytes, frame.cursor);
-  }
+  // It has read further from the journal than this batch goes back.
+  for (const frame of frames) if (frame.cursor === undefined || frame.cursor > reader.cursor) reader.sendOne(frame);
   return true;
 }
