@@ -13,6 +13,7 @@ export type {
   TurnHandle,
 } from "./heddle.ts";
 export { readHistory, readPast, withoutReverted } from "./threads/history.ts";
+export { readStream } from "./threads/stored-events.ts";
 export { lastTurnOf, readLastSettings, readPlan, settingsOf } from "./threads/past.ts";
 export { openGoalTurns, type GoalTurns } from "./goals/goal-turns.ts";
 export { answerClientCall } from "./approvals/client-tools.ts";

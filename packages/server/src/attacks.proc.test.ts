@@ -6,13 +6,12 @@ import { execFileSync } from "node:child_process";
 import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { CHAT_METHODS, type ChatMethod } from "@heddle/dialects/chat";
-import { CODEX_METHODS } from "@heddle/dialects/codex-app-server";
+import { CODEX_METHODS, CODEX_PARAMS } from "@heddle/dialects/codex-app-server";
 import { expect, test } from "vitest";
 import { at, list, text, type ChatClient, type Heard } from "../test/chat-client.ts";
 import { openChatWorld, type ChatWorld } from "../test/chat-world.ts";
 import { CHAT_TABLE } from "./chat/methods.ts";
 import { ROUTES } from "./http/routes.ts";
-import { SUPPORTED } from "./codex/methods.ts";
 
 /** Bytes as they are, and the answer to the id they carry. */
 async function raw(client: ChatClient, id: number, bytes: string | Buffer): Promise<Heard> {
@@ -57,7 +56,7 @@ test("S14: names of prototypes in any params reach no prototype, and bring no se
   let id = 5_000;
   for (const [speaker, methods] of [
     [client, Object.keys(CHAT_METHODS)],
-    [program, [...SUPPORTED.keys()]],
+    [program, Object.keys(CODEX_PARAMS)],
   ] as const) {
     for (const method of methods) {
       const inner = `{${evil},"chat_id":"${chatId}","settings":{${evil}},"config":{${evil}},"metadata":{${evil}},"env":{${evil}}}`;
@@ -79,7 +78,7 @@ test("S15: every method of codex app-server is refused to users and viewers, whi
   await using world = await openChatWorld();
   const before = await world.heddle.journal.position();
   expect(CODEX_METHODS.size).toBeGreaterThan(100);
-  for (const method of SUPPORTED.keys()) expect(CODEX_METHODS.has(method)).toBe(true);
+  for (const method of Object.keys(CODEX_PARAMS)) expect(CODEX_METHODS.has(method)).toBe(true);
   for (const role of ["user", "viewer"] as const) {
     const client = await world.client(role);
     for (const method of CODEX_METHODS.keys()) {
@@ -89,7 +88,7 @@ test("S15: every method of codex app-server is refused to users and viewers, whi
     // Whoever begins as a chat stays one.
     const chatting = await world.client(role);
     await chatting.call("chat.list");
-    for (const method of SUPPORTED.keys()) {
+    for (const method of Object.keys(CODEX_PARAMS)) {
       expect([method, (await chatting.ask(method, {})).error?.code]).toEqual([method, -32601]);
     }
   }

@@ -6,7 +6,7 @@ import { inputFrom } from "./input.ts";
 import { CODEX_METHODS } from "./methods.ts";
 import { ThreadDialect } from "./notifications.ts";
 import { patchChanges } from "./patch.ts";
-import { ThreadListParams, TurnStartParams } from "./params.ts";
+import { CODEX_PARAMS } from "./params.ts";
 import type { Outgoing } from "./shapes.ts";
 import { approvalPolicyFrom, sandboxFrom, sandboxPolicy } from "./settings.ts";
 import { codexTurn, storedTurns } from "./turns.ts";
@@ -224,17 +224,17 @@ test("words for sandbox and approval, both ways", () => {
 });
 
 test.each([
-  [TurnStartParams, { threadId: "x" }, "missing field `input`"],
-  [TurnStartParams, { threadId: true, input: [] }, "invalid type: boolean `true`, expected a string"],
-  [TurnStartParams, { threadId: "x", input: "y" }, 'invalid type: string "y", expected a sequence'],
+  [CODEX_PARAMS["turn/start"], { threadId: "x" }, "missing field `input`"],
+  [CODEX_PARAMS["turn/start"], { threadId: true, input: [] }, "invalid type: boolean `true`, expected a string"],
+  [CODEX_PARAMS["turn/start"], { threadId: "x", input: "y" }, 'invalid type: string "y", expected a sequence'],
   [
-    TurnStartParams,
+    CODEX_PARAMS["turn/start"],
     { threadId: "x", input: [{ type: "video" }] },
     "unknown variant `video`, expected one of `text`, `image`, `localImage`, `audio`, `localAudio`, `skill`, `mention`",
   ],
-  [TurnStartParams, { threadId: "x", input: [{ type: "text" }] }, "missing field `text`"],
+  [CODEX_PARAMS["turn/start"], { threadId: "x", input: [{ type: "text" }] }, "missing field `text`"],
   [
-    ThreadListParams,
+    CODEX_PARAMS["thread/list"],
     { sortKey: "size" },
     "unknown variant `size`, expected one of `created_at`, `updated_at`, `recency_at`, `section_entered_at`",
   ],

@@ -7,16 +7,21 @@ export { clientAnswerFrom, clientToolsFrom } from "./client-tools.ts";
 export { invalidParams, unknownVariant } from "./errors.ts";
 export { inputFrom, type UserInput } from "./input.ts";
 export { CODEX_METHODS, type CodexMethod } from "./methods.ts";
-export { ThreadDialect } from "./notifications.ts";
-export * from "./params.ts";
-export * from "./params-thread.ts";
+export { ThreadDialect, type ThreadState } from "./notifications.ts";
+export {
+  CODEX_PARAMS,
+  EXPERIMENTAL_FIELDS,
+  isSupported,
+  isUnheededKey,
+  unheeded,
+  type BeginParams,
+  type CodexParams,
+  type SupportedMethod,
+} from "./params.ts";
 export { threadNews } from "./thread-news.ts";
 export { codexGoal, goalNotice } from "./goals.ts";
 export { injectedEntries, type ReadItems } from "./injected.ts";
 export { settingsUpdated } from "./thread-settings.ts";
-export * from "./params-command.ts";
-export * from "./params-fs.ts";
-export * from "./params-host.ts";
 export {
   approvalPolicyFrom,
   collaborationMode,

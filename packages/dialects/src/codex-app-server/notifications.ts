@@ -1,6 +1,6 @@
 /**
- * One thread live: stored events and deltas in, what clients are told out, in the order of the original. Fed with the past
- * of a thread first (and its answers thrown away) it knows the totals, the running turn and the open questions.
+ * One thread live: stored events and deltas in, what clients are sent out, in the order of the original. `restore` takes up
+ * a thread that has a past.
  */
 import {
   addUsage,
@@ -58,6 +58,14 @@ interface ActiveTurn {
   lastMessage: CodexThreadItem | undefined;
 }
 
+/** Where a thread stood before its last turns, and what holds for it now. */
+export interface ThreadState {
+  readonly total: Usage;
+  readonly workspace: string;
+  readonly queued: readonly string[];
+  readonly goal: StandingGoal | undefined;
+}
+
 /** All of it is told again after every change; of a longer turn the older changes are left out. */
 const MAX_DIFF_CHARS = 256 * 1024;
 
@@ -66,7 +74,7 @@ export class ThreadDialect {
   readonly #contextWindow: ThreadDialectOptions["contextWindow"];
   readonly #deltas: Deltas;
   /** Turns that wait. */
-  readonly #queued = new Set<string>();
+  #queued = new Set<string>();
   #turn: ActiveTurn | undefined;
   #hasFailed = false;
   #total: Usage = NO_USAGE;
@@ -98,6 +106,16 @@ export class ThreadDialect {
   /** The turn that has no end yet. */
   get activeTurnId(): string | undefined {
     return this.#turn?.id;
+  }
+
+  /** Takes up a thread by its last turns; answers what they brought. */
+  restore({ total, workspace, queued, goal }: ThreadState, lastTurns: readonly StoredEvent[]): readonly Outgoing[] {
+    this.#total = total;
+    this.#workspace = workspace;
+    const brought = lastTurns.flatMap((event) => this.event(event));
+    this.#goal = goal;
+    this.#queued = new Set(queued);
+    return brought;
   }
 
   delta(delta: ItemDelta): readonly Outgoing[] {

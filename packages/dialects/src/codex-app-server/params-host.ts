@@ -1,87 +1,98 @@
-/** Params of the methods about the machine: its configuration, accounts, search, hooks and MCP servers. */
+/** Params of the methods about the machine: files, commands, search, configuration, accounts, skills, hooks, MCP servers. */
 import { z } from "zod";
+import { SandboxPolicyParam } from "./settings.ts";
 
 const text = z.string().nullish();
 const count = z.int().nonnegative().nullish();
 const flag = z.boolean().nullish();
+const none = z.object({});
 
-export const ConfigReadParams = z.object({ includeLayers: flag, cwd: text });
-export type ConfigReadParams = z.infer<typeof ConfigReadParams>;
+/** That a path is absolute is checked by the handler, which refuses in the words of the original. */
+const path = z.string();
+const processId = z.string();
+const TerminalSize = z.object({ rows: z.int().min(0).max(65_535), cols: z.int().min(0).max(65_535) });
 
-const ConfigEditParam = z.object({
+const ConfigEdit = z.object({
   keyPath: z.string(),
   value: z.unknown(),
   mergeStrategy: z.enum(["replace", "upsert"]),
 });
-export type ConfigEditParam = z.infer<typeof ConfigEditParam>;
+const configTarget = { filePath: text, expectedVersion: text };
 
-const target = { filePath: text, expectedVersion: text };
-export const ConfigValueWriteParams = ConfigEditParam.extend(target);
-export type ConfigValueWriteParams = z.infer<typeof ConfigValueWriteParams>;
-
-export const ConfigBatchWriteParams = z.object({ edits: z.array(ConfigEditParam), ...target, reloadUserConfig: flag });
-export type ConfigBatchWriteParams = z.infer<typeof ConfigBatchWriteParams>;
-
-export const FuzzyFileSearchParams = z.object({
-  query: z.string(),
-  roots: z.array(z.string()),
-  cancellationToken: text,
-});
-export type FuzzyFileSearchParams = z.infer<typeof FuzzyFileSearchParams>;
-
-export const GitDiffToRemoteParams = z.object({ cwd: z.string() });
-export type GitDiffToRemoteParams = z.infer<typeof GitDiffToRemoteParams>;
-
-export const HooksListParams = z.object({ cwds: z.array(z.string()).nullish(), threadId: text });
-export type HooksListParams = z.infer<typeof HooksListParams>;
-
-export const SkillsExtraRootsParams = z.object({ extraRoots: z.array(z.string()) });
-export type SkillsExtraRootsParams = z.infer<typeof SkillsExtraRootsParams>;
-
-export const SkillsConfigWriteParams = z.object({ path: text, name: text, enabled: z.boolean() });
-export type SkillsConfigWriteParams = z.infer<typeof SkillsConfigWriteParams>;
-
-export const McpServerStatusListParams = z.object({
-  cursor: text,
-  limit: count,
-  detail: z.enum(["full", "toolsAndAuthOnly"]).nullish(),
-  threadId: text,
-  serverName: text,
-});
-export type McpServerStatusListParams = z.infer<typeof McpServerStatusListParams>;
-
-export const McpToolCallParams = z.object({
-  threadId: z.string(),
-  server: z.string(),
-  tool: z.string(),
-  arguments: z.unknown().optional(),
-});
-export type McpToolCallParams = z.infer<typeof McpToolCallParams>;
-
-export const McpResourceReadParams = z.object({ threadId: text, server: z.string(), uri: z.string() });
-export type McpResourceReadParams = z.infer<typeof McpResourceReadParams>;
-
-export const McpOauthLoginParams = z.object({
-  name: z.string(),
-  threadId: text,
-  scopes: z.array(z.string()).nullish(),
-  timeoutSecs: z.int().nullish(),
-  clientRegistration: z.enum(["auto", "cimd", "dcr"]).nullish(),
-});
-export type McpOauthLoginParams = z.infer<typeof McpOauthLoginParams>;
-
-export const LoginAccountParams = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("apiKey"), apiKey: z.string() }),
-  z.object({ type: z.literal("chatgpt") }),
-  z.object({ type: z.literal("chatgptDeviceCode") }),
-  z.object({ type: z.literal("chatgptAuthTokens"), accessToken: z.string(), chatgptAccountId: z.string() }),
-  z.object({ type: z.literal("amazonBedrock"), apiKey: z.string(), region: z.string() }),
-  z.object({ type: z.literal("amazonBedrockAccessKeys"), accessKeyId: z.string(), secretAccessKey: z.string() }),
-]);
-export type LoginAccountParams = z.infer<typeof LoginAccountParams>;
-
-export const CancelLoginParams = z.object({ loginId: z.string() });
-export type CancelLoginParams = z.infer<typeof CancelLoginParams>;
-
-export const AccountReadParams = z.object({ refreshToken: flag });
-export type AccountReadParams = z.infer<typeof AccountReadParams>;
+export const HOST_PARAMS = {
+  "account/read": z.object({ refreshToken: flag }),
+  getAuthStatus: none,
+  "config/read": z.object({ includeLayers: flag, cwd: text }),
+  "fs/readFile": z.object({ path }),
+  "fs/writeFile": z.object({ path, dataBase64: z.string() }),
+  "fs/createDirectory": z.object({ path, recursive: flag }),
+  "fs/getMetadata": z.object({ path }),
+  "fs/readDirectory": z.object({ path }),
+  "fs/remove": z.object({ path, recursive: flag, force: flag }),
+  "fs/copy": z.object({ sourcePath: path, destinationPath: path, recursive: flag }),
+  "fs/watch": z.object({ watchId: z.string(), path }),
+  "fs/unwatch": z.object({ watchId: z.string() }),
+  "command/exec": z.object({
+    command: z.array(z.string()),
+    processId: text,
+    tty: flag,
+    streamStdin: flag,
+    streamStdoutStderr: flag,
+    outputBytesCap: count,
+    disableOutputCap: flag,
+    disableTimeout: flag,
+    timeoutMs: z.int().nullish(),
+    cwd: text,
+    env: z.record(z.string(), z.string().nullable()).nullish(),
+    size: TerminalSize.nullish(),
+    sandboxPolicy: SandboxPolicyParam.nullish(),
+    permissionProfile: text,
+  }),
+  "command/exec/write": z.object({ processId, deltaBase64: text, closeStdin: flag }),
+  "command/exec/terminate": z.object({ processId }),
+  "command/exec/resize": z.object({ processId, size: TerminalSize }),
+  fuzzyFileSearch: z.object({ query: z.string(), roots: z.array(z.string()), cancellationToken: text }),
+  gitDiffToRemote: z.object({ cwd: z.string() }),
+  "skills/extraRoots/set": z.object({ extraRoots: z.array(z.string()) }),
+  "skills/config/write": z.object({ path: text, name: text, enabled: z.boolean() }),
+  "hooks/list": z.object({ cwds: z.array(z.string()).nullish(), threadId: text }),
+  "config/value/write": ConfigEdit.extend(configTarget),
+  "config/batchWrite": z.object({ edits: z.array(ConfigEdit), ...configTarget, reloadUserConfig: flag }),
+  "configRequirements/read": none,
+  "experimentalFeature/list": z.object({ cursor: text, limit: count }),
+  "collaborationMode/list": none,
+  "modelProvider/capabilities/read": none,
+  "mcpServerStatus/list": z.object({
+    cursor: text,
+    limit: count,
+    detail: z.enum(["full", "toolsAndAuthOnly"]).nullish(),
+    threadId: text,
+    serverName: text,
+  }),
+  "mcpServer/tool/call": z.object({
+    threadId: z.string(),
+    server: z.string(),
+    tool: z.string(),
+    arguments: z.unknown().optional(),
+  }),
+  "mcpServer/resource/read": z.object({ threadId: text, server: z.string(), uri: z.string() }),
+  "mcpServer/oauth/login": z.object({
+    name: z.string(),
+    threadId: text,
+    scopes: z.array(z.string()).nullish(),
+    timeoutSecs: z.int().nullish(),
+    clientRegistration: z.enum(["auto", "cimd", "dcr"]).nullish(),
+  }),
+  "config/mcpServer/reload": none,
+  "account/login/start": z.discriminatedUnion("type", [
+    z.object({ type: z.literal("apiKey"), apiKey: z.string() }),
+    z.object({ type: z.literal("chatgpt") }),
+    z.object({ type: z.literal("chatgptDeviceCode") }),
+    z.object({ type: z.literal("chatgptAuthTokens"), accessToken: z.string(), chatgptAccountId: z.string() }),
+    z.object({ type: z.literal("amazonBedrock"), apiKey: z.string(), region: z.string() }),
+    z.object({ type: z.literal("amazonBedrockAccessKeys"), accessKeyId: z.string(), secretAccessKey: z.string() }),
+  ]),
+  "account/login/cancel": z.object({ loginId: z.string() }),
+  "account/logout": none,
+  "account/rateLimits/read": none,
+} as const;

@@ -1,26 +1,19 @@
 /**
- * Params of the methods that Heddle answers. Unknown fields are passed over, as the original does; what is named here and
- * has another type is refused in the original's words.
+ * Params of the methods that Heddle answers, by method. Unknown fields are ignored, as in the original; a known field of
+ * another type is refused in the words of the original.
  */
 import { z } from "zod";
+import { GoalStatus } from "@heddle/protocol";
 import { DynamicToolParam } from "./client-tools.ts";
 import { UserInput } from "./input.ts";
+import { HOST_PARAMS } from "./params-host.ts";
 import { ApprovalPolicyParam, CollaborationModeParam, SandboxModeParam, SandboxPolicyParam } from "./settings.ts";
 
 const text = z.string().nullish();
 const count = z.int().nonnegative().nullish();
+const flag = z.boolean().nullish();
 const threadId = z.string();
-
-export const InitializeParams = z.object({
-  clientInfo: z.object({ name: z.string(), title: text, version: z.string() }),
-  capabilities: z
-    .object({
-      experimentalApi: z.boolean().nullish(),
-      optOutNotificationMethods: z.array(z.string()).nullish(),
-    })
-    .nullish(),
-});
-export type InitializeParams = z.infer<typeof InitializeParams>;
+const ofThread = z.object({ threadId });
 
 /** What thread/start, thread/resume and thread/fork may choose for the turns to come. */
 const choices = {
@@ -35,9 +28,148 @@ const choices = {
   permissions: z.unknown().optional(),
 };
 
-/** What a client sets there and nobody heeds here; it is told so. */
-export function unheeded(params: ThreadStartParams | ThreadResumeParams | ThreadForkParams): readonly string[] {
-  const { baseInstructions, developerInstructions, permissions, config } = params;
+const sortDirection = z.enum(["asc", "desc"]).nullish();
+const page = { cursor: text, limit: count };
+const sortedPage = { ...page, sortDirection };
+
+/** What a turn may choose, and what may be changed between turns. */
+const turnChoices = {
+  cwd: text,
+  approvalPolicy: ApprovalPolicyParam.nullish(),
+  sandboxPolicy: SandboxPolicyParam.nullish(),
+  model: text,
+  effort: text,
+};
+
+const ReviewTarget = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("uncommittedChanges") }),
+  z.object({ type: z.literal("baseBranch"), branch: z.string() }),
+  z.object({ type: z.literal("commit"), sha: z.string(), title: text }),
+  z.object({ type: z.literal("custom"), instructions: z.string() }),
+]);
+
+export const CODEX_PARAMS = {
+  initialize: z.object({
+    clientInfo: z.object({ name: z.string(), title: text, version: z.string() }),
+    capabilities: z
+      .object({ experimentalApi: flag, optOutNotificationMethods: z.array(z.string()).nullish() })
+      .nullish(),
+  }),
+  "thread/start": z.object({
+    ...choices,
+    dynamicTools: z.array(DynamicToolParam).nullish(),
+    ephemeral: flag,
+    /** Beyond Codex: the same id again is the same thread. */
+    clientThreadId: z.string().min(1).max(256).nullish(),
+  }),
+  "thread/resume": z.object({ ...choices, threadId, excludeTurns: flag }),
+  "thread/fork": z.object({ ...choices, threadId, lastTurnId: text, ephemeral: flag, excludeTurns: flag }),
+  "thread/list": z.object({
+    ...sortedPage,
+    sortKey: z.enum(["created_at", "updated_at", "recency_at", "section_entered_at"]).nullish(),
+    excludedThreadIds: z.array(z.string()).nullish(),
+    modelProviders: z.array(z.string()).nullish(),
+    sourceKinds: z.array(z.string()).nullish(),
+    archived: flag,
+    cwd: z.union([z.string(), z.array(z.string())]).nullish(),
+    searchTerm: text,
+  }),
+  "thread/read": z.object({ threadId, includeTurns: flag }),
+  "thread/turns/list": z.object({
+    threadId,
+    ...sortedPage,
+    itemsView: z.enum(["notLoaded", "summary", "full"]).nullish(),
+  }),
+  "thread/items/list": z.object({
+    threadId,
+    turnId: text,
+    ...sortedPage,
+    cursor: z.union([z.string(), z.object({ itemId: z.string() })]).nullish(),
+  }),
+  "thread/loaded/list": z.object(page),
+  "thread/unsubscribe": ofThread,
+  "thread/name/set": z.object({ threadId, name: z.string() }),
+  "thread/archive": ofThread,
+  "thread/unarchive": ofThread,
+  "thread/delete": ofThread,
+  "thread/compact/start": ofThread,
+  "turn/start": z.object({
+    threadId,
+    input: z.array(UserInput),
+    clientUserMessageId: text,
+    ...turnChoices,
+    outputSchema: z.unknown().optional(),
+    collaborationMode: CollaborationModeParam.nullish(),
+  }),
+  "turn/steer": z.object({ threadId, expectedTurnId: z.string(), input: z.array(UserInput) }),
+  "turn/interrupt": z.object({ threadId, turnId: z.string() }),
+  "model/list": z.object({ ...page, includeHidden: flag }),
+  "permissionProfile/list": z.object({ ...page, cwd: text }),
+  "skills/list": z.object({ cwds: z.array(z.string()).nullish() }),
+  /** `detached` was understood by earlier versions of the original: the review has a thread of its own. */
+  "review/start": z.object({ threadId, target: ReviewTarget, delivery: z.enum(["inline", "detached"]).nullish() }),
+  "thread/shellCommand": z.object({ threadId, command: z.string(), timeoutMs: count }),
+  "thread/inject_items": z.object({ threadId, items: z.array(z.unknown()) }),
+  "thread/revert": z.object({ threadId, beforeTurnId: z.string() }),
+  "thread/metadata/update": z.object({
+    threadId,
+    gitInfo: z.object({ sha: text, branch: text, originUrl: text }).nullish(),
+    projectId: text,
+    daybreakEnabled: flag,
+  }),
+  "thread/settings/update": z.object({
+    threadId,
+    ...turnChoices,
+    collaborationMode: CollaborationModeParam.nullish(),
+  }),
+  "thread/goal/set": z.object({
+    threadId,
+    objective: text,
+    status: GoalStatus.nullish(),
+    tokenBudget: z.int().positive().nullish(),
+  }),
+  "thread/goal/get": ofThread,
+  "thread/goal/clear": ofThread,
+  "thread/queue/add": z.object({ threadId, input: z.array(UserInput), clientUserMessageId: z.string() }),
+  "thread/queue/list": z.object({ threadId, ...page }),
+  "thread/queue/delete": z.object({ threadId, queuedSubmissionId: z.string() }),
+  "thread/backgroundTerminals/list": z.object({ threadId, ...page }),
+  "thread/backgroundTerminals/terminate": z.object({ threadId, processId: z.string() }),
+  "thread/backgroundTerminals/clean": ofThread,
+  /** What else the original takes is for its maker's cloud. MCP servers are not asked here, so none can be disabled. */
+  "thread/sample": z.object({
+    threadId,
+    expectedTurnId: z.string(),
+    prompt: z.string(),
+    effort: z.string().min(1).nullish(),
+    disableMcp: z.boolean().optional(),
+    threadSource: text,
+    turnTrigger: text,
+    responsesapiClientMetadata: z.record(z.string(), z.string()).nullish(),
+  }),
+  "thread/sample/cancel": z.strictObject({ requestId: z.union([z.string(), z.int()]) }),
+  "thread/search": z.object({
+    ...page,
+    sortKey: z.enum(["created_at", "updated_at", "recency_at"]).nullish(),
+    sortDirection,
+    sourceKinds: z.array(z.string()).nullish(),
+    archived: flag,
+    searchTerm: z.string(),
+  }),
+  ...HOST_PARAMS,
+} as const;
+
+export type SupportedMethod = keyof typeof CODEX_PARAMS;
+export type CodexParams<Method extends SupportedMethod> = z.infer<(typeof CODEX_PARAMS)[Method]>;
+
+export function isSupported(method: string): method is SupportedMethod {
+  return Object.hasOwn(CODEX_PARAMS, method);
+}
+
+export type BeginParams = CodexParams<"thread/start" | "thread/resume" | "thread/fork">;
+
+/** Fields that a client sets and that have no effect here; it is told so. */
+export function unheeded({ baseInstructions, developerInstructions, permissions, config }: BeginParams): string[] {
   const fields = Object.entries({ baseInstructions, developerInstructions, permissions });
   const keys = Object.keys(config ?? {}).filter((key) => isUnheededKey(key));
   return [
@@ -46,83 +178,10 @@ export function unheeded(params: ThreadStartParams | ThreadResumeParams | Thread
   ];
 }
 
-/** The server's own configuration says which servers and providers there are. */
+/** Servers and providers are those of the server's own configuration. */
 export function isUnheededKey(key: string): boolean {
   return /^(mcp_servers|model_providers)\b/.test(key);
 }
-
-export const ThreadStartParams = z.object({
-  ...choices,
-  dynamicTools: z.array(DynamicToolParam).nullish(),
-  ephemeral: z.boolean().nullish(),
-  /** Beyond Codex: the same id again is the same thread. */
-  clientThreadId: z.string().min(1).max(256).nullish(),
-});
-export type ThreadStartParams = z.infer<typeof ThreadStartParams>;
-
-export const ThreadResumeParams = z.object({ ...choices, threadId, excludeTurns: z.boolean().nullish() });
-export type ThreadResumeParams = z.infer<typeof ThreadResumeParams>;
-
-export const ThreadForkParams = z.object({
-  ...choices,
-  threadId,
-  lastTurnId: text,
-  ephemeral: z.boolean().nullish(),
-  excludeTurns: z.boolean().nullish(),
-});
-export type ThreadForkParams = z.infer<typeof ThreadForkParams>;
-
-const sortDirection = z.enum(["asc", "desc"]).nullish();
-const page = { cursor: text, limit: count, sortDirection };
-
-export const ThreadListParams = z.object({
-  ...page,
-  sortKey: z.enum(["created_at", "updated_at", "recency_at", "section_entered_at"]).nullish(),
-  excludedThreadIds: z.array(z.string()).nullish(),
-  modelProviders: z.array(z.string()).nullish(),
-  sourceKinds: z.array(z.string()).nullish(),
-  archived: z.boolean().nullish(),
-  cwd: z.union([z.string(), z.array(z.string())]).nullish(),
-  searchTerm: text,
-});
-export type ThreadListParams = z.infer<typeof ThreadListParams>;
-
-export const ThreadReadParams = z.object({ threadId, includeTurns: z.boolean().nullish() });
-export const ThreadParams = z.object({ threadId });
-export const ThreadNameParams = z.object({ threadId, name: z.string() });
-export const ThreadTurnsListParams = z.object({
-  threadId,
-  ...page,
-  itemsView: z.enum(["notLoaded", "summary", "full"]).nullish(),
-});
-export const ThreadItemsListParams = z.object({
-  threadId,
-  turnId: text,
-  ...page,
-  cursor: z.union([z.string(), z.object({ itemId: z.string() })]).nullish(),
-});
-export const PageParams = z.object({ cursor: text, limit: count });
-export const ModelListParams = z.object({ cursor: text, limit: count, includeHidden: z.boolean().nullish() });
-export const CwdPageParams = z.object({ cursor: text, limit: count, cwd: text });
-export const SkillsListParams = z.object({ cwds: z.array(z.string()).nullish() });
-export const NoParams = z.object({});
-
-export const TurnStartParams = z.object({
-  threadId,
-  input: z.array(UserInput),
-  clientUserMessageId: text,
-  cwd: text,
-  approvalPolicy: ApprovalPolicyParam.nullish(),
-  sandboxPolicy: SandboxPolicyParam.nullish(),
-  model: text,
-  effort: text,
-  outputSchema: z.unknown().optional(),
-  collaborationMode: CollaborationModeParam.nullish(),
-});
-export type TurnStartParams = z.infer<typeof TurnStartParams>;
-
-export const TurnSteerParams = z.object({ threadId, expectedTurnId: z.string(), input: z.array(UserInput) });
-export const TurnInterruptParams = z.object({ threadId, turnId: z.string() });
 
 /** Fields that only clients with `experimentalApi` may set. */
 export const EXPERIMENTAL_FIELDS: Readonly<Record<string, readonly string[]>> = {

@@ -16,15 +16,16 @@ export interface FolderWish {
 }
 
 export async function folderFor({ principal, wanted, cwd }: FolderWish): Promise<string> {
-  const folder = await folderOf(path.resolve(cwd, wanted ?? "."));
+  const folder = await realFolder(path.resolve(cwd, wanted ?? "."));
   if (principal !== undefined && scopeAllows(principal.role, "admin")) return folder;
-  const root = await folderOf(cwd);
+  const root = await realFolder(cwd);
   // The whole machine is no folder to work in.
   if (root !== path.sep && (folder === root || folder.startsWith(`${root}${path.sep}`))) return folder;
   throw new HeddleError("door.forbidden", `only an owner chooses a folder outside of ${root}`);
 }
 
-async function folderOf(folder: string): Promise<string> {
+/** Without links. */
+export async function realFolder(folder: string): Promise<string> {
   try {
     return await realpath(folder);
   } catch (cause) {

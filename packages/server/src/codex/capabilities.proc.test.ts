@@ -1,8 +1,8 @@
 /** W1, W9: nothing is answered before the handshake. What a client says it can do adds to what it hears, and never takes from the stream of threads, turns and items. */
+import { CODEX_PARAMS } from "@heddle/dialects/codex-app-server";
 import { expect, test } from "vitest";
 import { text, type ChatClient } from "../../test/chat-client.ts";
 import { openChatWorld, type ChatWorld } from "../../test/chat-world.ts";
-import { SUPPORTED } from "./methods.ts";
 
 const CAPABILITIES: Readonly<Record<string, unknown>> = {
   absent: undefined,
@@ -94,7 +94,7 @@ test("W1: before initialize no method does anything, with whatever params", asyn
     cwds: [],
   };
   const answers = new Map<string, string>();
-  for (const method of SUPPORTED.keys()) {
+  for (const method of Object.keys(CODEX_PARAMS)) {
     if (method === "initialize") continue;
     const { error } = await client.ask(method, params);
     answers.set(method, `${error?.code} ${error?.message}`);

@@ -1,6 +1,5 @@
 /** Every method of the original with what becomes of it here, for the page that tells builders of clients. */
-import { CODEX_METHODS, type CodexMethod } from "@heddle/dialects/codex-app-server";
-import { SUPPORTED } from "./methods.ts";
+import { CODEX_METHODS, isSupported, type CodexMethod } from "@heddle/dialects/codex-app-server";
 
 export interface DescribedMethod extends CodexMethod {
   readonly isSupported: boolean;
@@ -75,9 +74,8 @@ const DIFFERS: Readonly<Record<string, string>> = {
 
 export function describeMethods(): readonly DescribedMethod[] {
   return [...CODEX_METHODS.values()].map((method) => {
-    const isSupported = SUPPORTED.has(method.name);
-    const note = isSupported ? DIFFERS[method.name] : whyNot(method.name);
-    return { ...method, isSupported, note: note ?? "" };
+    const note = isSupported(method.name) ? DIFFERS[method.name] : whyNot(method.name);
+    return { ...method, isSupported: isSupported(method.name), note: note ?? "" };
   });
 }
 

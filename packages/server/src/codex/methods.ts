@@ -1,77 +1,130 @@
 /**
- * The table of methods: name → params → handler. A method is added by one row here and one function in handlers/. What the
- * original knows and is not in the table is refused in words; the connection lives on.
+ * The table of methods: name → handler; what each takes is in the dialect. A method of the dialect without a handler does not
+ * compile. A method that the original knows and Heddle does not is refused; the connection stays open.
  */
 import {
   CODEX_METHODS,
-  CwdPageParams,
+  CODEX_PARAMS,
   EXPERIMENTAL_FIELDS,
-  InitializeParams,
-  ModelListParams,
-  PageParams,
-  SkillsListParams,
-  ThreadForkParams,
-  ThreadItemsListParams,
-  ThreadListParams,
-  ThreadNameParams,
-  ThreadParams,
-  ThreadReadParams,
-  ThreadResumeParams,
-  ThreadStartParams,
-  ThreadTurnsListParams,
-  TurnInterruptParams,
-  TurnStartParams,
-  TurnSteerParams,
+  invalidParams,
+  isSupported,
   unknownVariant,
+  type CodexParams,
+  type SupportedMethod,
 } from "@heddle/dialects/codex-app-server";
-import type { Call } from "../rpc/call.ts";
-import { initialize } from "./handlers/initialize.ts";
-import { listModels } from "./handlers/models.ts";
-import { listItems, listThreads, listTurns, readThread } from "./handlers/read.ts";
-import { archiveThread, deleteThread, nameThread, unarchiveThread } from "./handlers/keep.ts";
-import { listProfiles, listSkills } from "./handlers/surroundings.ts";
-import { forkThread, listLoaded, resumeThread, startThread, unsubscribe } from "./handlers/threads.ts";
-import { compactThread, interruptTurn, startTurn, steerTurn } from "./handlers/turns.ts";
-import { HOST_METHODS } from "../host/host-methods.ts";
-import { invalid, row, type Method } from "../rpc/method.ts";
+import type { Call, Handler } from "../rpc/call.ts";
 import { RPC, RpcError, type Reply } from "../rpc/peer.ts";
-import { THREAD_METHODS } from "./thread-methods.ts";
+import * as accounts from "./handlers/accounts.ts";
+import * as command from "./handlers/command.ts";
+import * as config from "./handlers/config.ts";
+import { fuzzyFileSearch } from "./handlers/file-search.ts";
+import * as files from "./handlers/files.ts";
+import { gitDiffToRemote } from "./handlers/git-diff.ts";
+import * as goals from "./handlers/goals.ts";
+import * as history from "./handlers/history.ts";
+import { listHooks } from "./handlers/hooks.ts";
+import { initialize } from "./handlers/initialize.ts";
+import * as keep from "./handlers/keep.ts";
+import * as mcp from "./handlers/mcp.ts";
+import { listModels } from "./handlers/models.ts";
+import * as offers from "./handlers/offers.ts";
+import * as queue from "./handlers/queue.ts";
+import * as read from "./handlers/read.ts";
+import { startReview } from "./handlers/review.ts";
+import * as sample from "./handlers/sample.ts";
+import { searchThreads } from "./handlers/search.ts";
+import { shellCommand } from "./handlers/shell.ts";
+import * as skills from "./handlers/skills.ts";
+import * as surroundings from "./handlers/surroundings.ts";
+import * as terminals from "./handlers/terminals.ts";
+import { updateSettings } from "./handlers/thread-settings.ts";
+import * as threads from "./handlers/threads.ts";
+import * as turns from "./handlers/turns.ts";
+import * as watch from "./handlers/watch.ts";
 
-const METHODS: Readonly<Record<string, Method>> = {
-  initialize: row(InitializeParams, initialize),
-  "thread/start": row(ThreadStartParams, startThread),
-  "thread/resume": row(ThreadResumeParams, resumeThread),
-  "thread/fork": row(ThreadForkParams, forkThread),
-  "thread/list": row(ThreadListParams, listThreads),
-  "thread/read": row(ThreadReadParams, readThread),
-  "thread/turns/list": row(ThreadTurnsListParams, listTurns),
-  "thread/items/list": row(ThreadItemsListParams, listItems),
-  "thread/loaded/list": row(PageParams, listLoaded),
-  "thread/unsubscribe": row(ThreadParams, unsubscribe),
-  "thread/name/set": row(ThreadNameParams, nameThread),
-  "thread/archive": row(ThreadParams, archiveThread),
-  "thread/unarchive": row(ThreadParams, unarchiveThread),
-  "thread/delete": row(ThreadParams, deleteThread),
-  "thread/compact/start": row(ThreadParams, compactThread),
-  "turn/start": row(TurnStartParams, startTurn),
-  "turn/steer": row(TurnSteerParams, steerTurn),
-  "turn/interrupt": row(TurnInterruptParams, interruptTurn),
-  "model/list": row(ModelListParams, listModels),
-  "permissionProfile/list": row(CwdPageParams, listProfiles),
-  "skills/list": row(SkillsListParams, listSkills),
-  ...THREAD_METHODS,
-  ...HOST_METHODS,
+const HANDLERS: { readonly [Method in SupportedMethod]: Handler<Method> } = {
+  initialize,
+  "thread/start": threads.startThread,
+  "thread/resume": threads.resumeThread,
+  "thread/fork": threads.forkThread,
+  "thread/list": read.listThreads,
+  "thread/read": read.readThread,
+  "thread/turns/list": read.listTurns,
+  "thread/items/list": read.listItems,
+  "thread/loaded/list": threads.listLoaded,
+  "thread/unsubscribe": threads.unsubscribe,
+  "thread/name/set": keep.nameThread,
+  "thread/archive": keep.archiveThread,
+  "thread/unarchive": keep.unarchiveThread,
+  "thread/delete": keep.deleteThread,
+  "thread/compact/start": turns.compactThread,
+  "turn/start": turns.startTurn,
+  "turn/steer": turns.steerTurn,
+  "turn/interrupt": turns.interruptTurn,
+  "model/list": listModels,
+  "permissionProfile/list": surroundings.listProfiles,
+  "skills/list": surroundings.listSkills,
+  "review/start": startReview,
+  "thread/shellCommand": shellCommand,
+  "thread/inject_items": history.injectItems,
+  "thread/revert": history.revertThread,
+  "thread/metadata/update": history.updateMetadata,
+  "thread/settings/update": updateSettings,
+  "thread/goal/set": goals.setGoal,
+  "thread/goal/get": goals.getGoal,
+  "thread/goal/clear": goals.clearGoal,
+  "thread/queue/add": queue.addQueued,
+  "thread/queue/list": queue.listQueued,
+  "thread/queue/delete": queue.deleteQueued,
+  "thread/backgroundTerminals/list": terminals.listTerminals,
+  "thread/backgroundTerminals/terminate": terminals.terminateTerminal,
+  "thread/backgroundTerminals/clean": terminals.cleanTerminals,
+  "thread/sample": sample.sampleThread,
+  "thread/sample/cancel": sample.cancelSample,
+  "thread/search": searchThreads,
+  "account/read": accounts.readAccount,
+  getAuthStatus: accounts.readAuthStatus,
+  "config/read": config.readConfig,
+  "fs/readFile": files.readFile,
+  "fs/writeFile": files.writeFile,
+  "fs/createDirectory": files.createDirectory,
+  "fs/getMetadata": files.getMetadata,
+  "fs/readDirectory": files.readDirectory,
+  "fs/remove": files.remove,
+  "fs/copy": files.copy,
+  "fs/watch": watch.watch,
+  "fs/unwatch": watch.unwatch,
+  "command/exec": command.execCommand,
+  "command/exec/write": command.writeCommand,
+  "command/exec/terminate": command.terminateCommand,
+  "command/exec/resize": command.resizeCommand,
+  fuzzyFileSearch,
+  gitDiffToRemote,
+  "skills/extraRoots/set": skills.setSkillRoots,
+  "skills/config/write": skills.writeSkillConfig,
+  "hooks/list": listHooks,
+  "config/value/write": config.writeConfigValue,
+  "config/batchWrite": config.writeConfigBatch,
+  "configRequirements/read": config.readConfigRequirements,
+  "experimentalFeature/list": offers.listFeatures,
+  "collaborationMode/list": offers.listCollaborationModes,
+  "modelProvider/capabilities/read": offers.readProviderCapabilities,
+  "mcpServerStatus/list": mcp.listMcpStatus,
+  "mcpServer/tool/call": mcp.callMcpTool,
+  "mcpServer/resource/read": mcp.readMcpResource,
+  "mcpServer/oauth/login": mcp.loginMcpServer,
+  "config/mcpServer/reload": mcp.reloadMcpServers,
+  "account/login/start": accounts.startLogin,
+  "account/login/cancel": accounts.cancelLogin,
+  "account/logout": accounts.logout,
+  "account/rateLimits/read": accounts.readRateLimits,
 };
 
-/** What is answered here, with what it takes; for those who describe the server. */
-export const SUPPORTED: ReadonlyMap<string, Method> = new Map(Object.entries(METHODS));
-
-/** In the order of the original: what it cannot read comes first, then who asks, then what they may ask. */
+/** In the order of the original: first params that cannot be read, then who calls, then what they may call. */
 export async function callMethod(name: string, params: unknown, call: Call): Promise<Reply> {
   const known = CODEX_METHODS.get(name);
   if (known === undefined) throw invalid(unknownVariant(name, CODEX_METHODS.keys()));
-  const method = Object.hasOwn(METHODS, name) ? METHODS[name] : undefined;
-  const carryOut = method?.prepare(params);
+  const carryOut = isSupported(name) ? prepare(name, params) : undefined;
   const { client } = call.connection;
   if (name !== "initialize") {
     if (client === undefined) throw new RpcError(RPC.invalidRequest, "Not initialized");
@@ -81,6 +134,18 @@ export async function callMethod(name: string, params: unknown, call: Call): Pro
     throw new RpcError(RPC.methodNotFound, `${name} is not supported by heddle app-server`);
   }
   return carryOut(call);
+}
+
+function prepare<Method extends SupportedMethod>(name: Method, params: unknown): (call: Call) => Promise<Reply> {
+  const parsed = CODEX_PARAMS[name].safeParse(params ?? {}, { reportInput: true });
+  if (!parsed.success) throw invalid(invalidParams(parsed.error.issues));
+  const handle: Handler<Method> = HANDLERS[name];
+  // The schema of the same method has just made it.
+  return (call) => handle(parsed.data as CodexParams<Method>, call);
+}
+
+function invalid(why: string): RpcError {
+  return new RpcError(RPC.invalidRequest, `Invalid request: ${why}`);
 }
 
 function refuseExperimental(name: string, isExperimental: boolean, params: unknown): void {

@@ -1,6 +1,6 @@
 /** What a client asks of the next turn, and who decides what that comes to. */
 import type { SettingsAnswer, SettingsPatch, StoredSettings } from "@heddle/agent/settings";
-import type { TurnSettings } from "@heddle/protocol";
+import { isHeddleError, type TurnSettings } from "@heddle/protocol";
 
 export interface SettingsRequest {
   /** Where the turn works; whether its owner trusts it decides what may be written when nobody says. */
@@ -25,6 +25,16 @@ export interface SettingsSource {
   explain(request: SettingsRequest): Promise<ResolvedSettings>;
   /** Keys of the configuration, dotted or nested, as a client sends them: what it asks for with them. */
   patchOf(config: Readonly<Record<string, unknown>>): SettingsPatch;
+}
+
+/** What a turn without further settings runs with; undefined: no provider or key is configured. */
+export async function defaultSettings(settings: SettingsResolver): Promise<TurnSettings | undefined> {
+  try {
+    return await settings.resolve({});
+  } catch (error) {
+    if (isHeddleError(error)) return undefined;
+    throw error;
+  }
 }
 
 /** For doors that only begin turns. */

@@ -3,7 +3,8 @@
  * follows (turns, items, questions, goals, settings) and to everyone (status). The journal stays the truth: a feed holds
  * nothing that it could not read again.
  */
-import { readHistory, type Heddle } from "@heddle/agent";
+import type { Heddle } from "@heddle/agent";
+import type { Journal } from "@heddle/journal";
 import type { By, ItemDelta, StoredEvent } from "@heddle/protocol";
 import {
   ThreadDialect,
@@ -14,6 +15,7 @@ import {
 } from "@heddle/dialects/codex-app-server";
 import type { FanOut } from "./fan-out.ts";
 import { callFor, questionFor } from "./follower-requests.ts";
+import { readThreadState } from "./thread-state.ts";
 import { OpenRequests } from "./open-requests.ts";
 import type { Answered, RequestId } from "../rpc/peer.ts";
 
@@ -65,7 +67,7 @@ export class ThreadFeed implements AsyncDisposable {
     };
     feed.#listening = fanOut.listen(listener, threadId);
     try {
-      feed.#begin(await readHistory(heddle.journal, threadId));
+      await feed.#begin(heddle.journal, threadId);
     } catch (error) {
       await feed[Symbol.asyncDispose]();
       throw error;
@@ -129,9 +131,10 @@ export class ThreadFeed implements AsyncDisposable {
   }
 
   /** Of the past only what is still open matters. */
-  #begin(history: readonly StoredEvent[]): void {
-    for (const event of history) for (const out of this.#dialect.event(event)) this.#ask(out);
-    this.#seen = history.at(-1)?.version ?? 0;
+  async #begin(journal: Journal, threadId: string): Promise<void> {
+    const { version, state, lastTurns } = await readThreadState(journal, threadId);
+    for (const out of this.#dialect.restore(state, lastTurns)) this.#ask(out);
+    this.#seen = version;
     const unread = this.#unread ?? [];
     this.#unread = undefined;
     for (const event of unread) this.#take(event);

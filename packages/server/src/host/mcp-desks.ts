@@ -17,7 +17,7 @@ import {
 import type { McpDesk } from "@heddle/tools/mcp-desk";
 import type { Call, ServerContext } from "../rpc/call.ts";
 import type { Connection } from "../rpc/connection.ts";
-import { defaultWall } from "./host-wall.ts";
+import { defaultSettings } from "../codex/settings.ts";
 import { nextSettings } from "../codex/next-settings.ts";
 import { requireLoaded } from "../codex/thread-facts.ts";
 
@@ -63,7 +63,7 @@ interface DeskOptions {
 }
 
 async function openDesk(server: ServerContext, { workspace, onEnd, ...options }: DeskOptions): Promise<OpenDesk> {
-  const wish = options.wish ?? (await defaultWall(server));
+  const wish = options.wish ?? (await defaultSettings(server.settings)) ?? { sandboxMode: "read-only" };
   const servers = server.host.mcpServers ?? [];
   const openLike = (network?: "none" | "all"): Promise<Sandbox> =>
     openWall(server, { workspace, wish, servers, network });

@@ -1,6 +1,6 @@
 /** What a handler gets, and what it gives back. */
 import type { GoalTurns, Heddle, TurnQueue } from "@heddle/agent";
-import type { CodexNotification } from "@heddle/dialects/codex-app-server";
+import type { CodexNotification, CodexParams, SupportedMethod } from "@heddle/dialects/codex-app-server";
 import type { Connection } from "./connection.ts";
 import type { FanOut } from "../followers/fan-out.ts";
 import type { ThreadNews } from "../codex/thread-news.ts";
@@ -44,4 +44,4 @@ export interface Call {
   readonly requestId: RequestId;
 }
 
-export type Handler<Params> = (params: Params, call: Call) => Promise<Reply>;
+export type Handler<Method extends SupportedMethod> = (params: CodexParams<Method>, call: Call) => Promise<Reply>;

@@ -2,10 +2,11 @@
 import { homedir } from "node:os";
 import { foldersFromRoot, loadSkills } from "@heddle/agent";
 import { modelInfo } from "@heddle/models";
-import { HeddleError, isHeddleError, type TurnSettings } from "@heddle/protocol";
+import { HeddleError } from "@heddle/protocol";
 import { COLLABORATION_MODES } from "@heddle/dialects/chat";
 import { envelopeFor, toolsFor } from "@heddle/tools";
 import type { ChatContext, ChatHandler } from "../call.ts";
+import { defaultSettings } from "../../codex/settings.ts";
 import { requireChat } from "../chats.ts";
 import { turnSettings } from "../turn-settings.ts";
 
@@ -39,7 +40,7 @@ export const writeSkillConfig: ChatHandler<"chat.skills.config.write"> = async (
 };
 
 export const listModels: ChatHandler<"chat.model.list"> = async ({ provider, refresh }, { server }) => {
-  const chosen = await defaultSettings(server);
+  const chosen = await defaultSettings(server.settings);
   const accounts = await server.accounts();
   const listings = await accounts.models({ provider, isForced: refresh === true });
   const data = listings.flatMap((listing) =>
@@ -55,21 +56,12 @@ export const listModels: ChatHandler<"chat.model.list"> = async ({ provider, ref
   return { result: { data, fetched_at: new Date().toISOString(), stale } };
 };
 
-/** Without a key or a provider nothing can be asked, but lists can still be read. */
-async function defaultSettings({ settings }: ChatContext): Promise<TurnSettings | undefined> {
-  try {
-    return await settings.resolve({});
-  } catch (error) {
-    if (isHeddleError(error)) return undefined;
-    throw error;
-  }
-}
-
 const ANY_PROVIDER = { wire: "openai-chat", vendor: undefined, family: undefined } as const;
 
 export const listTools: ChatHandler<"chat.tools.list"> = async ({ chat_id }, { server }) => {
   const row = chat_id === undefined ? undefined : await requireChat(server, { chat_id });
-  const settings = row === undefined ? await defaultSettings(server) : (await turnSettings(server, row, {})).settings;
+  const settings =
+    row === undefined ? await defaultSettings(server.settings) : (await turnSettings(server, row, {})).settings;
   const envelope = envelopeFor({
     mode: settings?.sandboxMode ?? "workspace-write",
     workspace: row?.workspace ?? server.cwd,

@@ -1,8 +1,7 @@
 /** The protocol as named JSON Schemas, made from the rows that serve it: it cannot say anything else than they do. */
-import { CODEX_METHODS } from "@heddle/dialects/codex-app-server";
+import { CODEX_METHODS, CODEX_PARAMS } from "@heddle/dialects/codex-app-server";
 import { WIRE_ANSWERS, WIRE_NOTIFICATIONS, WIRE_QUESTIONS, WIRE_TYPES } from "@heddle/dialects/codex-app-server/wire";
 import { z } from "zod";
-import { SUPPORTED } from "../methods.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -23,11 +22,11 @@ export interface DescribeOptions {
 export function definitions({ isExperimental }: DescribeOptions): ReadonlyMap<string, Json> {
   const registry = z.registry<{ id: string }>();
   for (const [id, schema] of Object.entries(WIRE_TYPES)) registry.add(schema, { id });
-  const methods = [...SUPPORTED].filter(
+  const methods = Object.entries(CODEX_PARAMS).filter(
     ([name]) => isExperimental || CODEX_METHODS.get(name)?.isExperimental === false,
   );
   // One set of params may serve several methods; each has a name of its own.
-  for (const [name, { params }] of methods) {
+  for (const [name, params] of methods) {
     registry.add(params.clone(), { id: `${typeName(name)}Params` });
     registry.add((WIRE_ANSWERS[name] ?? z.looseObject({})).clone(), { id: `${typeName(name)}Response` });
   }

@@ -1,16 +1,14 @@
 /** `account/*`: keys and logins of whoever runs the server, through the one store that every door uses. */
 import { isHeddleError, isUuid } from "@heddle/protocol";
-import type { AccountReadParams, CancelLoginParams, LoginAccountParams } from "@heddle/dialects/codex-app-server";
 import type { Accounts, AccountStatus, StartedLogin } from "@heddle/models/accounts";
-import type { Call, ServerContext } from "../../rpc/call.ts";
-import type { Reply } from "../../rpc/peer.ts";
+import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { refuse } from "../thread-facts.ts";
 
 const KEY_PROVIDER = "openai";
 const LOGIN_PROVIDER = "openai-codex";
 const REFRESH_MS = 20_000;
 
-export async function readAccount({ refreshToken }: AccountReadParams, { server }: Call): Promise<Reply> {
+export const readAccount: Handler<"account/read"> = async ({ refreshToken }, { server }) => {
   const accounts = await server.host.accounts?.();
   const none = { result: { account: null, requiresOpenaiAuth: false, workspaceRouting: null } };
   if (accounts === undefined) return none;
@@ -20,16 +18,16 @@ export async function readAccount({ refreshToken }: AccountReadParams, { server 
   }
   const account = accountOf(await loggedIn(accounts));
   return account === null ? none : { result: { account, requiresOpenaiAuth: false, workspaceRouting: null } };
-}
+};
 
 /** The older form of the same question; a token is never told. */
-export async function readAuthStatus(_: unknown, { server }: Call): Promise<Reply> {
+export const readAuthStatus: Handler<"getAuthStatus"> = async (_, { server }) => {
   const accounts = await server.host.accounts?.();
   const authMethod = accounts === undefined ? null : authModeOf(await loggedIn(accounts));
   return { result: { authMethod, authToken: null, requiresOpenaiAuth: false } };
-}
+};
 
-export async function startLogin(params: LoginAccountParams, { server }: Call): Promise<Reply> {
+export const startLogin: Handler<"account/login/start"> = async (params, { server }) => {
   const accounts = await requireAccounts(server);
   switch (params.type) {
     case "apiKey":
@@ -47,7 +45,7 @@ export async function startLogin(params: LoginAccountParams, { server }: Call): 
     default:
       throw refuse(`account/login/start with ${params.type} is not supported by heddle app-server`);
   }
-}
+};
 
 function addressOf(started: StartedLogin): Readonly<Record<string, string>> {
   const { loginId } = started;
@@ -86,7 +84,7 @@ function tellAccount(server: ServerContext, accounts: Accounts): void {
   );
 }
 
-export async function cancelLogin({ loginId }: CancelLoginParams, { server }: Call): Promise<Reply> {
+export const cancelLogin: Handler<"account/login/cancel"> = async ({ loginId }, { server }) => {
   if (!isUuid(loginId.toLowerCase())) throw refuse(`invalid login id: ${loginId.slice(0, 100)}`);
   const accounts = await requireAccounts(server);
   try {
@@ -97,16 +95,16 @@ export async function cancelLogin({ loginId }: CancelLoginParams, { server }: Ca
     if (isHeddleError(error) && error.code === "login.not-found") return { result: { status: "notFound" } };
     throw error;
   }
-}
+};
 
 /** What is stored here goes; a key of the server's environment is not its to take away. */
-export async function logout(_: unknown, { server }: Call): Promise<Reply> {
+export const logout: Handler<"account/logout"> = async (_, { server }) => {
   const accounts = await requireAccounts(server);
   for (const provider of [KEY_PROVIDER, LOGIN_PROVIDER]) await accounts.logout({ provider });
   return { result: {}, after: () => tellAccount(server, accounts) };
-}
+};
 
-export async function readRateLimits(_: unknown, { server }: Call): Promise<Reply> {
+export const readRateLimits: Handler<"account/rateLimits/read"> = async (_, { server }) => {
   const accounts = await server.host.accounts?.();
   const status = accounts === undefined ? undefined : await loggedIn(accounts);
   throw refuse(
@@ -114,7 +112,7 @@ export async function readRateLimits(_: unknown, { server }: Call): Promise<Repl
       ? "account/rateLimits/read: the limits of an account are known only to its provider"
       : "codex account authentication required to read rate limits",
   );
-}
+};
 
 async function requireAccounts({ host }: ServerContext): Promise<Accounts> {
   const accounts = await host.accounts?.();

@@ -2,23 +2,16 @@
 import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import type { ClientAct, SandboxMode } from "@heddle/protocol";
-import {
-  sandboxFrom,
-  type CommandExecParams,
-  type CommandExecResizeParams,
-  type CommandExecTerminateParams,
-  type CommandExecWriteParams,
-  type SandboxWish,
-} from "@heddle/dialects/codex-app-server";
+import { sandboxFrom, type CodexParams, type SandboxWish } from "@heddle/dialects/codex-app-server";
 import { commandEnvironment, envelopeFor, heddleFolders } from "@heddle/tools";
-import type { Call, ServerContext } from "../../rpc/call.ts";
+import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { beginAct, type BegunAct } from "../../host/client-acts.ts";
 import type { Connection } from "../../rpc/connection.ts";
-import { defaultWall } from "../../host/host-wall.ts";
 import { HostCommand, type CommandPlace, type HostCommandOptions } from "../../host/host-command.ts";
 import { base64Bytes, invalidArgument } from "../../host/host-error.ts";
-import { RPC, RpcError, type Reply } from "../../rpc/peer.ts";
+import { RPC, RpcError } from "../../rpc/peer.ts";
 import { DEFAULT_SIZE, inTerminal } from "../../host/terminal.ts";
+import { defaultSettings } from "../settings.ts";
 import { refuse } from "../thread-facts.ts";
 
 const DEFAULT_CAP_BYTES = 1024 * 1024;
@@ -29,10 +22,12 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 const MAX_RUNNING = 64;
 
+type ExecParams = CodexParams<"command/exec">;
+
 const running = new WeakMap<Connection, Map<string, HostCommand>>();
 let unnamed = 0;
 
-export async function execCommand(params: CommandExecParams, call: Call): Promise<Reply> {
+export const execCommand: Handler<"command/exec"> = async (params, call) => {
   check(params);
   const { server, connection } = call;
   const own = running.get(connection) ?? new Map<string, HostCommand>();
@@ -65,14 +60,14 @@ export async function execCommand(params: CommandExecParams, call: Call): Promis
     own.delete(key);
     forget();
   }
-}
+};
 
-function actOf({ command, env }: CommandExecParams, { cwd, isConfined, policy }: CommandPlace): ClientAct {
+function actOf({ command, env }: ExecParams, { cwd, isConfined, policy }: CommandPlace): ClientAct {
   const envNames = Object.keys(env ?? {});
   return { kind: "command", argv: [...command], cwd, envNames, isConfined, network: policy.network };
 }
 
-function check(params: CommandExecParams): void {
+function check(params: ExecParams): void {
   const { command, processId, tty, size, timeoutMs } = params;
   if (command.length === 0) throw refuse("command must not be empty");
   if (size !== undefined && size !== null) {
@@ -101,10 +96,7 @@ function checkSize({ rows, cols }: { readonly rows: number; readonly cols: numbe
   if (rows === 0 || cols === 0) throw invalidArgument("command/exec size rows and cols must be greater than 0");
 }
 
-function runOptions(
-  params: CommandExecParams,
-  server: ServerContext,
-): Omit<HostCommandOptions, "connection" | "place"> {
+function runOptions(params: ExecParams, server: ServerContext): Omit<HostCommandOptions, "connection" | "place"> {
   const hasTerminal = params.tty === true;
   const isStreamed = hasTerminal || params.streamStdoutStderr === true;
   const env = environment(params.env ?? {}, server);
@@ -148,7 +140,7 @@ const PROFILES: Readonly<Record<string, SandboxMode>> = {
 };
 
 async function placeOf(
-  params: CommandExecParams,
+  params: ExecParams,
   { server, cwd }: { readonly server: ServerContext; readonly cwd: string },
 ): Promise<CommandPlace> {
   const wish = await wallWish(params, server);
@@ -169,8 +161,8 @@ async function placeOf(
   };
 }
 
-/** As the client says, else as a turn without wishes would run. */
-async function wallWish(params: CommandExecParams, server: ServerContext): Promise<SandboxWish> {
+/** As the client asks; otherwise that of a turn with default settings, or read-only. */
+async function wallWish(params: ExecParams, server: ServerContext): Promise<SandboxWish> {
   const { permissionProfile: profile, sandboxPolicy } = params;
   if (typeof profile === "string") {
     const sandboxMode = Object.hasOwn(PROFILES, profile) ? PROFILES[profile] : undefined;
@@ -182,10 +174,10 @@ async function wallWish(params: CommandExecParams, server: ServerContext): Promi
     if (wish === undefined) throw refuse("externalSandbox is not supported: Heddle answers only for its own sandbox");
     return wish;
   }
-  return defaultWall(server);
+  return (await defaultSettings(server.settings)) ?? { sandboxMode: "read-only" };
 }
 
-export async function writeCommand(params: CommandExecWriteParams, { connection }: Call): Promise<Reply> {
+export const writeCommand: Handler<"command/exec/write"> = async (params, { connection }) => {
   const { processId, deltaBase64, closeStdin } = params;
   const isGiven = typeof deltaBase64 === "string";
   if (!isGiven && closeStdin !== true) {
@@ -198,26 +190,20 @@ export async function writeCommand(params: CommandExecWriteParams, { connection 
   if (!command.write(bytes)) throw refuse("the command is not reading its input; try again later");
   if (closeStdin === true) command.endInput();
   return { result: {} };
-}
+};
 
-export async function terminateCommand(
-  { processId }: CommandExecTerminateParams,
-  { connection }: Call,
-): Promise<Reply> {
+export const terminateCommand: Handler<"command/exec/terminate"> = async ({ processId }, { connection }) => {
   requireCommand(connection, processId).terminate();
   return { result: {} };
-}
+};
 
-export async function resizeCommand(
-  { processId, size }: CommandExecResizeParams,
-  { connection }: Call,
-): Promise<Reply> {
+export const resizeCommand: Handler<"command/exec/resize"> = async ({ processId, size }, { connection }) => {
   checkSize(size);
   const command = requireCommand(connection, processId);
   if (!command.hasTerminal) throw refuse("failed to resize PTY: process is not attached to a PTY");
   await command.resize(size);
   return { result: {} };
-}
+};
 
 function requireCommand(connection: Connection, processId: string): HostCommand {
   const command = running.get(connection)?.get(`named ${processId}`);

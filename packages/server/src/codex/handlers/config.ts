@@ -1,21 +1,18 @@
 /** `config/*`: what is in force and where it comes from, and changes of the one file that is Heddle's own. */
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
-import type {
-  ConfigBatchWriteParams,
-  ConfigEditParam,
-  ConfigReadParams,
-  ConfigValueWriteParams,
-} from "@heddle/dialects/codex-app-server";
-import type { Call } from "../../rpc/call.ts";
+import type { CodexParams } from "@heddle/dialects/codex-app-server";
+import type { Call, Handler } from "../../rpc/call.ts";
 import type { ConfigEdit, ConfigLayer, ConfigSource } from "../../host/host.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import { refuse } from "../thread-facts.ts";
 import { readConfig as readChoices } from "./surroundings.ts";
 
+type BatchWrite = CodexParams<"config/batchWrite">;
+
 const MAX_EDITS = 200;
 
-export async function readConfig({ includeLayers }: ConfigReadParams, call: Call): Promise<Reply> {
+export const readConfig: Handler<"config/read"> = async ({ includeLayers }, call) => {
   const { result } = await readChoices({}, call);
   const source = call.server.host.config;
   if (source === undefined) return { result };
@@ -30,7 +27,7 @@ export async function readConfig({ includeLayers }: ConfigReadParams, call: Call
       layers: includeLayers === true ? layers.map((layer) => ({ ...layer, disabledReason: null })) : null,
     },
   };
-}
+};
 
 function originsOf(layers: readonly ConfigLayer[]): Readonly<Record<string, unknown>> {
   const origins = new Map<string, unknown>();
@@ -47,18 +44,18 @@ function keysOf(table: Readonly<Record<string, unknown>>, above = ""): readonly 
   });
 }
 
-export function writeConfigValue(params: ConfigValueWriteParams, call: Call): Promise<Reply> {
+export const writeConfigValue: Handler<"config/value/write"> = (params, call) => {
   return write([params], params, call);
-}
+};
 
-export function writeConfigBatch(params: ConfigBatchWriteParams, call: Call): Promise<Reply> {
+export const writeConfigBatch: Handler<"config/batchWrite"> = (params, call) => {
   if (params.edits.length > MAX_EDITS) throw refuse(`config/batchWrite takes at most ${MAX_EDITS} edits`);
   return write(params.edits, params, call);
-}
+};
 
 async function write(
-  edits: readonly ConfigEditParam[],
-  { filePath, expectedVersion }: Pick<ConfigBatchWriteParams, "filePath" | "expectedVersion">,
+  edits: BatchWrite["edits"],
+  { filePath, expectedVersion }: Pick<BatchWrite, "filePath" | "expectedVersion">,
   { server }: Call,
 ): Promise<Reply> {
   const source = requireSource(server.host.config);
@@ -78,7 +75,7 @@ async function write(
   return { result: { status, version, filePath: source.file, overriddenMetadata } };
 }
 
-function editFrom({ keyPath, value, mergeStrategy }: ConfigEditParam): ConfigEdit {
+function editFrom({ keyPath, value, mergeStrategy }: BatchWrite["edits"][number]): ConfigEdit {
   const key = keyOf(keyPath);
   if (key.length === 0) throw failed("configValidationError", "keyPath must not be empty");
   return { key, value: value ?? null, isJoined: mergeStrategy === "upsert" };
@@ -100,6 +97,6 @@ function failed(code: string, message: string): HeddleError {
 }
 
 /** Nobody sets bounds for the owner of this machine. */
-export async function readConfigRequirements(): Promise<Reply> {
+export const readConfigRequirements: Handler<"configRequirements/read"> = async () => {
   return { result: { supportsIndependentSpeedModes: null, requirements: null } };
-}
+};

@@ -2,12 +2,10 @@
 import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { listInside, type PathRules } from "@heddle/tools/files";
-import type { FuzzyFileSearchParams } from "@heddle/dialects/codex-app-server";
-import type { Call, ServerContext } from "../../rpc/call.ts";
+import type { Call, Handler, ServerContext } from "../../rpc/call.ts";
 import { fileRules } from "../../host/file-rules.ts";
 import { fuzzyFit } from "../../host/fuzzy.ts";
 import { askProgram } from "../../host/host-run.ts";
-import type { Reply } from "../../rpc/peer.ts";
 
 const MAX_RESULTS = 50;
 const MAX_ROOTS = 10;
@@ -26,7 +24,7 @@ interface Kept {
 
 const kept = new WeakMap<ServerContext, Map<string, Kept>>();
 
-export async function fuzzyFileSearch({ query, roots }: FuzzyFileSearchParams, call: Call): Promise<Reply> {
+export const fuzzyFileSearch: Handler<"fuzzyFileSearch"> = async ({ query, roots }, call) => {
   const wanted = query.replaceAll(/\s/g, "").slice(0, MAX_QUERY_CHARS);
   if (wanted === "") return { result: { files: [] } };
   const lists = await Promise.all(
@@ -48,7 +46,7 @@ export async function fuzzyFileSearch({ query, roots }: FuzzyFileSearchParams, c
     indices,
   }));
   return { result: { files } };
-}
+};
 
 async function filesOf(root: string, call: Call): Promise<readonly string[]> {
   const lists = kept.get(call.server) ?? new Map<string, Kept>();

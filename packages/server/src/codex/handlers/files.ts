@@ -10,14 +10,7 @@ import {
   writeFileInside,
   type PathRules,
 } from "@heddle/tools/files";
-import type {
-  FsCopyParams,
-  FsCreateDirectoryParams,
-  FsPathParams,
-  FsRemoveParams,
-  FsWriteFileParams,
-} from "@heddle/dialects/codex-app-server";
-import type { Call } from "../../rpc/call.ts";
+import type { Handler } from "../../rpc/call.ts";
 import { absolutePath, fileRules } from "../../host/file-rules.ts";
 import { asOsError, base64Bytes, errnoOf } from "../../host/host-error.ts";
 import type { Reply } from "../../rpc/peer.ts";
@@ -28,7 +21,7 @@ const MAX_FILE_BYTES = 12 * 1024 * 1024;
 const READ_MS = 30_000;
 const MAX_ENTRIES = 20_000;
 
-export async function readFile(params: FsPathParams, call: Call): Promise<Reply> {
+export const readFile: Handler<"fs/readFile"> = async (params, call) => {
   const file = absolutePath(params.path);
   return inWords(async () => {
     const rules = fileRules(call);
@@ -41,13 +34,13 @@ export async function readFile(params: FsPathParams, call: Call): Promise<Reply>
     if (bytes.length > MAX_FILE_BYTES) throw refuse(tooLarge(file));
     return { dataBase64: bytes.toString("base64") };
   });
-}
+};
 
 function tooLarge(file: string): string {
   return `path \`${file}\` is larger than ${MAX_FILE_BYTES} bytes; read it in parts with command/exec`;
 }
 
-export async function writeFile(params: FsWriteFileParams, call: Call): Promise<Reply> {
+export const writeFile: Handler<"fs/writeFile"> = async (params, call) => {
   const file = absolutePath(params.path);
   const bytes = base64Bytes(params.dataBase64);
   if (!Buffer.isBuffer(bytes)) throw refuse(`fs/writeFile requires valid base64 dataBase64: ${bytes.problem}`);
@@ -55,9 +48,9 @@ export async function writeFile(params: FsWriteFileParams, call: Call): Promise<
     await writeFileInside(file, bytes, fileRules(call), { createParents: false });
     return {};
   });
-}
+};
 
-export async function createDirectory({ path, recursive }: FsCreateDirectoryParams, call: Call): Promise<Reply> {
+export const createDirectory: Handler<"fs/createDirectory"> = async ({ path, recursive }, call) => {
   const folder = absolutePath(path);
   const createParents = recursive ?? true;
   return inWords(async () => {
@@ -67,18 +60,18 @@ export async function createDirectory({ path, recursive }: FsCreateDirectoryPara
     if (!isThere) await makeFolderInside(folder, rules, { createParents });
     return {};
   });
-}
+};
 
-export async function getMetadata(params: FsPathParams, call: Call): Promise<Reply> {
+export const getMetadata: Handler<"fs/getMetadata"> = async (params, call) => {
   const file = absolutePath(params.path);
   return inWords(async () => {
     if (file === "/") return { isDirectory: true, isFile: false, isSymlink: false, createdAtMs: 0, modifiedAtMs: 0 };
     const { kind, isSymlink, createdAtMs, modifiedAtMs } = requireFacts(file, fileRules(call));
     return { isDirectory: kind === "directory", isFile: kind === "file", isSymlink, createdAtMs, modifiedAtMs };
   });
-}
+};
 
-export async function readDirectory(params: FsPathParams, call: Call): Promise<Reply> {
+export const readDirectory: Handler<"fs/readDirectory"> = async (params, call) => {
   const folder = absolutePath(params.path);
   return inWords(async () => {
     const rules = fileRules(call);
@@ -93,9 +86,9 @@ export async function readDirectory(params: FsPathParams, call: Call): Promise<R
     });
     return { entries: shown, ...(isTruncated ? { isTruncated } : {}) };
   });
-}
+};
 
-export async function remove({ path, recursive, force }: FsRemoveParams, call: Call): Promise<Reply> {
+export const remove: Handler<"fs/remove"> = async ({ path, recursive, force }, call) => {
   const file = absolutePath(path);
   return inWords(async () => {
     try {
@@ -105,9 +98,9 @@ export async function remove({ path, recursive, force }: FsRemoveParams, call: C
     }
     return {};
   });
-}
+};
 
-export async function copy(params: FsCopyParams, call: Call): Promise<Reply> {
+export const copy: Handler<"fs/copy"> = async (params, call) => {
   const from = absolutePath(params.sourcePath);
   const to = absolutePath(params.destinationPath);
   return inWords(async () => {
@@ -127,7 +120,7 @@ export async function copy(params: FsCopyParams, call: Call): Promise<Reply> {
     await copyTreeInside(from, to, rules);
     return {};
   });
-}
+};
 
 type Facts = NonNullable<ReturnType<typeof factsInside>>;
 

@@ -1,10 +1,8 @@
 /** `gitDiffToRemote`: what a folder has that its remote does not, new files included. */
 import { realpath } from "node:fs/promises";
 import path from "node:path";
-import type { GitDiffToRemoteParams } from "@heddle/dialects/codex-app-server";
-import type { Call } from "../../rpc/call.ts";
+import type { Handler } from "../../rpc/call.ts";
 import { askProgram } from "../../host/host-run.ts";
-import type { Reply } from "../../rpc/peer.ts";
 import { refuse } from "../thread-facts.ts";
 
 const MAX_DIFF_BYTES = 4 * 1024 * 1024;
@@ -31,7 +29,7 @@ g diff --no-ext-diff --no-textconv --no-color "$base" --
 g ls-files -oz --exclude-standard | xargs -0 -r -n 1 git -c core.quotePath=false diff --no-ext-diff --no-textconv --no-color --no-index -- /dev/null || true
 `;
 
-export async function gitDiffToRemote({ cwd }: GitDiffToRemoteParams, call: Call): Promise<Reply> {
+export const gitDiffToRemote: Handler<"gitDiffToRemote"> = async ({ cwd }, call) => {
   const failed = refuse(`failed to compute git diff to remote for cwd: ${JSON.stringify(cwd)}`);
   const folder = await realpath(path.resolve(call.server.cwd, cwd)).catch(() => {
     throw failed;
@@ -44,4 +42,4 @@ export async function gitDiffToRemote({ cwd }: GitDiffToRemoteParams, call: Call
   return {
     result: { sha: stdout.slice(0, end), diff: stdout.slice(end + 1), ...(isTruncated ? { isTruncated } : {}) },
   };
-}
+};

@@ -1,18 +1,13 @@
 /** The goal of a thread: set, read, cleared. Its followers hear of it from the journal, whoever changed it. */
 import { clearGoal as clear, readGoal, setGoal as set } from "@heddle/agent";
-import { codexGoal, type ThreadGoalSetParams, type ThreadParams } from "@heddle/dialects/codex-app-server";
-import type { z } from "zod";
-import type { Call } from "../../rpc/call.ts";
+import { codexGoal } from "@heddle/dialects/codex-app-server";
+import type { Handler } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
-import type { Reply } from "../../rpc/peer.ts";
 import { refuse, requireRow } from "../thread-facts.ts";
 
 const NOT_FOUND = "thread not found: ";
 
-export async function setGoal(
-  params: z.infer<typeof ThreadGoalSetParams>,
-  { server, connection }: Call,
-): Promise<Reply> {
+export const setGoal: Handler<"thread/goal/set"> = async (params, { server, connection }) => {
   const { id } = await requireRow(server, params.threadId, NOT_FOUND);
   const { journal } = server.heddle;
   if (params.objective?.trim() === "") throw refuse("goal objective must not be empty");
@@ -30,18 +25,15 @@ export async function setGoal(
       server.goals.begin(id);
     },
   };
-}
+};
 
-export async function getGoal({ threadId }: z.infer<typeof ThreadParams>, { server }: Call): Promise<Reply> {
+export const getGoal: Handler<"thread/goal/get"> = async ({ threadId }, { server }) => {
   const { id } = await requireRow(server, threadId, NOT_FOUND);
   const goal = await readGoal(server.heddle.journal, id);
   return { result: { goal: goal === undefined ? null : codexGoal(id, goal) } };
-}
+};
 
-export async function clearGoal(
-  { threadId }: z.infer<typeof ThreadParams>,
-  { server, connection }: Call,
-): Promise<Reply> {
+export const clearGoal: Handler<"thread/goal/clear"> = async ({ threadId }, { server, connection }) => {
   const { id } = await requireRow(server, threadId, NOT_FOUND);
   return heldBack(connection, id, async () => ({ cleared: await clear(server.heddle.journal, id, connection.by) }));
-}
+};

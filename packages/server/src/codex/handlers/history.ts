@@ -1,22 +1,12 @@
 /** What changes the past that counts: taken back, added to from outside, and said of it. */
 import { changeGitInfo, injectEntries, revertThread as revert } from "@heddle/agent";
 import { isHeddleError } from "@heddle/protocol";
-import {
-  injectedEntries,
-  type ThreadInjectItemsParams,
-  type ThreadMetadataUpdateParams,
-  type ThreadRevertParams,
-} from "@heddle/dialects/codex-app-server";
-import type { z } from "zod";
-import type { Call } from "../../rpc/call.ts";
+import { injectedEntries } from "@heddle/dialects/codex-app-server";
+import type { Handler } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
-import type { Reply } from "../../rpc/peer.ts";
 import { describeThread, NO_ROLLOUT, refuse, requireLoaded, requireRow } from "../thread-facts.ts";
 
-export async function injectItems(
-  { threadId, items }: z.infer<typeof ThreadInjectItemsParams>,
-  { server, connection }: Call,
-): Promise<Reply> {
+export const injectItems: Handler<"thread/inject_items"> = async ({ threadId, items }, { server, connection }) => {
   const { threadId: id } = requireLoaded(server, threadId);
   if (items.length === 0) throw refuse("items must not be empty");
   const read = injectedEntries(items);
@@ -27,12 +17,9 @@ export async function injectItems(
   const message = `items of these types were skipped: ${read.passedOver.join(", ")}`;
   const warning = { method: "warning", params: { threadId: id, message } };
   return { result: {}, after: () => (read.passedOver.length === 0 ? undefined : connection.notify(warning)) };
-}
+};
 
-export async function revertThread(
-  { threadId, beforeTurnId }: z.infer<typeof ThreadRevertParams>,
-  { server, connection }: Call,
-): Promise<Reply> {
+export const revertThread: Handler<"thread/revert"> = async ({ threadId, beforeTurnId }, { server, connection }) => {
   const { threadId: id } = requireLoaded(server, threadId);
   return heldBack(connection, id, async () => {
     try {
@@ -47,12 +34,12 @@ export async function revertThread(
     const thread = await describeThread(server, await requireRow(server, id, NO_ROLLOUT));
     return { thread, turnsBackwardsCursor: null, itemsBackwardsCursor: null };
   });
-}
+};
 
-export async function updateMetadata(
-  { threadId, gitInfo }: z.infer<typeof ThreadMetadataUpdateParams>,
-  { server, connection }: Call,
-): Promise<Reply> {
+export const updateMetadata: Handler<"thread/metadata/update"> = async (
+  { threadId, gitInfo },
+  { server, connection },
+) => {
   const { id } = await requireRow(server, threadId, "thread not found: ");
   if (gitInfo === undefined || gitInfo === null) {
     throw refuse("thread metadata update must include at least one field");
@@ -65,4 +52,4 @@ export async function updateMetadata(
   }
   await changeGitInfo(server.heddle.journal, id, { gitInfo, by: connection.by });
   return { result: { thread: await describeThread(server, await requireRow(server, id, NO_ROLLOUT)) } };
-}
+};

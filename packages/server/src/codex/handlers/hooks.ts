@@ -2,15 +2,13 @@
 import { createHash } from "node:crypto";
 import path from "node:path";
 import { canonical, type HookConfig } from "@heddle/protocol";
-import type { HooksListParams } from "@heddle/dialects/codex-app-server";
-import type { Call, ServerContext } from "../../rpc/call.ts";
-import type { Reply } from "../../rpc/peer.ts";
+import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { requireLoaded } from "../thread-facts.ts";
 
 const MAX_FOLDERS = 20;
 const DEFAULT_TIMEOUT_MS = 60_000;
 
-export async function listHooks({ cwds, threadId }: HooksListParams, { server }: Call): Promise<Reply> {
+export const listHooks: Handler<"hooks/list"> = async ({ cwds, threadId }, { server }) => {
   const folders =
     typeof threadId === "string"
       ? [requireLoaded(server, threadId).workspace]
@@ -19,7 +17,7 @@ export async function listHooks({ cwds, threadId }: HooksListParams, { server }:
         : cwds.slice(0, MAX_FOLDERS);
   const hooks = (server.host.hooks ?? []).map((hook, index) => describe(hook, index, server));
   return { result: { data: folders.map((cwd) => ({ cwd, hooks, warnings: [], errors: [] })) } };
-}
+};
 
 function describe(hook: HookConfig, index: number, { host, home }: ServerContext): Readonly<Record<string, unknown>> {
   const { event, matcher, command, timeoutMs } = hook;

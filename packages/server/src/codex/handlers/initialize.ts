@@ -1,17 +1,13 @@
 /** The handshake: who calls, and who answers. */
 import { hostname, platform, release, arch } from "node:os";
 import { visibleLine } from "@heddle/protocol";
-import { CODEX_VERSION, type InitializeParams } from "@heddle/dialects/codex-app-server";
-import type { Call } from "../../rpc/call.ts";
-import type { Reply } from "../../rpc/peer.ts";
+import { CODEX_VERSION } from "@heddle/dialects/codex-app-server";
+import type { Handler } from "../../rpc/call.ts";
 import { refuse } from "../thread-facts.ts";
 
 const MAX_NAME_CHARS = 64;
 
-export function initialize(
-  { clientInfo, capabilities }: InitializeParams,
-  { server, connection }: Call,
-): Promise<Reply> {
+export const initialize: Handler<"initialize"> = async ({ clientInfo, capabilities }, { server, connection }) => {
   if (connection.client !== undefined) throw refuse("Already initialized");
   const name = visibleLine(clientInfo.name).slice(0, MAX_NAME_CHARS);
   connection.client = {
@@ -21,7 +17,7 @@ export function initialize(
     mutedMethods: new Set(capabilities?.optOutNotificationMethods ?? []),
   };
   const system = `${platform()} ${release()}; ${arch()}`;
-  return Promise.resolve({
+  return {
     result: {
       userAgent: `${name}/${CODEX_VERSION} (${system}) heddle/${server.version} (${name}; ${visibleLine(clientInfo.version)})`,
       codexHome: server.home,
@@ -36,8 +32,8 @@ export function initialize(
       const params = { status: "disabled", serverName: hostname(), installationId: INSTALLATION, environmentId: null };
       connection.notify({ method: "remoteControl/status/changed", params });
     },
-  });
-}
+  };
+};
 
 /** Heddle cannot be controlled from afar, so there is nothing to tell installations apart by. */
 const INSTALLATION = "00000000-0000-0000-0000-000000000000";

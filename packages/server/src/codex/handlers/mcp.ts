@@ -1,18 +1,12 @@
 /** `mcpServer*`: the MCP servers of the configuration, asked by the client itself. */
 import type { McpAccounts } from "@heddle/models/accounts";
 import { canonical, type McpAuthStatus, type McpServerConfig } from "@heddle/protocol";
-import type {
-  McpOauthLoginParams,
-  McpResourceReadParams,
-  McpServerStatusListParams,
-  McpToolCallParams,
-} from "@heddle/dialects/codex-app-server";
 import type { McpDesk, McpInventory } from "@heddle/tools/mcp-desk";
-import type { Call, ServerContext } from "../../rpc/call.ts";
+import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { beginAct } from "../../host/client-acts.ts";
 import { atDesk } from "../../host/mcp-desks.ts";
 import { pageOf } from "../../rpc/paging.ts";
-import { RPC, RpcError, type Reply } from "../../rpc/peer.ts";
+import { RPC, RpcError } from "../../rpc/peer.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
 
 const INSPECT_MS = 30_000;
@@ -20,7 +14,7 @@ const INSPECT_MS = 30_000;
 const CALL_MS = 10 * 60_000;
 const RESOURCE_MS = 60_000;
 
-export async function listMcpStatus(params: McpServerStatusListParams, call: Call): Promise<Reply> {
+export const listMcpStatus: Handler<"mcpServerStatus/list"> = async (params, call) => {
   const { server } = call;
   const threadId = params.threadId ?? undefined;
   if (threadId !== undefined) requireLoaded(server, threadId);
@@ -39,7 +33,7 @@ export async function listMcpStatus(params: McpServerStatusListParams, call: Cal
     ),
   );
   return { result: { data: statuses, nextCursor } };
-}
+};
 
 function statusOf(
   config: McpServerConfig,
@@ -67,7 +61,7 @@ function statusOf(
   };
 }
 
-export async function callMcpTool(params: McpToolCallParams, call: Call): Promise<Reply> {
+export const callMcpTool: Handler<"mcpServer/tool/call"> = async (params, call) => {
   requireLoaded(call.server, params.threadId);
   requireServer(call.server, params.server);
   const given = params.arguments ?? {};
@@ -93,13 +87,13 @@ export async function callMcpTool(params: McpToolCallParams, call: Call): Promis
       ...(_meta === undefined ? {} : { _meta }),
     },
   };
-}
+};
 
 function wordsOf({ content }: Awaited<ReturnType<McpDesk["call"]>>): string {
   return content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("\n");
 }
 
-export async function readMcpResource(params: McpResourceReadParams, call: Call): Promise<Reply> {
+export const readMcpResource: Handler<"mcpServer/resource/read"> = async (params, call) => {
   const threadId = params.threadId ?? undefined;
   if (threadId !== undefined) requireLoaded(call.server, threadId);
   requireServer(call.server, params.server);
@@ -108,18 +102,18 @@ export async function readMcpResource(params: McpResourceReadParams, call: Call)
   );
   const contents = answer["contents"];
   return { result: { contents: Array.isArray(contents) ? contents : [], originCallId: null } };
-}
+};
 
 /** Servers and what must be kept secret of them are settled when the engine opens; a change is not taken on half. */
-export async function reloadMcpServers(_: unknown, { server }: Call): Promise<Reply> {
+export const reloadMcpServers: Handler<"config/mcpServer/reload"> = async (_, { server }) => {
   const now = (await server.host.readMcpServers?.()) ?? [];
   if (canonical(now) === canonical(serversOf(server))) return { result: {} };
   throw refuse(
     "config/mcpServer/reload: the MCP servers of the configuration have changed; start heddle app-server again to use them",
   );
-}
+};
 
-export async function loginMcpServer(params: McpOauthLoginParams, { server }: Call): Promise<Reply> {
+export const loginMcpServer: Handler<"mcpServer/oauth/login"> = async (params, { server }) => {
   const { name, scopes, timeoutSecs, clientRegistration } = params;
   const config = serversOf(server).find((known) => known.name === name);
   if (config === undefined) throw refuse(`No MCP server named '${name}' found.`);
@@ -139,7 +133,7 @@ export async function loginMcpServer(params: McpOauthLoginParams, { server }: Ca
     result: { authorizationUrl, loginId },
     after: () => followLogin(server, logins, { name, threadId, loginId }),
   };
-}
+};
 
 interface LoginFacts {
   readonly name: string;

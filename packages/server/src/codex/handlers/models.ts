@@ -1,11 +1,8 @@
 /** Models that are known; any other name that the provider knows works as well. */
 import { knownModels, modelInfo } from "@heddle/models";
-import { isHeddleError } from "@heddle/protocol";
-import type { z } from "zod";
-import type { ModelListParams } from "@heddle/dialects/codex-app-server";
-import type { Call, ServerContext } from "../../rpc/call.ts";
+import type { Handler } from "../../rpc/call.ts";
 import { pageOf } from "../../rpc/paging.ts";
-import type { Reply } from "../../rpc/peer.ts";
+import { defaultSettings } from "../settings.ts";
 
 const EFFORTS = [
   { reasoningEffort: "low", description: "Answers fast" },
@@ -13,23 +10,13 @@ const EFFORTS = [
   { reasoningEffort: "high", description: "Reasons for a long time" },
 ] as const;
 
-export async function listModels(wish: z.infer<typeof ModelListParams>, { server }: Call): Promise<Reply> {
-  const chosen = await defaultModel(server);
+export const listModels: Handler<"model/list"> = async (params, { server }) => {
+  const chosen = (await defaultSettings(server.settings))?.model;
   const known = knownModels();
   const others = chosen === undefined ? known : known.filter((model) => isSibling(model, chosen));
-  const { data, nextCursor } = pageOf([chosen ?? [], others].flat(), wish, (model) => model);
+  const { data, nextCursor } = pageOf([chosen ?? [], others].flat(), params, (model) => model);
   return { result: { data: data.map((model) => describe(model, model === chosen)), nextCursor } };
-}
-
-/** Without a key or a provider nothing can be asked, but the list can still be read. */
-async function defaultModel({ settings }: ServerContext): Promise<string | undefined> {
-  try {
-    return (await settings.resolve({})).model;
-  } catch (error) {
-    if (isHeddleError(error)) return undefined;
-    throw error;
-  }
-}
+};
 
 function isSibling(model: string, chosen: string): boolean {
   return model !== chosen && familyOf(model) === familyOf(chosen);

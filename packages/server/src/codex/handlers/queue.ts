@@ -1,24 +1,14 @@
 /** Input that waits for its turn: the one queue of the thread, whichever door filled it. */
 import { queuedInputs, type QueuedInput } from "@heddle/agent";
 import type { InputPart } from "@heddle/protocol";
-import type {
-  ThreadPageParams,
-  ThreadQueueAddParams,
-  ThreadQueueDeleteParams,
-} from "@heddle/dialects/codex-app-server";
-import type { z } from "zod";
-import type { Call } from "../../rpc/call.ts";
+import type { Handler } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
 import { readInput } from "../input.ts";
 import { nextSettings } from "../next-settings.ts";
 import { pageOf } from "../../rpc/paging.ts";
-import type { Reply } from "../../rpc/peer.ts";
 import { requireLoaded } from "../thread-facts.ts";
 
-export async function addQueued(
-  params: z.infer<typeof ThreadQueueAddParams>,
-  { server, connection }: Call,
-): Promise<Reply> {
+export const addQueued: Handler<"thread/queue/add"> = async (params, { server, connection }) => {
   const loaded = requireLoaded(server, params.threadId);
   const { threadId, workspace } = loaded;
   const input = await readInput(params.input, workspace);
@@ -28,19 +18,16 @@ export async function addQueued(
     const turnId = await server.queue.add({ threadId, input, settings, clientId, by: connection.by });
     return { queuedSubmission: shown({ turnId, input, clientId }) };
   });
-}
+};
 
-export async function listQueued(params: z.infer<typeof ThreadPageParams>, { server }: Call): Promise<Reply> {
+export const listQueued: Handler<"thread/queue/list"> = async (params, { server }) => {
   const { threadId } = requireLoaded(server, params.threadId);
   const waiting = await queuedInputs(server.heddle.journal, threadId);
   const { data, nextCursor } = pageOf(waiting, params, ({ turnId }) => turnId);
   return { result: { data: data.map(shown), nextCursor } };
-}
+};
 
-export async function deleteQueued(
-  params: z.infer<typeof ThreadQueueDeleteParams>,
-  { server, connection }: Call,
-): Promise<Reply> {
+export const deleteQueued: Handler<"thread/queue/delete"> = async (params, { server, connection }) => {
   const { threadId } = requireLoaded(server, params.threadId);
   return heldBack(connection, threadId, async () => {
     const failure = { code: "turn.interrupted", message: "taken out of the queue by its client" };
@@ -48,7 +35,7 @@ export async function deleteQueued(
       deleted: await server.queue.remove({ threadId, turnId: params.queuedSubmissionId, failure, by: connection.by }),
     };
   });
-}
+};
 
 function shown({ turnId, input, clientId }: Pick<QueuedInput, "turnId" | "input" | "clientId">): object {
   return { id: turnId, input: input.map(userInput), clientUserMessageId: clientId ?? turnId };

@@ -1,44 +1,38 @@
 /** Reading what is stored; nothing is loaded by it. */
-import { readPast } from "@heddle/agent";
 import type { ThreadPageRequest, ThreadRow } from "@heddle/journal";
 import {
   appServerOrigin,
   codexTurn,
   isInteractive,
   itemsOf,
-  storedTurns,
   type CodexThreadItem,
-  type StoredTurn,
-  type ThreadItemsListParams,
-  type ThreadListParams,
-  type ThreadReadParams,
-  type ThreadTurnsListParams,
+  type CodexTurn,
+  type CodexParams,
 } from "@heddle/dialects/codex-app-server";
-import type { z } from "zod";
-import type { Call, ServerContext } from "../../rpc/call.ts";
+import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { noticeOfHydration } from "../deprecated.ts";
 import { afterCursor, invalidCursor, pageFrom, pageLimit, pageOf, placeOf } from "../../rpc/paging.ts";
-import type { Reply } from "../../rpc/peer.ts";
+import { pastTurns, readTurns } from "../past-turns.ts";
 import { describeThread, requireRow } from "../thread-facts.ts";
 
 const NOT_LOADED = "thread not loaded: ";
 
-export async function listThreads(wish: ThreadListParams, { server }: Call): Promise<Reply> {
-  const kinds = wish.sourceKinds ?? [];
+export const listThreads: Handler<"thread/list"> = async (params, { server }) => {
+  const kinds = params.sourceKinds ?? [];
   const wanted = kinds.length === 0 ? ["cli", "vscode"] : kinds;
   const [isInteractiveWanted, isExecWanted] = [wanted.includes("vscode"), wanted.includes("exec")];
-  const limit = pageLimit(wish.limit);
-  const folders = [wish.cwd ?? []].flat();
-  const from = await beginOf(wish.cursor, server);
+  const limit = pageLimit(params.limit);
+  const folders = [params.cwd ?? []].flat();
+  const from = await beginOf(params.cursor, server);
   const rows =
     isInteractiveWanted || isExecWanted
       ? await server.heddle.journal.threads.page({
-          sortBy: wish.sortKey === "updated_at" || wish.sortKey === "recency_at" ? "updatedAt" : "createdAt",
-          direction: wish.sortDirection ?? "desc",
+          sortBy: params.sortKey === "updated_at" || params.sortKey === "recency_at" ? "updatedAt" : "createdAt",
+          direction: params.sortDirection ?? "desc",
           limit: limit + 1,
-          isArchived: wish.archived ?? false,
-          excludedIds: wish.excludedThreadIds ?? [],
-          text: wish.searchTerm ?? "",
+          isArchived: params.archived ?? false,
+          excludedIds: params.excludedThreadIds ?? [],
+          text: params.searchTerm ?? "",
           ...(from === undefined ? {} : { from }),
           ...(folders.length === 0 ? {} : { workspaces: folders }),
           ...(isInteractiveWanted && isExecWanted
@@ -49,7 +43,7 @@ export async function listThreads(wish: ThreadListParams, { server }: Call): Pro
   const { data, ...cursors } = pageFrom(rows, limit, ({ id }) => id);
   const threads = await Promise.all(data.map((row) => describeThread(server, row)));
   return { result: { data: threads, readStates: null, ...cursors } };
-}
+};
 
 /** A cursor names a thread; it stays good while that thread is there. */
 async function beginOf(
@@ -64,58 +58,68 @@ async function beginOf(
 }
 
 /** For what is found otherwise than by a list. */
-export function isWanted(row: ThreadRow, wish: Pick<ThreadListParams, "archived" | "sourceKinds">): boolean {
+export function isWanted(
+  row: ThreadRow,
+  params: Pick<CodexParams<"thread/list">, "archived" | "sourceKinds">,
+): boolean {
   // As in the original a thread is there for others once somebody has spoken in it.
   if (row.turnCount === 0 && row.forkedFrom === undefined) return false;
-  if (row.isEphemeral || row.isArchived !== (wish.archived ?? false)) return false;
-  const kinds = wish.sourceKinds ?? [];
+  if (row.isEphemeral || row.isArchived !== (params.archived ?? false)) return false;
+  const kinds = params.sourceKinds ?? [];
   return (kinds.length === 0 ? ["cli", "vscode"] : kinds).includes(isInteractive(row.origin) ? "vscode" : "exec");
 }
 
-export async function readThread(
-  { threadId, includeTurns }: z.infer<typeof ThreadReadParams>,
-  { server, connection }: Call,
-): Promise<Reply> {
+export const readThread: Handler<"thread/read"> = async ({ threadId, includeTurns }, { server, connection }) => {
   const row = await requireRow(server, threadId, NOT_LOADED);
   if (includeTurns === true) noticeOfHydration(connection, "includeTurns");
-  const turns = includeTurns === true ? (await turnsOf(server, row.id)).map((turn) => codexTurn(turn, "full")) : [];
+  const turns = includeTurns === true ? await fullTurns(server, row.id) : [];
   return { result: { thread: await describeThread(server, row, turns), readState: null } };
-}
+};
 
-export async function listTurns(wish: z.infer<typeof ThreadTurnsListParams>, { server }: Call): Promise<Reply> {
-  const row = await requireRow(server, wish.threadId, NOT_LOADED);
-  const turns = await turnsOf(server, row.id);
-  const page = pageOf(wish.sortDirection === "asc" ? turns : turns.toReversed(), wish, ({ turnId }) => turnId);
-  return { result: { ...page, data: page.data.map((turn) => codexTurn(turn, wish.itemsView ?? "summary")) } };
-}
+export const listTurns: Handler<"thread/turns/list"> = async (params, { server }) => {
+  const row = await requireRow(server, params.threadId, NOT_LOADED);
+  const { journal } = server.heddle;
+  const past = await pastTurns(journal, row.id);
+  const { data, ...cursors } = pageOf(
+    params.sortDirection === "asc" ? past : past.toReversed(),
+    params,
+    ({ id }) => id,
+  );
+  const turns = (await readTurns(journal, data)).map((turn) => codexTurn(turn, params.itemsView ?? "summary"));
+  return { result: { ...cursors, data: turns } };
+};
 
-interface ItemEntry {
-  readonly turnId: string;
-  readonly item: CodexThreadItem;
-}
-
-export async function listItems(wish: z.infer<typeof ThreadItemsListParams>, { server }: Call): Promise<Reply> {
-  const row = await requireRow(server, wish.threadId, NOT_LOADED);
-  const entries = (await turnsOf(server, row.id))
-    .filter(({ turnId }) => (wish.turnId ?? turnId) === turnId)
-    .flatMap((turn): ItemEntry[] => itemsOf(turn).map((item) => ({ turnId: turn.turnId, item })));
-  const { cursor, ...rest } = wish;
+/** Turn by turn, until the page is full. */
+export const listItems: Handler<"thread/items/list"> = async (params, { server }) => {
+  const { id } = await requireRow(server, params.threadId, NOT_LOADED);
+  const { journal } = server.heddle;
+  const { cursor } = params;
   const at = typeof cursor === "object" && cursor !== null ? afterCursor(cursor.itemId) : cursor;
-  const sorted = wish.sortDirection === "desc" ? entries.toReversed() : entries;
-  const page = pageOf(sorted, { ...rest, cursor: at }, ({ item }) => item.id);
-  return { result: { ...page, data: page.data.map(withTimes) } };
-}
+  const from = placeOf(at);
+  const limit = pageLimit(params.limit);
+  const isBackwards = params.sortDirection === "desc";
+  const past = (await pastTurns(journal, id)).filter((turn) => (params.turnId ?? turn.id) === turn.id);
+  const found: { readonly turnId: string; readonly item: CodexThreadItem }[] = [];
+  let hasBegun = from === undefined;
+  for (const turn of isBackwards ? past.toReversed() : past) {
+    const items = (await readTurns(journal, [turn])).flatMap(itemsOf);
+    for (const item of isBackwards ? items.toReversed() : items) {
+      if (hasBegun || (item.id === from?.id && from.isIncluded)) found.push({ turnId: turn.id, item });
+      hasBegun ||= item.id === from?.id;
+    }
+    if (found.length > limit) break;
+  }
+  if (!hasBegun) throw invalidCursor(at ?? "");
+  const { data, ...cursors } = pageFrom(found, limit, ({ item }) => item.id);
+  const shown = data.map(({ turnId, item }) => {
+    const { startedAtMs, completedAtMs } = item;
+    return { turnId, item, startedAtMs, completedAtMs };
+  });
+  return { result: { ...cursors, data: shown } };
+};
 
-function withTimes({ turnId, item }: ItemEntry): Readonly<Record<string, unknown>> {
-  return { turnId, item, startedAtMs: item.startedAtMs, completedAtMs: item.completedAtMs };
-}
-
-/** Up to a version of the thread's own, where somebody is told the rest as it comes. */
-export async function turnsOf(
-  server: ServerContext,
-  threadId: string,
-  upTo: number = Number.POSITIVE_INFINITY,
-): Promise<readonly StoredTurn[]> {
-  const history = await readPast(server.heddle.journal, threadId);
-  return storedTurns(history.filter(({ stream, version }) => stream !== threadId || version <= upTo));
+/** All turns, with all items. */
+export async function fullTurns({ heddle }: ServerContext, threadId: string, seen?: number): Promise<CodexTurn[]> {
+  const turns = await readTurns(heddle.journal, await pastTurns(heddle.journal, threadId, seen));
+  return turns.map((turn) => codexTurn(turn, "full"));
 }

@@ -1,19 +1,13 @@
 /** A review: in the thread itself, or in a fork of it that has nothing else to do. */
 import { reviewPrompt, reviewSubject, type ReviewTarget } from "@heddle/agent/review";
-import {
-  appServerOrigin,
-  newTurn,
-  type ReviewStartParams,
-  type ReviewTargetParam,
-} from "@heddle/dialects/codex-app-server";
-import type { Call } from "../../rpc/call.ts";
+import { appServerOrigin, newTurn, type CodexParams } from "@heddle/dialects/codex-app-server";
+import type { Call, Handler } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
 import type { LoadedThread } from "../loaded.ts";
 import { nextSettings } from "../next-settings.ts";
-import type { Reply } from "../../rpc/peer.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
 
-export async function startReview(params: ReviewStartParams, call: Call): Promise<Reply> {
+export const startReview: Handler<"review/start"> = async (params, call) => {
   const { server } = call;
   const asked = requireLoaded(server, params.threadId);
   const { target, instructions } = targetOf(params.target);
@@ -28,7 +22,7 @@ export async function startReview(params: ReviewStartParams, call: Call): Promis
     const { turnId } = server.turns.add(await server.heddle.as(call.connection.by).startTurn(start));
     return { turn: { ...newTurn(turnId), items: [label(turnId, subject)] }, reviewThreadId: threadId };
   });
-}
+};
 
 /** Whoever asks for the review follows it. */
 async function detached(asked: LoadedThread, { server, connection }: Call): Promise<LoadedThread> {
@@ -47,7 +41,10 @@ function label(turnId: string, subject: string): object {
   return { type: "userMessage", id: turnId, clientId: null, content, startedAtMs: null, completedAtMs: null };
 }
 
-function targetOf(target: ReviewTargetParam): { readonly target: ReviewTarget; readonly instructions?: string } {
+function targetOf(target: CodexParams<"review/start">["target"]): {
+  readonly target: ReviewTarget;
+  readonly instructions?: string;
+} {
   switch (target.type) {
     case "uncommittedChanges":
       return { target: { kind: "uncommitted" } };

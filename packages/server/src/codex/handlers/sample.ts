@@ -1,10 +1,8 @@
 /** `thread/sample`: one question beside the conversation, which ends with its answer, its cancel or its connection. */
 import { HeddleError } from "@heddle/protocol";
-import type { ThreadSampleCancelParams, ThreadSampleParams } from "@heddle/dialects/codex-app-server";
-import type { z } from "zod";
-import type { Call } from "../../rpc/call.ts";
+import type { Handler } from "../../rpc/call.ts";
 import type { Connection } from "../../rpc/connection.ts";
-import type { Reply, RequestId } from "../../rpc/peer.ts";
+import type { RequestId } from "../../rpc/peer.ts";
 import { nextSettings } from "../next-settings.ts";
 import { refuse, requireThreadId } from "../thread-facts.ts";
 
@@ -14,10 +12,7 @@ const MAX_PROMPT_BYTES = 4000;
 
 const running = new WeakMap<Connection, Map<RequestId, AbortController>>();
 
-export async function sampleThread(
-  params: z.infer<typeof ThreadSampleParams>,
-  { server, connection, requestId }: Call,
-): Promise<Reply> {
+export const sampleThread: Handler<"thread/sample"> = async (params, { server, connection, requestId }) => {
   const { expectedTurnId, prompt, effort } = params;
   const loaded = server.threads.get(requireThreadId(params.threadId));
   if (loaded === undefined) throw refuse("thread/sample requires a loaded source");
@@ -51,13 +46,10 @@ export async function sampleThread(
     own.delete(requestId);
     forget();
   }
-}
+};
 
 /** Of the same connection; one that has ended, or never was, needs no cancel. */
-export async function cancelSample(
-  { requestId }: z.infer<typeof ThreadSampleCancelParams>,
-  { connection }: Call,
-): Promise<Reply> {
+export const cancelSample: Handler<"thread/sample/cancel"> = async ({ requestId }, { connection }) => {
   running.get(connection)?.get(requestId)?.abort(new HeddleError("turn.interrupted", "sample canceled"));
   return { result: {} };
-}
+};

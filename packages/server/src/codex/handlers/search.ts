@@ -1,13 +1,11 @@
 /** Full text over stored threads. */
 import { searchThreads as search } from "@heddle/agent";
-import type { ThreadSearchParams } from "@heddle/dialects/codex-app-server";
-import type { Call } from "../../rpc/call.ts";
+import type { Handler } from "../../rpc/call.ts";
 import { pageOf } from "../../rpc/paging.ts";
-import type { Reply } from "../../rpc/peer.ts";
 import { describeThread, refuse } from "../thread-facts.ts";
 import { isWanted } from "./read.ts";
 
-export async function searchThreads(params: ThreadSearchParams, { server }: Call): Promise<Reply> {
+export const searchThreads: Handler<"thread/search"> = async (params, { server }) => {
   const term = params.searchTerm.trim();
   if (term === "") throw refuse("thread/search requires a non-empty searchTerm");
   const { journal } = server.heddle;
@@ -25,4 +23,4 @@ export async function searchThreads(params: ThreadSearchParams, { server }: Call
     data.map(async ({ row, snippet }) => ({ thread: await describeThread(server, row), snippet })),
   );
   return { result: { data: shown, ...cursors } };
-}
+};

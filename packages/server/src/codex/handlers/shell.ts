@@ -1,17 +1,11 @@
 /** A command of the user, run in the thread's sandbox: beside the turn that runs, or as a turn of its own. */
 import { HeddleError, isHeddleError } from "@heddle/protocol";
-import type { ThreadShellCommandParams } from "@heddle/dialects/codex-app-server";
-import type { z } from "zod";
-import type { Call } from "../../rpc/call.ts";
+import type { Handler } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
 import { nextSettings } from "../next-settings.ts";
-import type { Reply } from "../../rpc/peer.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
 
-export async function shellCommand(
-  params: z.infer<typeof ThreadShellCommandParams>,
-  { server, connection }: Call,
-): Promise<Reply> {
+export const shellCommand: Handler<"thread/shellCommand"> = async (params, { server, connection }) => {
   const loaded = requireLoaded(server, params.threadId);
   const { threadId } = loaded;
   const command = params.command.trim();
@@ -30,4 +24,4 @@ export async function shellCommand(
       throw new HeddleError("turn.active", message, { cause: error });
     }
   });
-}
+};

@@ -2,26 +2,22 @@
 import { homedir } from "node:os";
 import path from "node:path";
 import { foldersFromRoot, loadSkills } from "@heddle/agent";
-import { isHeddleError, type TurnSettings } from "@heddle/protocol";
-import type { CwdPageParams, SkillsListParams } from "@heddle/dialects/codex-app-server";
-import type { z } from "zod";
-import type { Call, ServerContext } from "../../rpc/call.ts";
+import type { Call, Handler, ServerContext } from "../../rpc/call.ts";
 import { pageOf } from "../../rpc/paging.ts";
 import type { Reply } from "../../rpc/peer.ts";
+import { defaultSettings } from "../settings.ts";
 import { folderOf } from "./threads.ts";
 
 const PROFILES = [":read-only", ":workspace", ":danger-full-access"];
 
-export function listProfiles(wish: z.infer<typeof CwdPageParams>): Promise<Reply> {
-  const { data, nextCursor } = pageOf(PROFILES, wish, (id) => id);
-  return Promise.resolve({
-    result: { data: data.map((id) => ({ id, description: null, allowed: true })), nextCursor },
-  });
-}
+export const listProfiles: Handler<"permissionProfile/list"> = async (params) => {
+  const { data, nextCursor } = pageOf(PROFILES, params, (id) => id);
+  return { result: { data: data.map((id) => ({ id, description: null, allowed: true })), nextCursor } };
+};
 
 /** The choices that a turn without wishes runs with; the file itself stays with its owner. */
 export async function readConfig(_: unknown, { server }: Call): Promise<Reply> {
-  const settings = await defaultSettings(server);
+  const settings = await defaultSettings(server.settings);
   const config = {
     ...Object.fromEntries(UNSAID.map((key) => [key, null])),
     model: settings?.model ?? null,
@@ -58,23 +54,13 @@ const UNSAID = [
   "desktop",
 ];
 
-/** undefined: without a key or a provider there is nothing that a turn could run with. */
-async function defaultSettings({ settings }: ServerContext): Promise<TurnSettings | undefined> {
-  try {
-    return await settings.resolve({});
-  } catch (error) {
-    if (isHeddleError(error)) return undefined;
-    throw error;
-  }
-}
-
 const SKILLS_MS = 10_000;
 const MAX_FOLDERS = 20;
 
-export async function listSkills({ cwds }: z.infer<typeof SkillsListParams>, { server }: Call): Promise<Reply> {
+export const listSkills: Handler<"skills/list"> = async ({ cwds }, { server }) => {
   const wanted = cwds === undefined || cwds === null || cwds.length === 0 ? [server.cwd] : cwds.slice(0, MAX_FOLDERS);
   return { result: { data: await Promise.all(wanted.map((cwd) => skillsOf(cwd, server))) } };
-}
+};
 
 async function skillsOf(cwd: string, server: ServerContext): Promise<Readonly<Record<string, unknown>>> {
   const folders = foldersFromRoot(await folderOf(cwd, server));

@@ -1,15 +1,13 @@
 /** What the next turns of a thread run with, changed between turns; a running turn is not touched. */
-import type { ThreadSettingsUpdateParams } from "@heddle/dialects/codex-app-server";
-import type { Call } from "../../rpc/call.ts";
+import type { Handler } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
 import { changesBetween, nextSettings, storeChanges } from "../next-settings.ts";
-import type { Reply } from "../../rpc/peer.ts";
 import { requireLoaded } from "../thread-facts.ts";
 import { caughtUp } from "./keep.ts";
 import { folderOf } from "./threads.ts";
 import { patchFrom } from "./turns.ts";
 
-export async function updateSettings(params: ThreadSettingsUpdateParams, { server, connection }: Call): Promise<Reply> {
+export const updateSettings: Handler<"thread/settings/update"> = async (params, { server, connection }) => {
   const loaded = requireLoaded(server, params.threadId);
   const { threadId } = loaded;
   const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : loaded.workspace;
@@ -21,4 +19,4 @@ export async function updateSettings(params: ThreadSettingsUpdateParams, { serve
     if (await storeChanges(server, threadId, { changes, by: connection.by })) await caughtUp(server);
     return {};
   });
-}
+};

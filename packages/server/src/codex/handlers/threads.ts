@@ -4,27 +4,23 @@ import path from "node:path";
 import { readGoal } from "@heddle/agent";
 import { wordsOf, type SettingsPatch } from "@heddle/agent/settings";
 import type { ThreadRow } from "@heddle/journal";
-import { HeddleError, type ClientTool } from "@heddle/protocol";
+import type { ClientTool } from "@heddle/protocol";
 import {
   appServerOrigin,
   clientToolsFrom,
   goalNotice,
   collaborationMode,
   approvalPolicyFrom,
-  codexTurn,
   itemsOf,
   threadSettings,
   unheeded,
-  type PageParams,
-  type StoredTurn,
-  type ThreadForkParams,
-  type ThreadParams,
-  type ThreadResumeParams,
-  type ThreadStartParams,
+  type CodexThreadItem,
+  type BeginParams,
+  type CodexParams,
 } from "@heddle/dialects/codex-app-server";
 import { isBuiltInName } from "@heddle/tools";
-import type { z } from "zod";
-import type { Call, ServerContext } from "../../rpc/call.ts";
+import { realFolder } from "../../access/folders.ts";
+import type { Call, Handler, ServerContext } from "../../rpc/call.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import { noticeOfHydration } from "../deprecated.ts";
 import type { LoadedThread } from "../loaded.ts";
@@ -33,9 +29,10 @@ import { changesBetween, nextSettings, storeChanges } from "../next-settings.ts"
 import type { Reply } from "../../rpc/peer.ts";
 import type { ThreadFeed } from "../../followers/subscribe.ts";
 import { describeThread, NO_ROLLOUT, refuse, requireRow, requireThreadId } from "../thread-facts.ts";
-import { turnsOf } from "./read.ts";
+import { pastTurns, readTurns } from "../past-turns.ts";
+import { fullTurns } from "./read.ts";
 
-export async function startThread(params: ThreadStartParams, { server, connection }: Call): Promise<Reply> {
+export const startThread: Handler<"thread/start"> = async (params, { server, connection }) => {
   const workspace = await folderOf(params.cwd, server);
   const tools = toolsOf(params);
   const patch = patchOf(server, params);
@@ -55,13 +52,13 @@ export async function startThread(params: ThreadStartParams, { server, connectio
   const shadowed = tools.filter(({ name, namespace }) => namespace === undefined && isBuiltInName(name));
   const unused = [...unheeded(params), ...shadowed.map(({ name }) => `dynamicTools.${name}`)];
   return began(begin, { server, connection }, { unused, isSandboxGiven: isGiven(params.sandbox) });
-}
+};
 
 /** Every request to the model carries them. */
 const MAX_TOOLS_CHARS = 256 * 1024;
 
 /** Tools that this client carries out itself. */
-function toolsOf({ dynamicTools }: ThreadStartParams): readonly ClientTool[] {
+function toolsOf({ dynamicTools }: CodexParams<"thread/start">): readonly ClientTool[] {
   const given = dynamicTools ?? [];
   if (JSON.stringify(given).length > MAX_TOOLS_CHARS) throw refuse("dynamic tools are larger than 256 KiB");
   const read = clientToolsFrom(given);
@@ -69,7 +66,7 @@ function toolsOf({ dynamicTools }: ThreadStartParams): readonly ClientTool[] {
   return read.tools;
 }
 
-export async function forkThread(params: ThreadForkParams, { server, connection }: Call): Promise<Reply> {
+export const forkThread: Handler<"thread/fork"> = async (params, { server, connection }) => {
   if (params.ephemeral === true && params.excludeTurns !== true) {
     throw refuse("ephemeral paginated thread/fork requires `excludeTurns: true`");
   }
@@ -95,7 +92,7 @@ export async function forkThread(params: ThreadForkParams, { server, connection 
   const withTurns = params.excludeTurns !== true;
   const beginning = { unused: unheeded(params), isSandboxGiven: isGiven(params.sandbox), withTurns };
   return began(begin, { server, connection }, beginning);
-}
+};
 
 interface Beginning {
   readonly unused: readonly string[];
@@ -120,7 +117,7 @@ async function began(
     const feed = await server.threads.feed(threadId);
     feed.add(connection);
     const thread = await describeThread(server, await requireRow(server, threadId, NO_ROLLOUT));
-    const turns = withTurns ? (await turnsOf(server, threadId)).map((turn) => codexTurn(turn, "full")) : [];
+    const turns = withTurns ? await fullTurns(server, threadId) : [];
     return {
       result: { thread: { ...thread, turns }, ...threadSettings(settings, workspace, { isSandboxGiven }) },
       after() {
@@ -136,7 +133,7 @@ async function began(
   }
 }
 
-export async function resumeThread(params: ThreadResumeParams, { server, connection }: Call): Promise<Reply> {
+export const resumeThread: Handler<"thread/resume"> = async (params, { server, connection }) => {
   const row = await requireRow(server, requireThreadId(params.threadId, "session"), NO_ROLLOUT);
   if (row.isArchived) throw refuse(`thread ${row.id} is archived; unarchive it first`);
   if (params.excludeTurns !== true) noticeOfHydration(connection, "excludeTurns");
@@ -160,21 +157,16 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
   try {
     if (!connection.isClosed) feed.add(connection);
     const { seen } = feed;
-    const past = await turnsOf(server, threadId, seen);
     const goal = await readGoal(server.heddle.journal, threadId);
-    const turns = params.excludeTurns === true ? [] : past;
-    const thread = await describeThread(
-      server,
-      row,
-      turns.map((turn) => codexTurn(turn, "full")),
-    );
+    const turns = params.excludeTurns === true ? [] : await fullTurns(server, threadId, seen);
+    const thread = await describeThread(server, row, turns);
     return {
       result: {
         thread,
         ...threadSettings(settings, workspace),
         collaborationMode: collaborationMode(settings),
         initialTurnsPage: null,
-        ...backwardsFrom(past),
+        ...(await backwardsFrom(server, threadId, seen)),
         seq: seen,
       },
       after() {
@@ -192,18 +184,23 @@ export async function resumeThread(params: ThreadResumeParams, { server, connect
     held[Symbol.dispose]();
     throw error;
   }
-}
+};
 
 function isGiven<T>(value: T | null | undefined): value is T {
   return value !== undefined && value !== null;
 }
 
-/** Where whoever reads the past from its end begins. */
-function backwardsFrom(past: readonly StoredTurn[]): Readonly<Record<string, string | null>> {
-  const lastItem = past.flatMap((turn) => itemsOf(turn)).at(-1);
+/** Where a client that reads the past from its end begins. */
+async function backwardsFrom({ heddle }: ServerContext, threadId: string, seen: number) {
+  const past = await pastTurns(heddle.journal, threadId, seen);
+  let lastItem: CodexThreadItem | undefined;
+  for (const turn of past.toReversed()) {
+    lastItem = (await readTurns(heddle.journal, [turn])).flatMap(itemsOf).at(-1);
+    if (lastItem !== undefined) break;
+  }
   const lastTurn = past.at(-1);
   return {
-    turnsBackwardsCursor: lastTurn === undefined ? null : fromCursor(lastTurn.turnId),
+    turnsBackwardsCursor: lastTurn === undefined ? null : fromCursor(lastTurn.id),
     itemsBackwardsCursor: lastItem === undefined ? null : fromCursor(lastItem.id),
   };
 }
@@ -220,25 +217,22 @@ export function warnOfUnused(connection: Connection, threadId: string, unused: r
   connection.notify({ method: "warning", params: { threadId, message } });
 }
 
-export function unsubscribe({ threadId }: z.infer<typeof ThreadParams>, { server, connection }: Call): Promise<Reply> {
+export const unsubscribe: Handler<"thread/unsubscribe"> = async ({ threadId }, { server, connection }) => {
   const id = requireThreadId(threadId);
   const isLoaded = server.threads.get(id) !== undefined;
   const wasFollowing = server.threads.leave(id, connection);
   const status = wasFollowing ? "unsubscribed" : isLoaded ? "notSubscribed" : "notLoaded";
-  return Promise.resolve({ result: { status } });
-}
+  return { result: { status } };
+};
 
-export function listLoaded(wish: z.infer<typeof PageParams>, { server }: Call): Promise<Reply> {
+export const listLoaded: Handler<"thread/loaded/list"> = async (params, { server }) => {
   const { ids } = server.threads;
-  const { data, nextCursor } = pageOf(ids, { ...wish, limit: wish.limit ?? ids.length }, (id) => id);
-  return Promise.resolve({ result: { data, nextCursor } });
-}
+  const { data, nextCursor } = pageOf(ids, { ...params, limit: params.limit ?? ids.length }, (id) => id);
+  return { result: { data, nextCursor } };
+};
 
 /** What a client says that begins a thread or takes it up; its keys of the configuration go below the rest. */
-function patchOf(
-  { settings }: ServerContext,
-  params: ThreadStartParams | ThreadResumeParams | ThreadForkParams,
-): SettingsPatch {
+function patchOf({ settings }: ServerContext, params: BeginParams): SettingsPatch {
   const { model, modelProvider: provider, sandbox: sandboxMode, approvalPolicy, config } = params;
   return {
     ...settings.patchOf(config ?? {}),
@@ -255,11 +249,6 @@ async function nextWorkspace({ heddle }: ServerContext, { id, workspace }: Threa
   return named === undefined ? workspace : await realpath(named).catch(() => workspace);
 }
 
-export async function folderOf(cwd: string | null | undefined, server: ServerContext): Promise<string> {
-  const folder = path.resolve(server.cwd, cwd ?? ".");
-  try {
-    return await realpath(folder);
-  } catch (cause) {
-    throw new HeddleError("workspace.missing", `${folder} does not exist; make it or name another folder`, { cause });
-  }
+export function folderOf(cwd: string | null | undefined, server: ServerContext): Promise<string> {
+  return realFolder(path.resolve(server.cwd, cwd ?? "."));
 }

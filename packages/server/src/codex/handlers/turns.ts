@@ -2,28 +2,18 @@
 import type { Acts } from "@heddle/agent";
 import type { SettingsPatch } from "@heddle/agent/settings";
 import { HeddleError, isHeddleError, type By, type InputPart, type TurnSettings } from "@heddle/protocol";
-import {
-  approvalPolicyFrom,
-  newTurn,
-  sandboxFrom,
-  type ThreadParams,
-  type TurnInterruptParams,
-  type TurnStartParams,
-  type TurnSteerParams,
-} from "@heddle/dialects/codex-app-server";
-import type { z } from "zod";
-import type { Call, ServerContext } from "../../rpc/call.ts";
+import { approvalPolicyFrom, newTurn, sandboxFrom, type CodexParams } from "@heddle/dialects/codex-app-server";
+import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
 import { readInput } from "../input.ts";
 import { changesBetween, nextSettings, storeChanges } from "../next-settings.ts";
-import type { Reply } from "../../rpc/peer.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
 import { folderOf, warnOfUnused } from "./threads.ts";
 
 /** A turn may end or begin between two looks; more often than this it does not. */
 const MAX_TRIES = 5;
 
-export async function startTurn(params: TurnStartParams, { server, connection }: Call): Promise<Reply> {
+export const startTurn: Handler<"turn/start"> = async (params, { server, connection }) => {
   const loaded = requireLoaded(server, params.threadId);
   const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : loaded.workspace;
   const input = await readInput(params.input, workspace);
@@ -49,10 +39,10 @@ export async function startTurn(params: TurnStartParams, { server, connection }:
       reply.after();
     },
   };
-}
+};
 
 /** Of a mode the words are Heddle's own. */
-function unheededIn({ collaborationMode }: TurnStartParams): readonly string[] {
+function unheededIn({ collaborationMode }: CodexParams<"turn/start">): readonly string[] {
   const words = collaborationMode?.settings.developer_instructions;
   return typeof words === "string" ? ["collaborationMode.settings.developer_instructions"] : [];
 }
@@ -100,7 +90,7 @@ async function steered(acts: Acts, turnId: string, input: readonly InputPart[]):
   }
 }
 
-export async function steerTurn(params: z.infer<typeof TurnSteerParams>, { server, connection }: Call): Promise<Reply> {
+export const steerTurn: Handler<"turn/steer"> = async (params, { server, connection }) => {
   const { threadId, workspace } = requireLoaded(server, params.threadId);
   const input = await readInput(params.input, workspace);
   return heldBack(connection, threadId, async () => {
@@ -112,12 +102,9 @@ export async function steerTurn(params: z.infer<typeof TurnSteerParams>, { serve
     if (!(await steered(server.heddle.as(connection.by), running, input))) throw refuse("no active turn to steer");
     return { turnId: running };
   });
-}
+};
 
-export async function interruptTurn(
-  params: z.infer<typeof TurnInterruptParams>,
-  { server, connection }: Call,
-): Promise<Reply> {
+export const interruptTurn: Handler<"turn/interrupt"> = async (params, { server, connection }) => {
   const { threadId } = requireLoaded(server, params.threadId);
   return heldBack(connection, threadId, async () => {
     const running = await openTurn(server, threadId);
@@ -127,12 +114,9 @@ export async function interruptTurn(
     await server.heddle.as(connection.by).interrupt(running, reason);
     return {};
   });
-}
+};
 
-export async function compactThread(
-  params: z.infer<typeof ThreadParams>,
-  { server, connection }: Call,
-): Promise<Reply> {
+export const compactThread: Handler<"thread/compact/start"> = async (params, { server, connection }) => {
   const loaded = requireLoaded(server, params.threadId);
   const { threadId } = loaded;
   const settings = await nextSettings(server, loaded);
@@ -140,19 +124,14 @@ export async function compactThread(
     server.turns.add(await server.heddle.as(connection.by).compact(threadId, settings));
     return {};
   });
-}
+};
 
 async function openTurn({ heddle }: ServerContext, threadId: string): Promise<string | undefined> {
   const last = await heddle.journal.threads.lastTurn(threadId);
   return last?.status === "open" ? last.id : undefined;
 }
 
-type SettingsWish = Pick<
-  TurnStartParams,
-  "model" | "effort" | "approvalPolicy" | "sandboxPolicy" | "collaborationMode"
->;
-
-export function patchFrom(params: SettingsWish): SettingsPatch {
+export function patchFrom(params: Omit<CodexParams<"thread/settings/update">, "threadId" | "cwd">): SettingsPatch {
   const { approvalPolicy, sandboxPolicy, collaborationMode } = params;
   const { model = params.model, reasoning_effort: effort = params.effort } = collaborationMode?.settings ?? {};
   if (sandboxPolicy?.type === "externalSandbox") {

@@ -2,12 +2,10 @@
 import { watch as watchFolder, type FSWatcher } from "node:fs";
 import path from "node:path";
 import { factsInside, openFolderInside, type PathRules } from "@heddle/tools/files";
-import type { FsUnwatchParams, FsWatchParams } from "@heddle/dialects/codex-app-server";
-import type { Call } from "../../rpc/call.ts";
+import type { Handler } from "../../rpc/call.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import { absolutePath, fileRules } from "../../host/file-rules.ts";
 import { asOsError } from "../../host/host-error.ts";
-import type { Reply } from "../../rpc/peer.ts";
 import { refuse } from "../thread-facts.ts";
 
 /** An editor makes several changes of one save; they are told at once. */
@@ -18,7 +16,7 @@ const MAX_WATCHES = 256;
 
 const watches = new WeakMap<Connection, Map<string, Watch>>();
 
-export async function watch({ watchId, path: wanted }: FsWatchParams, call: Call): Promise<Reply> {
+export const watch: Handler<"fs/watch"> = async ({ watchId, path: wanted }, call) => {
   const { connection } = call;
   const place = absolutePath(wanted);
   const own = watches.get(connection) ?? new Map<string, Watch>();
@@ -31,14 +29,14 @@ export async function watch({ watchId, path: wanted }: FsWatchParams, call: Call
   const forget = connection.ends.add({ [Symbol.asyncDispose]: async () => opened.close() });
   own.set(watchId, { close: () => (forget(), opened.close()) });
   return { result: { path: opened.realPath } };
-}
+};
 
-export async function unwatch({ watchId }: FsUnwatchParams, { connection }: Call): Promise<Reply> {
+export const unwatch: Handler<"fs/unwatch"> = async ({ watchId }, { connection }) => {
   const own = watches.get(connection);
   own?.get(watchId)?.close();
   own?.delete(watchId);
   return { result: {} };
-}
+};
 
 interface Watch {
   close(): void;

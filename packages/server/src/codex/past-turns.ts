@@ -1,0 +1,33 @@
+/** The turns of a thread's past, listed from tables; the events of a turn are read only when it is shown. */
+import { readPlan, readStream } from "@heddle/agent";
+import { storedTurns, type StoredTurn } from "@heddle/dialects/codex-app-server";
+import type { Journal, TurnRow } from "@heddle/journal";
+import type { StoredEvent } from "@heddle/protocol";
+
+export interface PastTurn extends Pick<TurnRow, "id" | "threadId" | "admittedVersion"> {
+  /** The last version that belongs to it: its end, or where the thread was forked. */
+  readonly upTo: number;
+}
+
+/** Oldest first, with those before a fork and without those that were reverted; of the thread itself up to a version. */
+export async function pastTurns(journal: Journal, threadId: string, seen = Infinity): Promise<readonly PastTurn[]> {
+  const { kept } = await readPlan(journal, threadId);
+  const parts = kept.map(async ({ stream, after, upTo }) => {
+    const last = stream === threadId ? Math.min(upTo, seen) : upTo;
+    const rows = (await journal.threads.turns(stream)).filter(
+      ({ admittedVersion }) => admittedVersion > after && admittedVersion <= last,
+    );
+    return rows.map((row) => ({ ...row, upTo: Math.min(row.endedVersion ?? Infinity, last) }));
+  });
+  return (await Promise.all(parts)).flat();
+}
+
+export function turnEvents(journal: Journal, { threadId, admittedVersion, upTo }: PastTurn): Promise<StoredEvent[]> {
+  return readStream(journal, threadId, { after: admittedVersion - 1, upTo });
+}
+
+export async function readTurns(journal: Journal, turns: readonly PastTurn[]): Promise<readonly StoredTurn[]> {
+  const read: StoredTurn[] = [];
+  for (const turn of turns) read.push(...storedTurns(await turnEvents(journal, turn)));
+  return read;
+}

@@ -1,0 +1,70 @@
+/** Where a thread stands, for a client that begins to follow it: from tables, and from its last turns alone. */
+import { readGoal, readPlan } from "@heddle/agent";
+import type { ThreadState } from "@heddle/dialects/codex-app-server";
+import type { Journal } from "@heddle/journal";
+import { addUsage, HeddleError, NO_USAGE, type StoredEvent, type Usage } from "@heddle/protocol";
+import { pastTurns, turnEvents } from "../codex/past-turns.ts";
+
+export interface ReadState {
+  readonly version: number;
+  readonly state: ThreadState;
+  /** From the last turn that had an answer of a model on. */
+  readonly lastTurns: readonly StoredEvent[];
+}
+
+/** A thread that changes while it is read is read again, this often. */
+const MAX_TRIES = 100;
+/** Turns without any answer in a row; before them the usage is no longer looked for. */
+const MAX_TURNS_BACK = 20;
+
+export async function readThreadState(journal: Journal, threadId: string): Promise<ReadState> {
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const version = await journal.version(threadId);
+    const read = await readOnce(journal, threadId);
+    if ((await journal.version(threadId)) === version) return { version, ...read };
+  }
+  throw new HeddleError("store.busy", `thread ${threadId} is written without pause; try again`);
+}
+
+async function readOnce(journal: Journal, threadId: string): Promise<Omit<ReadState, "version">> {
+  const row = await journal.threads.get(threadId);
+  if (row === undefined) throw new HeddleError("thread.not-found", `no thread ${threadId}`);
+  const lastTurns: StoredEvent[] = [];
+  for (const turn of (await pastTurns(journal, threadId)).slice(-MAX_TURNS_BACK).toReversed()) {
+    lastTurns.unshift(...(await turnEvents(journal, turn)));
+    if (lastTurns.some(({ body }) => body.type === "model.responded")) break;
+  }
+  const used = addUsage(row.usage, await inheritedUsage(journal, threadId));
+  const state = {
+    // Without the turns that are replayed.
+    total: lessUsage(used, usageOf(lastTurns)),
+    workspace: row.workspace,
+    queued: (await journal.threads.queued(threadId)).map(({ turnId }) => turnId),
+    goal: await readGoal(journal, threadId),
+  };
+  return { state, lastTurns };
+}
+
+async function inheritedUsage(journal: Journal, threadId: string): Promise<Usage> {
+  const { parts } = await readPlan(journal, threadId);
+  let total = NO_USAGE;
+  for (const { stream, upTo } of parts.slice(0, -1)) {
+    const ends = await journal.read({ stream, after: 0, types: ["turn.completed"] });
+    total = addUsage(total, usageOf(ends.filter(({ version }) => version <= upTo)));
+  }
+  return total;
+}
+
+function usageOf(events: readonly StoredEvent[]): Usage {
+  return events.reduce((sum, { body }) => (body.type === "turn.completed" ? addUsage(sum, body.usage) : sum), NO_USAGE);
+}
+
+function lessUsage(usage: Usage, less: Usage): Usage {
+  const left = { ...usage };
+  left.inputTokens -= less.inputTokens;
+  left.cachedInputTokens -= less.cachedInputTokens;
+  left.cacheWriteInputTokens -= less.cacheWriteInputTokens;
+  left.outputTokens -= less.outputTokens;
+  left.reasoningOutputTokens -= less.reasoningOutputTokens;
+  return left;
+}
