@@ -31,8 +31,18 @@ type Told<Topic extends ChatTopic = ChatTopic> = Topic extends ChatTopic
   : never;
 type BaseKey = "seq" | "ts" | "chat_id" | "threadId" | "schema" | "live" | "turnId" | "itemId";
 
+/** Where a log begins that does not begin with its thread: before a turn. */
+export interface ChatLogStart {
+  readonly seq: number;
+  readonly version: number;
+  readonly usage: Usage;
+  /** Of its settings, oldest first. */
+  readonly changes: readonly Readonly<Record<string, unknown>>[];
+}
+
 export interface ChatLogOptions {
   readonly threadId: string;
+  readonly start?: ChatLogStart;
   /** The model's window, where it is known. */
   readonly contextWindow?: (model: string) => number | undefined;
 }
@@ -52,6 +62,12 @@ export class ChatLog {
 
   constructor(options: ChatLogOptions) {
     this.#options = options;
+    const { start } = options;
+    if (start === undefined) return;
+    this.#seq = start.seq;
+    this.#version = start.version;
+    this.#total = start.usage;
+    for (const changes of start.changes) this.#settings = merged(this.#settings, changes);
   }
 
   /** How many events there have been. */

@@ -41,7 +41,7 @@ export function titleOf(row: ThreadRow): string | null {
 export async function describeChat(server: ChatContext, row: ThreadRow): Promise<ChatRecord> {
   const turnId = await openTurnOf(server, row);
   const waiting = await server.heddle.journal.threads.queued(row.id);
-  const isWaited = turnId !== undefined ? (await server.hub.past(row.id)).log : undefined;
+  const log = turnId === undefined ? undefined : (await server.hub.past(row.id)).log;
   return {
     chat_id: row.id,
     thread_id: row.id,
@@ -53,7 +53,7 @@ export async function describeChat(server: ChatContext, row: ThreadRow): Promise
     last_seq: row.logEntries,
     event_pointer: row.logEntries,
     active_turn_id: turnId ?? null,
-    pending_approvals: isWaited?.pendingApprovals.length ?? 0,
+    pending_approvals: log?.pendingApprovals.length ?? 0,
     settings: settingsOf(row),
     runner: settingsOf(row).runner ?? "embedded",
     provider_thread_id: null,

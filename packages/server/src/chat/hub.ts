@@ -3,10 +3,11 @@
  * hands them to every connection. It holds nothing that it could not read again; while nobody listens it reads nothing.
  */
 import { createSerial, type Heddle } from "@heddle/agent";
-import { HeddleError, isHeddleError, type ItemDelta, type StoredEvent } from "@heddle/protocol";
-import { ChatLog, deletedUnread, type ChatEvent } from "@heddle/dialects/chat";
+import { HeddleError, type ItemDelta, type StoredEvent } from "@heddle/protocol";
+import { deletedUnread, type ChatEvent, type ChatLog } from "@heddle/dialects/chat";
 import type { FanOut, FanOutListener } from "../followers/fan-out.ts";
 import type { ChatConnection } from "./connection.ts";
+import { readLog, type Past, type ReadLogOptions } from "./read-log.ts";
 
 export interface HubOptions {
   readonly heddle: Heddle;
@@ -44,7 +45,8 @@ export class ChatHub implements FanOutListener, Disposable {
     return this.#lock.run(LOCK, async () => {
       await this.#start();
       const past = new Map<string, Past>();
-      for (const [chatId, seq] of Object.entries(after)) past.set(chatId, await this.#pastOf(chatId, seq));
+      const isTaken = ({ position }: StoredEvent): boolean => position <= this.#position;
+      for (const [chatId, seq] of Object.entries(after)) past.set(chatId, await this.past(chatId, seq, isTaken));
       this.#connections.add(connection);
       joined();
       return past;
@@ -62,9 +64,12 @@ export class ChatHub implements FanOutListener, Disposable {
     });
   }
 
-  /** All events of a chat. `thread.not-found` when there is none. */
-  past(threadId: string): Promise<Past> {
-    return this.#readPast(threadId, Number.POSITIVE_INFINITY);
+  /** Where a chat stands, and its events after a number, if one is given. `thread.not-found` when there is none. */
+  async past(threadId: string, after?: number, isTaken?: (event: StoredEvent) => boolean): Promise<Past> {
+    const past = await this.#read(threadId, { ...(after === undefined ? {} : { after }), ...(isTaken && { isTaken }) });
+    if (past === undefined) throw new HeddleError("thread.not-found", `no chat ${threadId}`);
+    if (after !== undefined) refuseAhead(after, past.log.lastSeq);
+    return past;
   }
 
   threadOfApproval(approvalId: string): string | undefined {
@@ -117,39 +122,24 @@ export class ChatHub implements FanOutListener, Disposable {
     for (const connection of this.#connections) connection.tell(event, isLive);
   }
 
-  /** undefined: it is no thread, or its past is gone. */
+  /** undefined: it is no thread, or it was deleted. */
   async #logOf(stream: string, upTo: number): Promise<ChatLog | undefined> {
     const known = this.#logs.get(stream);
     if (known !== undefined) return known;
-    const { heddle, contextWindow } = this.#options;
-    const log = new ChatLog({ threadId: stream, contextWindow });
-    // Streams of other things may be long, and are not read for each of their events.
-    const [first] = (await ownEvents(heddle, stream, 1)) ?? [];
-    if (first?.body.type !== "thread.created") return undefined;
-    const events = (await ownEvents(heddle, stream)) ?? [];
-    for (const event of events) {
-      // What comes after is still to be told.
-      if (event.version > upTo || event.position > this.#position) break;
-      log.event(event);
-      if (event.body.type === "approval.requested") this.#remember(event.body.approvalId, stream);
+    // Later events are still to be sent.
+    const isTaken = (event: StoredEvent): boolean => event.version <= upTo && event.position <= this.#position;
+    const past = await this.#read(stream, { isTaken });
+    if (past === undefined) return undefined;
+    for (const event of past.log.pendingApprovals) {
+      if ("request_id" in event.params) this.#remember(event.params.request_id, stream);
     }
-    this.#logs.set(stream, log);
-    return log;
+    this.#logs.set(stream, past.log);
+    return past.log;
   }
 
-  async #pastOf(chatId: string, after: number): Promise<Past> {
-    const past = await this.#readPast(chatId, this.#position);
-    refuseAhead(after, past.lastSeq);
-    return { ...past, events: past.events.slice(after) };
-  }
-
-  async #readPast(threadId: string, upTo: number): Promise<Past> {
+  async #read(threadId: string, options: Omit<ReadLogOptions, "contextWindow">): Promise<Past | undefined> {
     const { heddle, contextWindow } = this.#options;
-    const own = await ownEvents(heddle, threadId);
-    if (own === undefined || own.length === 0) throw new HeddleError("thread.not-found", `no chat ${threadId}`);
-    const log = new ChatLog({ threadId, contextWindow });
-    const events = own.filter(({ position }) => position <= upTo).flatMap((event) => log.event(event));
-    return { events, lastSeq: log.lastSeq, activeTurnId: log.activeTurnId, log };
+    return readLog(heddle.journal, threadId, { contextWindow, ...options });
   }
 
   #remember(approvalId: string, threadId: string): void {
@@ -170,26 +160,9 @@ export class ChatHub implements FanOutListener, Disposable {
   }
 }
 
-export interface Past {
-  readonly events: readonly ChatEvent[];
-  readonly lastSeq: number;
-  readonly activeTurnId: string | undefined;
-  readonly log: ChatLog;
-}
-
-export function refuseAhead(after: number, lastSeq: number): void {
+function refuseAhead(after: number, lastSeq: number): void {
   if (after <= lastSeq) return;
   throw new HeddleError("cursor.expired", `there is no event ${after} yet; the last one is ${lastSeq}`, {
     details: { last_seq: lastSeq, oldest_seq: 1 },
   });
-}
-
-/** What a thread has seen itself, without the past of what it was forked from. undefined: it was deleted. */
-async function ownEvents(heddle: Heddle, stream: string, limit?: number): Promise<readonly StoredEvent[] | undefined> {
-  try {
-    return await heddle.journal.read({ stream, after: 0, ...(limit === undefined ? {} : { limit }) });
-  } catch (error) {
-    if (isHeddleError(error) && error.code === "store.purged") return undefined;
-    throw error;
-  }
 }

@@ -3,18 +3,18 @@ import { readGoal, readPlan } from "@heddle/agent";
 import type { ThreadState } from "@heddle/dialects/codex-app-server";
 import type { Journal } from "@heddle/journal";
 import { addUsage, HeddleError, NO_USAGE, type StoredEvent, type Usage } from "@heddle/protocol";
-import { pastTurns, turnEvents } from "../codex/past-turns.ts";
+import { pastTurns, turnEvents } from "../turns/past-turns.ts";
 
 export interface ReadState {
   readonly version: number;
   readonly state: ThreadState;
-  /** From the last turn that had an answer of a model on. */
+  /** From the last turn on that has ended and had an answer of a model. */
   readonly lastTurns: readonly StoredEvent[];
 }
 
 /** A thread that changes while it is read is read again, this often. */
 const MAX_TRIES = 100;
-/** Turns without any answer in a row; before them the usage is no longer looked for. */
+/** Turns without an answer in a row; before them the usage is no longer looked for. */
 const MAX_TURNS_BACK = 20;
 
 export async function readThreadState(journal: Journal, threadId: string): Promise<ReadState> {
@@ -31,8 +31,13 @@ async function readOnce(journal: Journal, threadId: string): Promise<Omit<ReadSt
   if (row === undefined) throw new HeddleError("thread.not-found", `no thread ${threadId}`);
   const lastTurns: StoredEvent[] = [];
   for (const turn of (await pastTurns(journal, threadId)).slice(-MAX_TURNS_BACK).toReversed()) {
-    lastTurns.unshift(...(await turnEvents(journal, turn)));
-    if (lastTurns.some(({ body }) => body.type === "model.responded")) break;
+    const events = await turnEvents(journal, turn);
+    lastTurns.unshift(...events);
+    // The usage of an answer is sent at the latest when its turn ends.
+    const [hasAnswer, hasEnded] = ["model.responded", "turn.completed"].map((type) =>
+      events.some(({ body }) => body.type === type),
+    );
+    if (hasAnswer === true && hasEnded === true) break;
   }
   const used = addUsage(row.usage, await inheritedUsage(journal, threadId));
   const state = {
@@ -55,11 +60,11 @@ async function inheritedUsage(journal: Journal, threadId: string): Promise<Usage
   return total;
 }
 
-function usageOf(events: readonly StoredEvent[]): Usage {
+export function usageOf(events: readonly StoredEvent[]): Usage {
   return events.reduce((sum, { body }) => (body.type === "turn.completed" ? addUsage(sum, body.usage) : sum), NO_USAGE);
 }
 
-function lessUsage(usage: Usage, less: Usage): Usage {
+export function lessUsage(usage: Usage, less: Usage): Usage {
   const left = { ...usage };
   left.inputTokens -= less.inputTokens;
   left.cachedInputTokens -= less.cachedInputTokens;

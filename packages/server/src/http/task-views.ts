@@ -72,7 +72,7 @@ export function taskSummary(task: TaskRecord): z.output<typeof TaskSummary> {
 
 export async function checkRuns(journal: Journal, taskId: string): Promise<z.output<typeof CheckRun>[]> {
   const runs: z.output<typeof CheckRun>[] = [];
-  for await (const { body, at } of eventsAfter(journal, taskId, 0)) {
+  for await (const { body, at } of eventsAfter(journal, taskId, 0, ["task.checked"])) {
     if (body.type === "task.checked") runs.push(checkRunOf(body, at));
   }
   return runs;

@@ -1,5 +1,5 @@
 /** From rows and stored events to what clients are shown. Nothing here is kept: every answer is read from the journal. */
-import type { Journal, ThreadRow, TurnRow } from "@heddle/journal";
+import type { Journal, ReadOptions, ThreadRow, TurnRow } from "@heddle/journal";
 import { addUsage, HeddleError, NO_USAGE, type StoredEvent } from "@heddle/protocol";
 import type { z } from "zod";
 import type { Approval, ItemEntry, Thread, Turn } from "@heddle/protocol/http";
@@ -39,10 +39,15 @@ export function threadView(row: ThreadRow): z.output<typeof Thread> {
   };
 }
 
-/** Events of one stream after a version, page by page. */
-export async function* eventsAfter(journal: Journal, stream: string, after: number): AsyncGenerator<StoredEvent> {
+/** Events of one stream after a version, page by page; `types`: only these. */
+export async function* eventsAfter(
+  journal: Journal,
+  stream: string,
+  after: number,
+  types?: ReadOptions["types"],
+): AsyncGenerator<StoredEvent> {
   for (let cursor = after; ;) {
-    const page = await journal.read({ stream, after: cursor, limit: PAGE });
+    const page = await journal.read({ stream, after: cursor, limit: PAGE, ...(types && { types }) });
     for (const event of page) {
       cursor = event.version;
       yield event;

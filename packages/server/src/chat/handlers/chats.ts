@@ -8,7 +8,6 @@ import { pageOf } from "../../rpc/paging.ts";
 import { RpcError } from "../../rpc/peer.ts";
 import type { ChatContext, ChatHandler } from "../call.ts";
 import { CHAT_ORIGIN, describeChat, requireChat } from "../chats.ts";
-import { refuseAhead } from "../hub.ts";
 import { listed } from "./events.ts";
 
 /** How many chats are looked at; older ones are found by `heddle threads`. */
@@ -48,13 +47,11 @@ export const create: ChatHandler<"chat.create"> = async (
 
 export const resume: ChatHandler<"chat.resume"> = async ({ after_seq, ...name }, { server }) => {
   const { id } = await requireChat(server, name);
-  const { events, lastSeq, activeTurnId } = await server.hub.past(id);
-  const place = { chat_id: id, thread_id: id, last_seq: lastSeq, active_turn_id: activeTurnId ?? null };
-  if (after_seq === undefined) return { result: place };
-  refuseAhead(after_seq, lastSeq);
-  const missed = events.slice(after_seq);
-  const page = { events: missed.slice(0, MAX_EVENTS).map(listed), has_more: missed.length > MAX_EVENTS };
-  return { result: { ...place, ...page } };
+  const { events, log } = await server.hub.past(id, after_seq);
+  const chat = { chat_id: id, thread_id: id, last_seq: log.lastSeq, active_turn_id: log.activeTurnId ?? null };
+  if (after_seq === undefined) return { result: chat };
+  const page = { events: events.slice(0, MAX_EVENTS).map(listed), has_more: events.length > MAX_EVENTS };
+  return { result: { ...chat, ...page } };
 };
 
 export const list: ChatHandler<"chat.list"> = async (wish, { server }) => {

@@ -3,7 +3,7 @@ import { HeddleError } from "@heddle/protocol";
 import type { ChatEvent, ChatResultOf } from "@heddle/dialects/chat";
 import type { ChatHandler } from "../call.ts";
 import type { ChatConnection } from "../connection.ts";
-import { refuseAhead, type Past } from "../hub.ts";
+import type { Past } from "../read-log.ts";
 import { requireChat } from "../chats.ts";
 
 const DEFAULT_LIMIT = 200;
@@ -12,10 +12,9 @@ const MAX_REPLAYED = 5_000;
 
 export const list: ChatHandler<"chat.events.list"> = async ({ chat_id, after_seq, limit }, { server }) => {
   const { id } = await requireChat(server, { chat_id });
-  const { events, lastSeq } = await server.hub.past(id);
-  refuseAhead(after_seq, lastSeq);
-  const page = events.slice(after_seq, after_seq + (limit ?? DEFAULT_LIMIT));
-  return { result: { events: page.map(listed), last_seq: lastSeq, oldest_seq: 1 } };
+  const { events, log } = await server.hub.past(id, after_seq);
+  const page = events.slice(0, limit ?? DEFAULT_LIMIT);
+  return { result: { events: page.map(listed), last_seq: log.lastSeq, oldest_seq: 1 } };
 };
 
 /** As it is told, with its topic beside it. */
@@ -43,9 +42,9 @@ export const subscribe: ChatHandler<"events.subscribe"> = async ({ topic, after 
   };
 };
 
-function replay(connection: ChatConnection, topic: string, chatId: string, { events, lastSeq }: Past): void {
+function replay(connection: ChatConnection, topic: string, chatId: string, { events, log }: Past): void {
   if (events.length <= MAX_REPLAYED) connection.replay(topic, events);
-  else connection.resync(chatId, lastSeq, "too many events were missed to send them at once");
+  else connection.resync(chatId, log.lastSeq, "too many events were missed to send them at once");
 }
 
 export const unsubscribe: ChatHandler<"events.unsubscribe"> = ({ subscription_id }, { server, connection }) => {

@@ -126,10 +126,10 @@ export const cancel: ChatHandler<"chat.cancel"> = async ({ chat_id, turn_id }, {
   return { result: { ok: true, turn_id: wanted, status: end.body.status } };
 };
 
-/** It waited, and its end was told before it began. */
-async function wasTakenOut({ hub }: ChatContext, { id }: ThreadRow, turnId: string): Promise<boolean> {
-  const { events } = await hub.past(id);
-  return events.some(({ topic, params }) => topic === "chat.turn.completed" && params.turnId === turnId);
+/** It was removed from the queue before it began. */
+async function wasTakenOut({ heddle }: ChatContext, { id: stream }: ThreadRow, turnId: string): Promise<boolean> {
+  const removed = await heddle.journal.read({ stream, after: 0, types: ["turn.dequeued"] });
+  return removed.some(({ body }) => body.type === "turn.dequeued" && body.turnId === turnId);
 }
 
 async function interrupt(acts: Acts, turnId: string): Promise<void> {

@@ -1,11 +1,20 @@
 /** A chat as a whole: read, named, set, put away, forked, deleted. */
-import { changeSettings, readPast } from "@heddle/agent";
-import type { ThreadRow } from "@heddle/journal";
+import { changeSettings } from "@heddle/agent";
+import type { Journal, ThreadRow } from "@heddle/journal";
 import type { StoredEvent } from "@heddle/protocol";
 import { HeddleError, isUser } from "@heddle/protocol";
-import { ChatSettings, chatTurns, iso, tokensOf, type ChatEvent, type ThreadView } from "@heddle/dialects/chat";
+import {
+  ChatSettings,
+  chatTurns,
+  iso,
+  tokensOf,
+  type ChatEvent,
+  type ChatParams,
+  type ThreadView,
+} from "@heddle/dialects/chat";
 import { refuseOpenWalls } from "../../access/open-walls.ts";
 import type { ChatCall, ChatHandler } from "../call.ts";
+import { pastTurns, turnEvents } from "../../turns/past-turns.ts";
 import { CHAT_ORIGIN, requireChat, settingsOf, titleOf } from "../chats.ts";
 import { listChats } from "./chats.ts";
 
@@ -13,21 +22,20 @@ const DEFAULT_TURNS = 100;
 
 export const read: ChatHandler<"chat.thread.read"> = async (params, { server }) => {
   const row = await requireChat(server, params);
-  const { log, lastSeq, activeTurnId } = await server.hub.past(row.id);
-  // Read one after the other: what came between is told by its number, and not shown as well.
-  const isShown = ({ stream, version }: StoredEvent): boolean => stream !== row.id || version <= log.version;
-  const history = (await readPast(server.heddle.journal, row.id)).filter(isShown);
+  const { log } = await server.hub.past(row.id);
+  const { journal } = server.heddle;
   const thread: ThreadView = {
     id: row.id,
     title: titleOf(row),
-    title_source: titleSource(row, history),
+    title_source: await titleSource(journal, row),
     created_at: iso(row.createdAt),
     updated_at: iso(row.updatedAt),
-    last_seq: lastSeq,
-    active_turn_id: activeTurnId ?? null,
+    last_seq: log.lastSeq,
+    active_turn_id: log.activeTurnId ?? null,
     pending_approvals: log.pendingApprovals.filter(isQuestion).map(({ params: asked }) => asked),
     token_usage: tokensOf(log.usage),
-    ...(params.include_turns === true ? turnsPage(history, params) : {}),
+    // What came after the log was read is sent by its number, and not shown as well.
+    ...(params.include_turns === true ? await turnsPage(journal, { threadId: row.id, seen: log.version }, params) : {}),
   };
   return { result: { thread, settings: settingsOf(row) } };
 };
@@ -45,25 +53,41 @@ function isQuestion(event: ChatEvent): event is Question {
 }
 
 /** The newest ones, or those before one that is known. */
-function turnsPage(
-  history: readonly StoredEvent[],
-  {
-    limit = DEFAULT_TURNS,
-    before_turn,
-  }: { readonly limit?: number | undefined; readonly before_turn?: string | undefined },
-): Pick<ThreadView, "turns" | "has_more"> {
-  const all = chatTurns(history);
-  const end = before_turn === undefined ? all.length : all.findIndex(({ id }) => id === before_turn);
+async function turnsPage(
+  journal: Journal,
+  { threadId, seen }: { readonly threadId: string; readonly seen: number },
+  { limit = DEFAULT_TURNS, before_turn }: ChatParams<"chat.thread.read">,
+): Promise<Pick<ThreadView, "turns" | "has_more">> {
+  const past = await pastTurns(journal, threadId, seen);
+  const unbegun = await unbegunTurns(journal, threadId, seen);
+  const all = [...past.map(({ id }) => id), ...unbegun.keys()];
+  const end = before_turn === undefined ? all.length : all.indexOf(before_turn);
   if (end < 0) throw new HeddleError("turn.not-found", `before_turn: no turn ${before_turn ?? ""}`);
   const from = Math.max(0, end - limit);
-  return { turns: all.slice(from, end), has_more: from > 0 };
+  const events: StoredEvent[] = [];
+  for (const turn of past.slice(from, end)) events.push(...(await turnEvents(journal, turn)));
+  for (const id of all.slice(Math.max(from, past.length), end)) events.push(...(unbegun.get(id) ?? []));
+  const wanted = new Set(all.slice(from, end));
+  return { turns: chatTurns(events).filter(({ id }) => wanted.has(id)), has_more: from > 0 };
 }
 
-function titleSource(row: ThreadRow, history: readonly StoredEvent[]): ThreadView["title_source"] {
+/** Turns that wait, or were removed from the queue before they began, with their events. */
+async function unbegunTurns(journal: Journal, threadId: string, seen: number): Promise<Map<string, StoredEvent[]>> {
+  const unbegun = new Map<string, StoredEvent[]>();
+  for (const event of await journal.read({ stream: threadId, after: 0, types: ["turn.queued", "turn.dequeued"] })) {
+    if (event.version > seen || !("turnId" in event.body)) continue;
+    const { turnId } = event.body;
+    if ((await journal.threads.turn(turnId)) !== undefined) continue;
+    unbegun.set(turnId, [...(unbegun.get(turnId) ?? []), event]);
+  }
+  return unbegun;
+}
+
+async function titleSource(journal: Journal, row: ThreadRow): Promise<ThreadView["title_source"]> {
   if (titleOf(row) === null) return null;
-  const named = history.findLast(({ body, stream }) => body.type === "thread.named" && stream === row.id);
-  if (named !== undefined) return isUser(named.author) ? "user" : "auto";
-  return row.title === undefined ? "auto" : "user";
+  if (row.name === undefined) return row.title === undefined ? "auto" : "user";
+  const named = (await journal.read({ stream: row.id, after: 0, types: ["thread.named"] })).at(-1);
+  return named === undefined || isUser(named.author) ? "user" : "auto";
 }
 
 export const list: ChatHandler<"chat.thread.list"> = async (wish, { server }) => {

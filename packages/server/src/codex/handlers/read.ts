@@ -1,18 +1,20 @@
 /** Reading what is stored; nothing is loaded by it. */
-import type { ThreadPageRequest, ThreadRow } from "@heddle/journal";
+import type { Journal, ThreadPageRequest, ThreadRow } from "@heddle/journal";
 import {
   appServerOrigin,
   codexTurn,
   isInteractive,
   itemsOf,
+  storedTurns,
   type CodexThreadItem,
   type CodexTurn,
+  type StoredTurn,
   type CodexParams,
 } from "@heddle/dialects/codex-app-server";
 import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { noticeOfHydration } from "../deprecated.ts";
 import { afterCursor, invalidCursor, pageFrom, pageLimit, pageOf, placeOf } from "../../rpc/paging.ts";
-import { pastTurns, readTurns } from "../past-turns.ts";
+import { pastTurns, turnEvents, type PastTurn } from "../../turns/past-turns.ts";
 import { describeThread, requireRow } from "../thread-facts.ts";
 
 const NOT_LOADED = "thread not loaded: ";
@@ -117,6 +119,12 @@ export const listItems: Handler<"thread/items/list"> = async (params, { server }
   });
   return { result: { ...cursors, data: shown } };
 };
+
+export async function readTurns(journal: Journal, turns: readonly PastTurn[]): Promise<readonly StoredTurn[]> {
+  const read: StoredTurn[] = [];
+  for (const turn of turns) read.push(...storedTurns(await turnEvents(journal, turn)));
+  return read;
+}
 
 /** All turns, with all items. */
 export async function fullTurns({ heddle }: ServerContext, threadId: string, seen?: number): Promise<CodexTurn[]> {

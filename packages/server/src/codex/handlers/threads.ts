@@ -29,8 +29,8 @@ import { changesBetween, nextSettings, storeChanges } from "../next-settings.ts"
 import type { Reply } from "../../rpc/peer.ts";
 import type { ThreadFeed } from "../../followers/subscribe.ts";
 import { describeThread, NO_ROLLOUT, refuse, requireRow, requireThreadId } from "../thread-facts.ts";
-import { pastTurns, readTurns } from "../past-turns.ts";
-import { fullTurns } from "./read.ts";
+import { pastTurns } from "../../turns/past-turns.ts";
+import { fullTurns, readTurns } from "./read.ts";
 
 export const startThread: Handler<"thread/start"> = async (params, { server, connection }) => {
   const workspace = await folderOf(params.cwd, server);

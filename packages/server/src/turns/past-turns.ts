@@ -1,6 +1,5 @@
 /** The turns of a thread's past, listed from tables; the events of a turn are read only when it is shown. */
 import { readPlan, readStream } from "@heddle/agent";
-import { storedTurns, type StoredTurn } from "@heddle/dialects/codex-app-server";
 import type { Journal, TurnRow } from "@heddle/journal";
 import type { StoredEvent } from "@heddle/protocol";
 
@@ -24,10 +23,4 @@ export async function pastTurns(journal: Journal, threadId: string, seen = Infin
 
 export function turnEvents(journal: Journal, { threadId, admittedVersion, upTo }: PastTurn): Promise<StoredEvent[]> {
   return readStream(journal, threadId, { after: admittedVersion - 1, upTo });
-}
-
-export async function readTurns(journal: Journal, turns: readonly PastTurn[]): Promise<readonly StoredTurn[]> {
-  const read: StoredTurn[] = [];
-  for (const turn of turns) read.push(...storedTurns(await turnEvents(journal, turn)));
-  return read;
 }
