@@ -26,3 +26,15 @@ export function countThreadUsage(usageBefore: Usage | undefined): ThreadUsage {
     before: () => before,
   };
 }
+
+/** As app-server and chats send it. */
+export function tokenBreakdown(usage: Usage): Record<string, number> {
+  return {
+    totalTokens: usage.inputTokens + usage.outputTokens,
+    inputTokens: usage.inputTokens,
+    cachedInputTokens: usage.cachedInputTokens,
+    cacheWriteInputTokens: usage.cacheWriteInputTokens,
+    outputTokens: usage.outputTokens,
+    reasoningOutputTokens: usage.reasoningOutputTokens,
+  };
+}

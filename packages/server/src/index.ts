@@ -12,8 +12,8 @@ export type {
 } from "./host/host.ts";
 export { isLoopback } from "./access/loopback.ts";
 export type { ResolvedSettings, SettingsRequest, SettingsSource } from "./codex/settings.ts";
-export type { Listener } from "./transports/listener.ts";
-export { stdioChannel } from "./transports/stdio.ts";
+export type { Listener } from "./transports/server.ts";
+export { stdioChannel } from "./transports/line-channel.ts";
 export { listenUnix } from "./transports/unix.ts";
 export { listenWebsocket } from "./transports/websocket.ts";
 export {
@@ -26,4 +26,4 @@ export {
   type Role,
   type Scope,
 } from "./access/principals.ts";
-export type { TlsPair } from "./transports/secure.ts";
+export type { TlsPair } from "./transports/server.ts";

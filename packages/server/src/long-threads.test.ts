@@ -24,8 +24,9 @@ const usage = { ...NO_USAGE, inputTokens: 10, outputTokens: 3 };
 const contextWindow = (): undefined => undefined;
 
 /** Each turn: an item, an answer of the model, a change of the settings after it. The last one is open and asks something. */
-async function longThread({ heddle, newThread }: HttpWorld): Promise<string> {
-  const threadId = await newThread();
+async function longThread(world: HttpWorld): Promise<string> {
+  const { heddle } = world;
+  const threadId = await world.newThread();
   const append = (events: readonly EventBody[]) =>
     heddle.journal.append({ stream: threadId, author: "user:owner", events, durability: "relaxed" });
   for (let count = 0; count < TURNS; count += 1) {

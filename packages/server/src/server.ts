@@ -17,19 +17,17 @@ import type { ServerContext } from "./rpc/call.ts";
 import type { Channel } from "./rpc/channel.ts";
 import { ChatDoor } from "./chat/door.ts";
 import { chooseDialect } from "./rpc/choose-dialect.ts";
-import { requireCodexOwner } from "./access/codex-owner.ts";
 import { Connection } from "./rpc/connection.ts";
 import { contextWindowOf } from "./codex/handlers/models.ts";
 import type { Host } from "./host/host.ts";
-import { nextSettings } from "./codex/next-settings.ts";
+import { nextSettings, type SettingsSource } from "./codex/settings.ts";
 import { FanOut } from "./followers/fan-out.ts";
 import { ThreadNews } from "./codex/thread-news.ts";
 import { LoadedThreads } from "./codex/loaded.ts";
 import { callMethod } from "./codex/methods.ts";
-import { Peer } from "./rpc/peer.ts";
-import { authorOf, LOCAL_OWNER, type Principal } from "./access/principals.ts";
+import { Peer, RPC, RpcError } from "./rpc/peer.ts";
+import { authorOf, LOCAL_OWNER, scopeAllows, type Principal } from "./access/principals.ts";
 import { RunningTurns } from "./turns/running-turns.ts";
-import type { SettingsSource } from "./codex/settings.ts";
 import { watchLoop } from "./watchdog.ts";
 
 export interface ServerOptions {
@@ -208,4 +206,17 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms);
   });
+}
+
+/**
+ * Methods of Codex reach files, commands, configuration and accounts, and know no roles: only the owner may call them. Others
+ * have the chat dialect and HTTP, where every method has a scope.
+ */
+function requireCodexOwner({ role }: Principal): void {
+  if (scopeAllows(role, "admin")) return;
+  throw new RpcError(
+    RPC.invalidRequest,
+    `methods of codex app-server are only for the owner; a ${role} may use chat.* or HTTP`,
+    { code: "door.forbidden", role },
+  );
 }

@@ -19,6 +19,7 @@ import {
   type StoredEvent,
   type Usage,
 } from "@heddle/protocol";
+import { tokenBreakdown } from "../thread-usage.ts";
 import type { ChatEvent, ChatParamsOf, ChatTopic } from "./events.ts";
 import { chatItem, inputText } from "./items.ts";
 import type { ChatSettings } from "./settings.ts";
@@ -384,11 +385,6 @@ export function endStatus({ code }: Failure): "interrupted" | "failed" {
 }
 
 export function tokensOf(usage: Usage): Record<string, number> {
-  return {
-    totalTokens: usage.inputTokens + usage.outputTokens,
-    inputTokens: usage.inputTokens,
-    cachedInputTokens: usage.cachedInputTokens,
-    outputTokens: usage.outputTokens,
-    reasoningOutputTokens: usage.reasoningOutputTokens,
-  };
+  const { cacheWriteInputTokens: _notSent, ...tokens } = tokenBreakdown(usage);
+  return tokens;
 }

@@ -1,5 +1,6 @@
 /** Items of the Responses API, as clients put them into a conversation, in Heddle's words. */
 import { z } from "zod";
+import { dataImage } from "./input.ts";
 import type { ConversationEntry, InputPart, ModelOutputPart } from "@heddle/protocol";
 
 const Content = z.union([
@@ -27,13 +28,7 @@ const RawItem = z.discriminatedUnion("type", [
 ]);
 const AnyItem = z.object({ type: z.string() });
 
-const KNOWN: ReadonlySet<string> = new Set([
-  "message",
-  "function_call",
-  "custom_tool_call",
-  "function_call_output",
-  "custom_tool_call_output",
-]);
+const KNOWN: ReadonlySet<string> = new Set(RawItem.options.map(({ shape }) => shape.type.value));
 
 export type ReadItems =
   | {
@@ -101,17 +96,11 @@ function said(parts: readonly InputPart[]): ConversationEntry {
   return { kind: "assistant", parts: [{ kind: "text", text }] };
 }
 
-const DATA_URL = /^data:(image\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/=\s]*)$/;
-
+/** undefined: an image is not in its URL. */
 function partsOf(content: Content): readonly InputPart[] | undefined {
   if (typeof content === "string") return [{ type: "text", text: content }];
-  const parts: InputPart[] = [];
-  for (const part of content) {
-    if (part.type === "input_image") {
-      const [, mediaType, base64] = DATA_URL.exec(part.image_url) ?? [];
-      if (mediaType === undefined || base64 === undefined) return undefined;
-      parts.push({ type: "image", mediaType, base64: base64.replaceAll(/\s/g, "") });
-    } else parts.push({ type: "text", text: part.text });
-  }
-  return parts;
+  const parts = content.map((part): InputPart | undefined =>
+    part.type === "input_image" ? dataImage(part.image_url) : { type: "text", text: part.text },
+  );
+  return parts.every((part) => part !== undefined) ? parts : undefined;
 }

@@ -5,10 +5,7 @@ import { clientCallFields, isClientCall } from "./client-tools.ts";
 import { shownDiff } from "./file-diffs.ts";
 import type { CodexThreadItem } from "./shapes.ts";
 
-export interface ItemTimes {
-  readonly startedAtMs: number | null;
-  readonly completedAtMs: number | null;
-}
+export type ItemTimes = Pick<CodexThreadItem, "startedAtMs" | "completedAtMs">;
 
 /** undefined: the original has no item for it; steps of a plan and a notice are told in other ways. */
 export function codexItem(item: Item, times: ItemTimes): CodexThreadItem | undefined {
@@ -19,7 +16,7 @@ export function codexItem(item: Item, times: ItemTimes): CodexThreadItem | undef
 /** The user was asked; the original shows the question and nothing else. */
 const ASK_TOOLS: ReadonlySet<string> = new Set(["request_user_input", "request_permissions"]);
 
-type Fields = Readonly<Record<string, unknown>> & { readonly type: string; readonly id: string };
+type Fields = Readonly<Record<string, unknown>> & Pick<CodexThreadItem, "type" | "id">;
 
 function details(item: Item): Fields | undefined {
   const { id } = item;
@@ -54,7 +51,7 @@ function details(item: Item): Fields | undefined {
           ...because(item),
         };
       }
-      return toolItem(item, { tool: item.tool, arguments: item.arguments, output: item.output });
+      return toolItem(item);
     case "mcpToolCall":
       return mcpItem(item);
     case "imageView":
@@ -105,22 +102,16 @@ function commandItem(item: ItemOf<"commandExecution">): Fields {
 }
 
 /** Heddle's own tools appear as those of a server named "heddle". */
-function toolItem(
-  item: ItemOf<"toolCall">,
-  {
-    tool,
-    arguments: args,
-    output,
-  }: { readonly tool: string; readonly arguments: unknown; readonly output?: string | undefined },
-): Fields {
+function toolItem(item: ItemOf<"toolCall">): Fields {
+  const { output } = item;
   const isOver = item.status !== "inProgress";
   return {
     type: "mcpToolCall",
     id: item.id,
     server: "heddle",
-    tool,
+    tool: item.tool,
     ...toolOutcome(item.status),
-    arguments: args ?? {},
+    arguments: item.arguments ?? {},
     ...NO_APP,
     result:
       isOver && output !== undefined

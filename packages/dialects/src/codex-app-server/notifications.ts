@@ -15,6 +15,7 @@ import {
   type StoredEvent,
   type Usage,
 } from "@heddle/protocol";
+import { tokenBreakdown } from "../thread-usage.ts";
 import { approvalRequest, askedItem } from "./approvals.ts";
 import { clientCall, isClientCall } from "./client-tools.ts";
 import { createDeltas, type Deltas } from "./deltas.ts";
@@ -73,7 +74,6 @@ export class ThreadDialect {
   readonly #threadId: string;
   readonly #contextWindow: ThreadDialectOptions["contextWindow"];
   readonly #deltas: Deltas;
-  /** Turns that wait. */
   #queued = new Set<string>();
   #turn: ActiveTurn | undefined;
   #hasFailed = false;
@@ -82,7 +82,7 @@ export class ThreadDialect {
   #goal: StandingGoal | undefined;
   /** What was told last of the tokens used. */
   #told: CodexNotification | undefined;
-  /** What the last request took, until it is told. */
+  /** Of the last request, until it is sent. */
   #last: Usage | undefined;
 
   constructor({ threadId, contextWindow }: ThreadDialectOptions) {
@@ -188,10 +188,9 @@ export class ThreadDialect {
       case "thread.reverted":
         return [told(stored, "thread/reverted", { threadId })];
       case "turn.queued":
-        this.#queued.add(body.turnId);
-        return [told(stored, "thread/queue/changed", { threadId })];
       case "turn.dequeued":
-        this.#queued.delete(body.turnId);
+        if (body.type === "turn.queued") this.#queued.add(body.turnId);
+        else this.#queued.delete(body.turnId);
         return [told(stored, "thread/queue/changed", { threadId })];
       case "mcp.listed": {
         const params = { threadId, name: body.server, status: "ready", error: null, failureReason: null };
@@ -217,8 +216,8 @@ export class ThreadDialect {
     if (this.#last === undefined || this.#turn === undefined) return [];
     const { id: turnId, contextTokens, model } = this.#turn;
     const tokenUsage = {
-      total: breakdown(this.#total),
-      last: breakdown(this.#last),
+      total: tokenBreakdown(this.#total),
+      last: tokenBreakdown(this.#last),
       modelContextWindow: contextTokens ?? this.#contextWindow(model) ?? null,
     };
     this.#last = undefined;
@@ -242,11 +241,11 @@ export class ThreadDialect {
   #mark(item: CodexThreadItem | undefined, stored: StoredEvent): readonly Outgoing[] {
     const turn = this.#turn;
     if (item === undefined || turn === undefined) return [];
-    const at = { threadId: this.#threadId, turnId: turn.id };
-    const ended = { ...item, completedAtMs: stored.at };
+    const { at } = stored;
+    const of = { threadId: this.#threadId, turnId: turn.id };
     return [
-      told(stored, "item/started", { item, ...at, startedAtMs: stored.at }),
-      told(stored, "item/completed", { item: ended, ...at, completedAtMs: stored.at }),
+      told(stored, "item/started", { item, ...of, startedAtMs: at }),
+      told(stored, "item/completed", { item: { ...item, completedAtMs: at }, ...of, completedAtMs: at }),
     ];
   }
 
@@ -329,21 +328,20 @@ export class ThreadDialect {
     if (turn === undefined) return [];
     const threadId = this.#threadId;
     const begun = this.#begin(stored);
-    const exited = exitedReview(turn.admission, turn.lastMessage?.["text"], {
-      startedAtMs: stored.at,
-      completedAtMs: null,
-    });
+    const times = { startedAtMs: stored.at, completedAtMs: null };
+    const exited = exitedReview(turn.admission, turn.lastMessage?.["text"], times);
     const before = [...begun, ...this.#mark(exited, stored), ...this.#takeUsage(stored)];
     this.#turn = undefined;
     this.#deltas.reset();
     this.#hasFailed = body.status === "failed";
-    const failure = body.status === "failed" && body.failure !== undefined ? turnError(body.failure) : undefined;
+    const hasError = body.status === "failed" && body.failure !== undefined;
+    const error = hasError
+      ? { error: turnError(body.failure), willRetry: false, threadId, turnId: turn.id }
+      : undefined;
     return [
       ...before,
       this.#statusChanged(stored),
-      ...(failure === undefined
-        ? []
-        : [told(stored, "error", { error: failure, willRetry: false, threadId, turnId: turn.id })]),
+      ...(error === undefined ? [] : [told(stored, "error", error)]),
       told(stored, "turn/completed", { threadId, turn: endedTurn(turn, body, stored.at) }),
       ...(turn.isForGoal && this.#goal !== undefined ? [this.#goalNotice(stored, turn.id)] : []),
     ];
@@ -358,7 +356,7 @@ function flagsOf(questions: readonly ApprovalQuestion[]): readonly WaitingFlag[]
   ];
 }
 
-/** Everything that comes of one stored event carries its place in the thread. */
+/** Everything that comes of one stored event carries its number in the thread. */
 function told({ version }: StoredEvent, method: string, params: Readonly<Record<string, unknown>>): Outgoing {
   return { kind: "notify", to: "followers", notification: { method, params: { ...params, seq: version } } };
 }
@@ -392,16 +390,5 @@ function admitted(admission: EventOf<"turn.admitted">, at: number): ActiveTurn {
     calls: new Map(),
     diffs: [],
     lastMessage: undefined,
-  };
-}
-
-function breakdown(usage: Usage): Record<string, number> {
-  return {
-    totalTokens: usage.inputTokens + usage.outputTokens,
-    inputTokens: usage.inputTokens,
-    cachedInputTokens: usage.cachedInputTokens,
-    cacheWriteInputTokens: usage.cacheWriteInputTokens,
-    outputTokens: usage.outputTokens,
-    reasoningOutputTokens: usage.reasoningOutputTokens,
   };
 }

@@ -3,6 +3,8 @@
  * and null, because clients read them; what Heddle adds stands beside them and is marked so.
  */
 import type { ApprovalQuestion } from "@heddle/protocol";
+import type { z } from "zod";
+import type { WIRE_TYPES } from "./wire-types.ts";
 
 export type RequestId = string | number;
 
@@ -11,10 +13,7 @@ export interface CodexNotification {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-export interface CodexServerRequest {
-  readonly method: string;
-  readonly params: Readonly<Record<string, unknown>>;
-}
+export type CodexServerRequest = CodexNotification;
 
 /** What one stored event or one delta means for clients. */
 export type Outgoing =
@@ -41,105 +40,22 @@ export type CodexThreadStatus =
   | { readonly type: "systemError" }
   | { readonly type: "active"; readonly activeFlags: readonly WaitingFlag[] };
 
-export type CodexErrorInfo =
-  | "contextWindowExceeded"
-  | "sessionBudgetExceeded"
-  | "rateLimitExceeded"
-  | "serverOverloaded"
-  | "modelNotFound"
-  | "internalServerError"
-  | "unauthorized"
-  | "badRequest"
-  | "sandboxError"
-  | "other"
-  | { readonly httpConnectionFailed: { readonly httpStatusCode: number | null } }
-  | { readonly responseStreamDisconnected: { readonly httpStatusCode: number | null } };
+/** What is sent is not changed afterwards. */
+type Sent<T> = T extends readonly (infer Member)[]
+  ? readonly Sent<Member>[]
+  : T extends object
+    ? { readonly [Key in keyof T]: Sent<T[Key]> }
+    : T;
+type Wire<Name extends keyof typeof WIRE_TYPES> = Sent<z.infer<(typeof WIRE_TYPES)[Name]>>;
 
-export interface CodexTurnError {
-  readonly message: string;
-  readonly codexErrorInfo: CodexErrorInfo;
-  readonly additionalDetails: string | null;
-  readonly misalignment: null;
-  /** Heddle's own code. */
-  readonly code: string;
-}
-
+export type CodexErrorInfo = Wire<"CodexErrorInfo">;
+export type CodexTurnError = Wire<"TurnError">;
 /** All have `type`, `id`, `startedAtMs` and `completedAtMs`; the rest depends on the type. */
-export interface CodexThreadItem {
-  readonly type: string;
-  readonly id: string;
-  readonly startedAtMs: number | null;
-  readonly completedAtMs: number | null;
-  readonly [field: string]: unknown;
-}
-
-export interface CodexTurn {
-  readonly id: string;
-  readonly rootTurnId: string;
-  readonly items: readonly CodexThreadItem[];
-  readonly itemsView: "notLoaded" | "summary" | "full";
-  readonly status: "inProgress" | "completed" | "interrupted" | "failed";
-  readonly error: CodexTurnError | null;
-  /** Seconds. */
-  readonly startedAt: number | null;
-  readonly completedAt: number | null;
-  readonly durationMs: number | null;
-  /** Heddle's own, with the end of a turn: what its requests cost, where that is known. */
-  readonly costUsd?: number;
-}
-
-export type CodexSandboxPolicy =
-  | { readonly type: "dangerFullAccess" }
-  | { readonly type: "readOnly"; readonly networkAccess: boolean }
-  | {
-      readonly type: "workspaceWrite";
-      readonly writableRoots: readonly string[];
-      readonly networkAccess: boolean;
-      readonly excludeTmpdirEnvVar: boolean;
-      readonly excludeSlashTmp: boolean;
-    };
-
-export interface CodexGitInfo {
-  readonly sha: string | null;
-  readonly branch: string | null;
-  readonly originUrl: string | null;
-}
-
-export interface CodexThread {
-  readonly id: string;
-  readonly environments: readonly Readonly<Record<string, unknown>>[];
-  readonly extra: null;
-  readonly sessionId: string;
-  readonly forkedFromId: string | null;
-  readonly parentThreadId: null;
-  readonly preview: string;
-  readonly ephemeral: boolean;
-  readonly section: null;
-  readonly sectionEnteredAt: null;
-  readonly projectId: null;
-  readonly historyMode: "paginated";
-  readonly modelProvider: string;
-  readonly model: string | null;
-  readonly reasoningEffort: string | null;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-  readonly recencyAt: number;
-  readonly status: CodexThreadStatus;
-  /** Heddle keeps no rollout files. */
-  readonly path: null;
-  readonly cwd: string;
-  readonly cliVersion: string;
-  readonly originator: string;
-  readonly source: "vscode" | "exec";
-  readonly canAcceptDirectInput: boolean;
-  readonly threadSource: null;
-  readonly agentNickname: null;
-  readonly agentRole: null;
-  readonly gitInfo: CodexGitInfo | null;
-  readonly name: string | null;
-  readonly daybreakEnabled: null;
-  readonly turns: readonly CodexTurn[];
-}
+export type CodexThreadItem = Wire<"ThreadItem">;
+export type CodexTurn = Wire<"Turn">;
+export type CodexSandboxPolicy = Wire<"SandboxPolicy">;
+export type CodexGitInfo = Wire<"GitInfo">;
+export type CodexThread = Wire<"Thread">;
 
 /** The version whose shapes these are; clients look for it. */
 export const CODEX_VERSION = "0.166.0";

@@ -1,20 +1,11 @@
 /**
- * What the server says, as schemas for those who make types from them. The compiler holds the ones of threads and turns to
- * the shapes that are sent; fields of items and settings that depend on their kind are left open.
+ * What the server sends, as schemas: the types of what is sent and the published JSON Schemas both come from here. Fields of
+ * items and settings that depend on their kind are left open.
  */
 import { z } from "zod";
 import { GoalStatus } from "@heddle/protocol";
 import { UserInput } from "./input.ts";
-import type {
-  CodexErrorInfo,
-  CodexGitInfo,
-  CodexSandboxPolicy,
-  CodexThread,
-  CodexThreadItem,
-  CodexThreadStatus,
-  CodexTurn,
-  CodexTurnError,
-} from "./shapes.ts";
+import type { CodexThreadStatus } from "./shapes.ts";
 
 const text = z.string();
 const maybe = text.nullable();
@@ -32,7 +23,7 @@ const ThreadStatus: z.ZodType<CodexThreadStatus> = z.discriminatedUnion("type", 
 ]);
 
 const httpStatus = z.object({ httpStatusCode: maybeCount });
-const CodexErrorInfoWire: z.ZodType<CodexErrorInfo> = z.union([
+const CodexErrorInfoWire = z.union([
   z.enum([
     "contextWindowExceeded",
     "sessionBudgetExceeded",
@@ -49,15 +40,16 @@ const CodexErrorInfoWire: z.ZodType<CodexErrorInfo> = z.union([
   z.object({ responseStreamDisconnected: httpStatus }),
 ]);
 
-const TurnError: z.ZodType<CodexTurnError> = z.object({
+const TurnError = z.object({
   message: text,
   codexErrorInfo: CodexErrorInfoWire,
   additionalDetails: maybe,
   misalignment: nothing,
+  /** Heddle's own code. */
   code: text,
 });
 
-const ThreadItem: z.ZodType<CodexThreadItem> = z.looseObject({
+const ThreadItem = z.looseObject({
   type: z.enum([
     "userMessage",
     "agentMessage",
@@ -77,20 +69,22 @@ const ThreadItem: z.ZodType<CodexThreadItem> = z.looseObject({
   completedAtMs: maybeCount,
 });
 
-const Turn: z.ZodType<CodexTurn> = z.object({
+const Turn = z.object({
   id: text,
   rootTurnId: text,
   items: z.array(ThreadItem),
   itemsView: z.enum(["notLoaded", "summary", "full"]),
   status: z.enum(["inProgress", "completed", "interrupted", "failed"]),
   error: TurnError.nullable(),
+  /** Seconds. */
   startedAt: maybeCount,
   completedAt: maybeCount,
   durationMs: maybeCount,
+  /** Heddle's own, with the end of a turn: what its requests cost, where that is known. */
   costUsd: count.exactOptional(),
 });
 
-const SandboxPolicy: z.ZodType<CodexSandboxPolicy> = z.discriminatedUnion("type", [
+const SandboxPolicy = z.discriminatedUnion("type", [
   z.object({ type: z.literal("dangerFullAccess") }),
   z.object({ type: z.literal("readOnly"), networkAccess: z.boolean() }),
   z.object({
@@ -102,9 +96,9 @@ const SandboxPolicy: z.ZodType<CodexSandboxPolicy> = z.discriminatedUnion("type"
   }),
 ]);
 
-const GitInfo: z.ZodType<CodexGitInfo> = z.object({ sha: maybe, branch: maybe, originUrl: maybe });
+const GitInfo = z.object({ sha: maybe, branch: maybe, originUrl: maybe });
 
-const Thread: z.ZodType<CodexThread> = z.object({
+const Thread = z.object({
   id: text,
   environments: z.array(z.record(text, z.unknown())),
   extra: nothing,
@@ -124,6 +118,7 @@ const Thread: z.ZodType<CodexThread> = z.object({
   updatedAt: count,
   recencyAt: count,
   status: ThreadStatus,
+  /** Heddle keeps no rollout files. */
   path: nothing,
   cwd: text,
   cliVersion: text,

@@ -5,8 +5,6 @@
  */
 import {
   addUsage,
-  isOutsideThreads,
-  never,
   shownAnswer,
   type EventOf,
   type Item,
@@ -65,42 +63,8 @@ export function codexExecDialect(options: CodexExecOptions = {}): CodexExecDiale
       case "model.responded":
         spent.add(body.usage);
         return [];
-      case "thread.created":
-      case "thread.moved":
-      case "thread.named":
-      case "thread.archived":
-      case "thread.settings-changed":
-      case "thread.metadata-changed":
-      case "thread.goal-changed":
-      case "thread.tools-declared":
-      case "tool.answered":
-      case "thread.reverted":
-      case "context.injected":
-      case "turn.queued":
-      case "turn.dequeued":
-      case "background.ran":
-      case "client.intended":
-      case "client.settled":
-      case "thread.deleted":
-      case "context.loaded":
-      case "context.added":
-      case "context.compacted":
-      case "context.left-out":
-      case "turn.steered":
-      case "turn.interrupt-requested":
-      case "item.checkpointed":
-      case "model.requested":
-      case "mcp.listed":
-      case "tool.intended":
-      case "approval.requested":
-      case "approval.resolved":
-      case "turn.resumed":
-      case "sandbox.opened":
-      case "hop.taken":
-      case "hop.refused":
-        return [];
       default:
-        return isOutsideThreads(body) ? [] : never(body);
+        return [];
     }
   };
 

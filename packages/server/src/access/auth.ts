@@ -6,7 +6,7 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { open, readFile, stat } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { HeddleError } from "@heddle/protocol";
-import { urlOf } from "../transports/request-url.ts";
+import { urlOf } from "../transports/server.ts";
 
 export interface TokenCheck {
   isAllowed(request: IncomingMessage): boolean;

@@ -4,15 +4,11 @@ import type { Accounts } from "@heddle/models/accounts";
 import type { ChatMethod, ChatParams, ChatResultOf } from "@heddle/dialects/chat";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import type { SettingsResolver } from "../codex/settings.ts";
+import type { HostSkills } from "../host/host.ts";
 import type { ChatConnection } from "./connection.ts";
 import type { ChatHub } from "./hub.ts";
 
-/** Skills are on unless somebody has switched them off. */
-export interface SkillSwitch {
-  isEnabled(skill: { readonly name: string; readonly path: string; readonly description: string }): boolean;
-  /** By name, or by the absolute path of its SKILL.md; it is kept. */
-  setEnabled(skill: string, isEnabled: boolean): Promise<void>;
-}
+export type SkillSwitch = Pick<HostSkills, "isEnabled" | "setEnabled">;
 
 export interface ChatContext {
   readonly heddle: Heddle;
@@ -29,6 +25,7 @@ export interface ChatContext {
   readonly sends: Serial;
   /** Opened when the first one asks. */
   readonly accounts: () => Promise<Accounts>;
+  /** Absent: skills cannot be switched off here. */
   readonly skills?: SkillSwitch | undefined;
   readonly announce: (topic: string, params: Readonly<Record<string, unknown>>) => void;
   readonly log: (line: string) => void;

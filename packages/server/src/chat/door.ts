@@ -3,7 +3,7 @@
  * and its connections. A run belongs to the server, never to a connection.
  */
 import { randomUUID } from "node:crypto";
-import { createSerial, type Heddle, type TurnQueue } from "@heddle/agent";
+import { createSerial } from "@heddle/agent";
 import type { Accounts } from "@heddle/models/accounts";
 import { HeddleError } from "@heddle/protocol";
 import type { Dialect } from "../rpc/choose-dialect.ts";
@@ -11,27 +11,15 @@ import { contextWindowOf } from "../codex/handlers/models.ts";
 import type { FanOut } from "../followers/fan-out.ts";
 import type { Peer } from "../rpc/peer.ts";
 import type { Principal } from "../access/principals.ts";
-import type { RunningTurns } from "../turns/running-turns.ts";
-import type { SettingsResolver } from "../codex/settings.ts";
-import type { ChatContext, SkillSwitch } from "./call.ts";
+import type { ChatContext } from "./call.ts";
 import { ChatConnection } from "./connection.ts";
 import { ChatHub } from "./hub.ts";
 import { callChatMethod } from "./methods.ts";
 
-export interface ChatDoorOptions {
-  readonly heddle: Heddle;
+export interface ChatDoorOptions extends Omit<ChatContext, "serverId" | "hub" | "sends" | "announce" | "accounts"> {
   readonly fanOut: () => Promise<FanOut>;
-  readonly turns: RunningTurns;
-  readonly queue: TurnQueue;
-  readonly settings: SettingsResolver;
-  readonly home: string;
-  readonly cwd: string;
-  readonly version: string;
-  /** Absent: there are no accounts to look at. */
-  readonly accounts?: (() => Promise<Accounts>) | undefined;
-  /** Absent: which skills there are cannot be changed here. */
-  readonly skills?: SkillSwitch | undefined;
-  readonly log: (line: string) => void;
+  /** Absent: this server has no accounts. */
+  readonly accounts?: ChatContext["accounts"] | undefined;
 }
 
 export class ChatDoor implements Disposable {

@@ -27,17 +27,13 @@ import { initialize } from "./handlers/initialize.ts";
 import * as keep from "./handlers/keep.ts";
 import * as mcp from "./handlers/mcp.ts";
 import { listModels } from "./handlers/models.ts";
-import * as offers from "./handlers/offers.ts";
 import * as queue from "./handlers/queue.ts";
 import * as read from "./handlers/read.ts";
 import { startReview } from "./handlers/review.ts";
 import * as sample from "./handlers/sample.ts";
-import { searchThreads } from "./handlers/search.ts";
-import { shellCommand } from "./handlers/shell.ts";
+import * as shell from "./handlers/shell.ts";
 import * as skills from "./handlers/skills.ts";
 import * as surroundings from "./handlers/surroundings.ts";
-import * as terminals from "./handlers/terminals.ts";
-import { updateSettings } from "./handlers/thread-settings.ts";
 import * as threads from "./handlers/threads.ts";
 import * as turns from "./handlers/turns.ts";
 import * as watch from "./handlers/watch.ts";
@@ -65,23 +61,23 @@ const HANDLERS: { readonly [Method in SupportedMethod]: Handler<Method> } = {
   "permissionProfile/list": surroundings.listProfiles,
   "skills/list": surroundings.listSkills,
   "review/start": startReview,
-  "thread/shellCommand": shellCommand,
+  "thread/shellCommand": shell.shellCommand,
   "thread/inject_items": history.injectItems,
   "thread/revert": history.revertThread,
   "thread/metadata/update": history.updateMetadata,
-  "thread/settings/update": updateSettings,
+  "thread/settings/update": turns.updateSettings,
   "thread/goal/set": goals.setGoal,
   "thread/goal/get": goals.getGoal,
   "thread/goal/clear": goals.clearGoal,
   "thread/queue/add": queue.addQueued,
   "thread/queue/list": queue.listQueued,
   "thread/queue/delete": queue.deleteQueued,
-  "thread/backgroundTerminals/list": terminals.listTerminals,
-  "thread/backgroundTerminals/terminate": terminals.terminateTerminal,
-  "thread/backgroundTerminals/clean": terminals.cleanTerminals,
+  "thread/backgroundTerminals/list": shell.listTerminals,
+  "thread/backgroundTerminals/terminate": shell.terminateTerminal,
+  "thread/backgroundTerminals/clean": shell.cleanTerminals,
   "thread/sample": sample.sampleThread,
   "thread/sample/cancel": sample.cancelSample,
-  "thread/search": searchThreads,
+  "thread/search": read.searchThreads,
   "account/read": accounts.readAccount,
   getAuthStatus: accounts.readAuthStatus,
   "config/read": config.readConfig,
@@ -106,9 +102,9 @@ const HANDLERS: { readonly [Method in SupportedMethod]: Handler<Method> } = {
   "config/value/write": config.writeConfigValue,
   "config/batchWrite": config.writeConfigBatch,
   "configRequirements/read": config.readConfigRequirements,
-  "experimentalFeature/list": offers.listFeatures,
-  "collaborationMode/list": offers.listCollaborationModes,
-  "modelProvider/capabilities/read": offers.readProviderCapabilities,
+  "experimentalFeature/list": surroundings.listFeatures,
+  "collaborationMode/list": surroundings.listCollaborationModes,
+  "modelProvider/capabilities/read": surroundings.readProviderCapabilities,
   "mcpServerStatus/list": mcp.listMcpStatus,
   "mcpServer/tool/call": mcp.callMcpTool,
   "mcpServer/resource/read": mcp.readMcpResource,

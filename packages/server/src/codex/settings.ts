@@ -1,6 +1,16 @@
 /** What a client asks of the next turn, and who decides what that comes to. */
-import type { SettingsAnswer, SettingsPatch, StoredSettings } from "@heddle/agent/settings";
-import { isHeddleError, type TurnSettings } from "@heddle/protocol";
+import { changeSettings } from "@heddle/agent";
+import {
+  SETTING_KEYS,
+  withCompanions,
+  wordsOf,
+  type SettingsAnswer,
+  type SettingsPatch,
+  type StoredSettings,
+} from "@heddle/agent/settings";
+import { isHeddleError, type By, type TurnSettings } from "@heddle/protocol";
+import type { ServerContext } from "../rpc/call.ts";
+import type { LoadedThread } from "./loaded.ts";
 
 export interface SettingsRequest {
   /** Where the turn works; whether its owner trusts it decides what may be written when nobody says. */
@@ -39,3 +49,37 @@ export async function defaultSettings(settings: SettingsResolver): Promise<TurnS
 
 /** For doors that only begin turns. */
 export type SettingsResolver = Pick<SettingsSource, "resolve">;
+
+type Thread = Pick<LoadedThread, "threadId" | "workspace">;
+
+export async function nextSettings(
+  { heddle, settings }: Pick<ServerContext, "heddle" | "settings">,
+  { threadId, workspace }: Thread,
+  { patch, clientId }: { readonly patch?: SettingsPatch; readonly clientId?: string | undefined } = {},
+): Promise<TurnSettings> {
+  const stored = await heddle.storedSettings(threadId, clientId);
+  // As the original: the thread is there, and its first turn says what is missing.
+  return settings.resolve({ workspace, stored, patch, mayLackKey: true });
+}
+
+/** Puts what has changed on record, for every door; answers whether anything has. */
+export async function storeChanges(
+  { heddle }: ServerContext,
+  threadId: string,
+  change: { readonly changes: Readonly<Record<string, unknown>> } & By,
+): Promise<boolean> {
+  if (Object.keys(change.changes).length === 0) return false;
+  await changeSettings(heddle.journal, threadId, change);
+  return true;
+}
+
+/** The difference in the words of the journal. */
+export function changesBetween(before: TurnSettings, after: TurnSettings): Readonly<Record<string, unknown>> {
+  const [old, now] = [patchOf(before), patchOf(after)];
+  const changed = SETTING_KEYS.filter((key) => JSON.stringify(old[key]) !== JSON.stringify(now[key]));
+  return wordsOf(Object.fromEntries(withCompanions(changed).map((key) => [key, now[key]])));
+}
+
+function patchOf(settings: TurnSettings): SettingsPatch {
+  return { ...settings, mode: settings.mode ?? "default" };
+}

@@ -9,7 +9,7 @@ import {
 import type { ThreadRow } from "@heddle/journal";
 import type { ServerContext } from "../rpc/call.ts";
 import type { LoadedThread } from "./loaded.ts";
-import { nextSettings } from "./next-settings.ts";
+import { nextSettings } from "./settings.ts";
 import { RPC, RpcError } from "../rpc/peer.ts";
 
 export function refuse(message: string): RpcError {

@@ -7,7 +7,7 @@ import { settingsUpdated, threadNews } from "@heddle/dialects/codex-app-server";
 import type { FanOutListener } from "../followers/fan-out.ts";
 import type { ServerContext } from "../rpc/call.ts";
 import type { LoadedThread } from "./loaded.ts";
-import { changesBetween, nextSettings } from "./next-settings.ts";
+import { changesBetween, nextSettings } from "./settings.ts";
 import { describeThread } from "./thread-facts.ts";
 
 interface Known {

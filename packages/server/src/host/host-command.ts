@@ -6,9 +6,18 @@
  *      └──────────┴─(time, terminate, connection gone)─▶ killed ─▶ done
  */
 import { constants } from "node:os";
+import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { isHeddleError } from "@heddle/protocol";
-import { openSandbox, openUnconfined, startCommand, type Sandbox, type SandboxPolicy } from "@heddle/tools";
+import {
+  commandEnvironment,
+  openSandbox,
+  openUnconfined,
+  startCommand,
+  type Sandbox,
+  type SandboxPolicy,
+} from "@heddle/tools";
+import type { Call } from "../rpc/call.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { resizeTerminal, type TerminalSize } from "./terminal.ts";
 
@@ -191,5 +200,44 @@ class Stream {
     connection.notify({ method: "command/exec/outputDelta", params });
     const until = performance.now() + BEHIND_MS;
     while (!connection.isIdle && !connection.isClosed && performance.now() < until) await pause(LOOK_MS);
+  }
+}
+
+/** A program that answers a question for a client: it may read, not write, and has no network. */
+export interface Question {
+  /** Absolute, real. */
+  readonly cwd: string;
+  readonly argv: readonly string[];
+  readonly maxBytes: number;
+  readonly timeoutMs: number;
+}
+
+export async function askProgram(
+  { cwd, argv, maxBytes, timeoutMs }: Question,
+  { server, connection }: Call,
+): Promise<HostResult> {
+  const command = new HostCommand({
+    connection,
+    processId: undefined,
+    argv,
+    // Git must neither take locks nor ask anybody, and reads no configuration but the repository's.
+    env: commandEnvironment(server.host.env, { GIT_OPTIONAL_LOCKS: "0", GIT_TERMINAL_PROMPT: "0" }),
+    takesInput: false,
+    hasTerminal: false,
+    isStreamed: false,
+    capBytes: maxBytes,
+    timeoutMs,
+    place: async () => ({
+      cwd,
+      isConfined: true,
+      policy: { workspace: cwd, writeRoots: [], masked: [server.home, ...(server.host.masked ?? [])], network: "none" },
+      quarantineDir: path.join(server.home, "quarantine", "commands"),
+    }),
+  });
+  const forget = connection.ends.add(command);
+  try {
+    return await command.done;
+  } finally {
+    forget();
   }
 }

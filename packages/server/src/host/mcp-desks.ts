@@ -17,8 +17,7 @@ import {
 import type { McpDesk } from "@heddle/tools/mcp-desk";
 import type { Call, ServerContext } from "../rpc/call.ts";
 import type { Connection } from "../rpc/connection.ts";
-import { defaultSettings } from "../codex/settings.ts";
-import { nextSettings } from "../codex/next-settings.ts";
+import { defaultSettings, nextSettings } from "../codex/settings.ts";
 import { requireLoaded } from "../codex/thread-facts.ts";
 
 const IDLE_MS = 60_000;

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { newApprovalId, newTurnId, type ApprovalQuestion, type EventBody, type TurnSettings } from "@heddle/protocol";
 import { expect, test } from "vitest";
 import { openHttpWorld, SETTINGS, type HttpWorld } from "../../test/http-world.ts";
-import type { OnChannel } from "../transports/listener.ts";
+import type { OnChannel } from "../transports/server.ts";
 import { ROUTES } from "./routes.ts";
 
 function head({ port, tokens }: HttpWorld, line: string, more: readonly string[] = []): string {

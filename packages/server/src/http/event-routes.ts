@@ -3,7 +3,7 @@ import { HeddleError } from "@heddle/protocol";
 import type { z } from "zod";
 import { route, type HttpCall, type Route } from "./route.ts";
 import { AllEventsQuery, EventsQuery, TaskParams, ThreadParams } from "@heddle/protocol/http";
-import type { OnChannel } from "../transports/listener.ts";
+import type { OnChannel } from "../transports/server.ts";
 import type { Principal } from "../access/principals.ts";
 import type { EventHub, Follow } from "./events/hub.ts";
 import { socketOutput, sseOutput } from "./events/outputs.ts";
@@ -49,8 +49,7 @@ export async function eventSocketAt(url: URL, principal: Principal, hub: EventHu
 export const EVENT_ROUTES: readonly Route[] = [
   route({
     name: "followThread",
-    method: "GET",
-    path: "/api/threads/{threadId}/events",
+    on: "GET /api/threads/{threadId}/events",
     summary: "Every event of a thread after a cursor, then live; the id of a message is the thread's seq",
     scope: "read",
     params: ThreadParams,
@@ -60,8 +59,7 @@ export const EVENT_ROUTES: readonly Route[] = [
   }),
   route({
     name: "followAll",
-    method: "GET",
-    path: "/api/events",
+    on: "GET /api/events",
     summary:
       "Every event of all threads and tasks after a cursor, then live; the id of a message is the journal's position",
     scope: "read",
@@ -71,8 +69,7 @@ export const EVENT_ROUTES: readonly Route[] = [
   }),
   route({
     name: "followTask",
-    method: "GET",
-    path: "/api/tasks/{taskId}/events",
+    on: "GET /api/tasks/{taskId}/events",
     summary: "Every event of a task after a cursor, then live; the id of a message is the task's seq",
     scope: "read",
     params: TaskParams,

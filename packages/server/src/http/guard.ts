@@ -5,8 +5,7 @@
 import type { IncomingMessage } from "node:http";
 import { HeddleError } from "@heddle/protocol";
 import { LOCAL_OWNER, type Principal } from "../access/principals.ts";
-import { repeatedHeader } from "../transports/repeated-header.ts";
-import { urlOf } from "../transports/request-url.ts";
+import { repeatedHeader, urlOf } from "../transports/server.ts";
 import type { Strangers } from "../transports/strangers.ts";
 import { WrongTokens } from "../access/wrong-tokens.ts";
 import type { TokenBook } from "./tokens.ts";

@@ -2,7 +2,7 @@
 import { HeddleError } from "@heddle/protocol";
 import type { Channel } from "../rpc/channel.ts";
 import type { Principal } from "../access/principals.ts";
-import type { OnChannel } from "../transports/listener.ts";
+import type { OnChannel } from "../transports/server.ts";
 
 /** A quarter of all there may be. */
 const MAX_OF_ONE = 128;

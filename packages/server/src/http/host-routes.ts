@@ -7,8 +7,7 @@ import { AccountsAnswer, Health, ModelsAnswer, ModelsQuery, SandboxAnswer, Serve
 export const HOST_ROUTES: readonly Route[] = [
   route({
     name: "healthz",
-    method: "GET",
-    path: "/healthz",
+    on: "GET /healthz",
     summary: "Whether the process answers; needs no token and says nothing else",
     scope: "public",
     answer: Health,
@@ -16,8 +15,7 @@ export const HOST_ROUTES: readonly Route[] = [
   }),
   route({
     name: "readyz",
-    method: "GET",
-    path: "/readyz",
+    on: "GET /readyz",
     summary:
       "Whether the store can be written and tasks find space there, and with 503 why not; needs no token and says nothing else",
     scope: "public",
@@ -35,8 +33,7 @@ export const HOST_ROUTES: readonly Route[] = [
   }),
   route({
     name: "readServer",
-    method: "GET",
-    path: "/api/server",
+    on: "GET /api/server",
     summary: "Version, who you are here, and the achieved sandbox level",
     scope: "read",
     answer: ServerAnswer,
@@ -52,8 +49,7 @@ export const HOST_ROUTES: readonly Route[] = [
   }),
   route({
     name: "readSandbox",
-    method: "GET",
-    path: "/api/sandbox",
+    on: "GET /api/sandbox",
     summary: "Which sandbox back-end a turn that begins now would use",
     scope: "read",
     answer: SandboxAnswer,
@@ -64,8 +60,7 @@ export const HOST_ROUTES: readonly Route[] = [
   }),
   route({
     name: "listModels",
-    method: "GET",
-    path: "/api/models",
+    on: "GET /api/models",
     summary: "Models by provider, and how fresh each list is",
     scope: "read",
     query: ModelsQuery,
@@ -79,8 +74,7 @@ export const HOST_ROUTES: readonly Route[] = [
   }),
   route({
     name: "listAccounts",
-    method: "GET",
-    path: "/api/accounts",
+    on: "GET /api/accounts",
     summary: "Who is logged in where; statuses only, never a secret",
     scope: "admin",
     answer: AccountsAnswer,
@@ -90,8 +84,7 @@ export const HOST_ROUTES: readonly Route[] = [
   }),
   route({
     name: "readOpenApi",
-    method: "GET",
-    path: "/api/openapi.json",
+    on: "GET /api/openapi.json",
     summary: "This description",
     scope: "read",
     answer: z.looseObject({ openapi: z.string() }),

@@ -10,9 +10,16 @@ import type { Heddle } from "@heddle/agent";
 import { isLoopback } from "../access/loopback.ts";
 import { authorOf, scopeAllows, type Principal } from "../access/principals.ts";
 import type { SettingsResolver } from "../codex/settings.ts";
-import type { Listener, OnChannel } from "../transports/listener.ts";
-import { urlOf } from "../transports/request-url.ts";
-import { createDoorServer, type DoorServer, type TlsPair } from "../transports/secure.ts";
+import {
+  createDoorServer,
+  listenTcp,
+  urlOf,
+  type DoorServer,
+  type Listener,
+  type OnChannel,
+  type TcpAddress,
+  type TlsPair,
+} from "../transports/server.ts";
 import { Strangers } from "../transports/strangers.ts";
 import { websocketUpgrade } from "../transports/websocket.ts";
 import { sendError, sendJson, statusOf } from "./answer.ts";
@@ -20,8 +27,7 @@ import { parseBody, readBody } from "./body.ts";
 import { eventSocketAt } from "./event-routes.ts";
 import { checkOrigin, Guard, type Entrance } from "./guard.ts";
 import { Guests } from "./guests.ts";
-import type { HostFacts } from "./host-facts.ts";
-import type { HttpContext, Route } from "./route.ts";
+import type { HostFacts, HttpContext, Route } from "./route.ts";
 import { findRoute } from "./routes.ts";
 import { RunningTurns } from "../turns/running-turns.ts";
 import { EventHub } from "./events/hub.ts";
@@ -48,9 +54,7 @@ export interface HttpDoorOptions {
   readonly headersMs?: number | undefined;
 }
 
-export interface TcpAt {
-  readonly host: string;
-  readonly port: number;
+export interface TcpAt extends TcpAddress {
   /** Names besides the address itself and, on loopback, `localhost`. */
   readonly names: readonly string[];
   /** Absent: in the clear. */
@@ -109,14 +113,7 @@ export class HttpDoor implements AsyncDisposable {
     const hosts = new Set<string>();
     const scheme = tls === undefined ? "http" : "https";
     const server = this.#server({ kind: "tcp", hosts, scheme, strangers: new Strangers() }, tls);
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject).listen(port, host, resolve);
-    }).catch((cause: unknown) => {
-      const why = cause instanceof Error ? cause.message : String(cause);
-      throw new HeddleError("usage.invalid", `cannot listen on ${host}:${port}: ${why}`, { cause });
-    });
-    const bound = server.address();
-    const boundPort = typeof bound === "object" && bound !== null ? bound.port : port;
+    const boundPort = await listenTcp(server, { host, port });
     const own = host.includes(":") ? `[${host}]` : host;
     for (const name of [own, ...(isLoopback(host) ? ["localhost"] : []), ...names]) {
       hosts.add(`${name.toLowerCase()}:${boundPort}`);

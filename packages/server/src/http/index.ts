@@ -1,5 +1,5 @@
 export { HttpDoor, type HttpDoorOptions, type TcpAt } from "./http-door.ts";
-export type { HostFacts, SandboxFacts } from "./host-facts.ts";
+export type { HostFacts, SandboxFacts } from "./route.ts";
 export { openApi } from "./openapi.ts";
 export type { TaskDesk } from "./task-desk.ts";
 export {

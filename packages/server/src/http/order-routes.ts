@@ -51,8 +51,7 @@ export const ORDER_ROUTES: readonly Route[] = [
   ...(["/api/inbox", "/api/inbox/trigger"] as const).map((path) =>
     route({
       name: path === "/api/inbox" ? "sendOrder" : "triggerInbox",
-      method: "POST",
-      path,
+      on: `POST ${path}`,
       summary: "An order as text, or the path of a file in an inbox, becomes a task",
       scope: "write",
       body: InboxBody,
@@ -63,8 +62,7 @@ export const ORDER_ROUTES: readonly Route[] = [
   ),
   route({
     name: "listSources",
-    method: "GET",
-    path: "/api/webhooks/sources",
+    on: "GET /api/webhooks/sources",
     summary: "Programs elsewhere that may send orders; never a secret",
     scope: "read",
     answer: SourceList,
@@ -75,8 +73,7 @@ export const ORDER_ROUTES: readonly Route[] = [
   }),
   route({
     name: "takeWebhook",
-    method: "POST",
-    path: "/api/webhooks/{source}",
+    on: "POST /api/webhooks/{source}",
     summary: "A program elsewhere sends an order; the signature of its source, or a token, says who it is",
     scope: "signed",
     params: SourceParams,
@@ -98,8 +95,7 @@ export const ORDER_ROUTES: readonly Route[] = [
   }),
   route({
     name: "listNotifications",
-    method: "GET",
-    path: "/api/notifications",
+    on: "GET /api/notifications",
     summary: "Notifications of all sinks, newest first; state=dead is what could not be delivered",
     scope: "read",
     query: NotificationsQuery,
@@ -120,8 +116,7 @@ export const ORDER_ROUTES: readonly Route[] = [
   }),
   route({
     name: "redeliverNotification",
-    method: "POST",
-    path: "/api/notifications/{notificationId}/redeliver",
+    on: "POST /api/notifications/{notificationId}/redeliver",
     summary: "Puts a notification back into its queue",
     scope: "write",
     params: NotificationParams,
@@ -137,8 +132,7 @@ export const ORDER_ROUTES: readonly Route[] = [
   }),
   route({
     name: "listSinks",
-    method: "GET",
-    path: "/api/sinks",
+    on: "GET /api/sinks",
     summary: "The notification sinks, and how much was delivered to each",
     scope: "read",
     answer: SinkList,
@@ -146,8 +140,7 @@ export const ORDER_ROUTES: readonly Route[] = [
   }),
   route({
     name: "testSink",
-    method: "POST",
-    path: "/api/sinks/{sink}/test",
+    on: "POST /api/sinks/{sink}/test",
     summary: "Sends a sink one test, now; nothing is stored",
     scope: "write",
     params: SinkParams,

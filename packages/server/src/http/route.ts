@@ -3,6 +3,7 @@
  * call it.
  */
 import type { Heddle } from "@heddle/agent";
+import type { AccountStatus, ModelListing } from "@heddle/models/accounts";
 import { didYouMean, HeddleError, PLAIN, type By } from "@heddle/protocol";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { z } from "zod";
@@ -10,8 +11,21 @@ import type { Principal, Scope } from "../access/principals.ts";
 import type { SettingsResolver } from "../codex/settings.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import type { EventHub } from "./events/hub.ts";
-import type { HostFacts } from "./host-facts.ts";
 import type { TaskDesk } from "./task-desk.ts";
+
+/** What the host offers and who is logged in, known to whoever starts the server. */
+export interface SandboxFacts {
+  /** What holds the wall of a turn that begins now; `none`: such a turn is refused. */
+  readonly level: "namespaces" | "bwrap" | "seatbelt" | "none";
+  readonly backends: readonly { readonly name: string; readonly isUsable: boolean; readonly problem?: string }[];
+}
+
+export interface HostFacts {
+  sandbox(): Promise<SandboxFacts>;
+  /** Statuses only: no secret is in them. */
+  accounts(): Promise<readonly AccountStatus[]>;
+  models(provider: string | undefined): Promise<readonly ModelListing[]>;
+}
 
 export interface HttpContext {
   readonly heddle: Heddle;
@@ -42,7 +56,7 @@ export interface HttpCall extends By {
  */
 export type Access = Scope | "public" | "signed";
 
-export type Method = "GET" | "POST" | "PATCH" | "DELETE";
+type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 export interface Raw {
   readonly params: Readonly<Record<string, string>>;
@@ -53,7 +67,7 @@ export interface Raw {
 export interface Route {
   /** Unique; the operation's name for generated clients. */
   readonly name: string;
-  readonly method: Method;
+  readonly method: string;
   /** `/api/threads/{threadId}`. */
   readonly path: string;
   readonly summary: string;
@@ -73,12 +87,14 @@ interface Given<Params, Query, Body> {
   readonly body: Body;
 }
 
-interface RouteSpec<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType, A extends z.ZodType> {
-  readonly name: string;
-  readonly method: Method;
-  readonly path: string;
-  readonly summary: string;
-  readonly scope: Access;
+interface RouteSpec<
+  P extends z.ZodObject,
+  Q extends z.ZodObject,
+  B extends z.ZodType,
+  A extends z.ZodType,
+> extends Pick<Route, "name" | "summary" | "scope"> {
+  /** `GET /api/threads/{threadId}`. */
+  readonly on: `${Method} /${string}`;
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
@@ -96,17 +112,20 @@ export function route<
   B extends z.ZodType = z.ZodUndefined,
   A extends z.ZodType = z.ZodType,
 >(spec: RouteSpec<P, Q, B, A>): Route {
-  const { params, query, body } = spec;
+  const { on, params = NOTHING, query = NOTHING, body, status = 200, ...rest } = spec;
+  const space = on.indexOf(" ");
   return {
-    ...spec,
-    params: params ?? NOTHING,
-    query: query ?? NOTHING,
+    ...rest,
+    method: on.slice(0, space),
+    path: on.slice(space + 1),
+    params,
+    query,
     body,
-    status: spec.status ?? 200,
+    status,
     run(raw, call) {
       const given: unknown = {
-        params: parse(params ?? NOTHING, raw.params, "the path"),
-        query: parse(query ?? NOTHING, raw.query, "the query"),
+        params: parse(params, raw.params, "the path"),
+        query: parse(query, raw.query, "the query"),
         body: body === undefined ? undefined : parse(body, raw.body, "the body"),
       };
       // Parsed by the very schemas the handler's types come from.

@@ -1,4 +1,4 @@
-/** What the doors need to take orders and tell of tasks: known to whoever starts the server. */
+/** What the doors need for orders and tasks, given by the program that starts the server. */
 import { HeddleError } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
 import type { OpenTasks, Sink, Tasks, WebhookDoor } from "@heddle/tasks";
@@ -19,8 +19,8 @@ export interface TaskDesk {
 }
 
 /**
- * The calls about tasks as whoever calls may make them: nobody gets further by a task than by a turn, nor by a task of
- * somebody else than by one of their own. Every call is written out, so that a new one cannot be let through unseen.
+ * The calls about tasks that a caller may make: a task gives nobody more rights than a turn, nor does a task that another
+ * user ordered. Every call is written out, so that a new one is not allowed by accident.
  */
 export function tasksFor({ context: { desk, cwd }, principal, by }: HttpCall): Tasks {
   const { journal } = desk.door;
@@ -29,11 +29,11 @@ export function tasksFor({ context: { desk, cwd }, principal, by }: HttpCall): T
   /** Reads files of its workspace. */
   const mayRead = async (taskId: string): Promise<void> => {
     const spec = await specOf(taskId);
-    // An owner reads what was kept of a folder that is gone.
+    // An owner also reads what was kept of a folder that was removed.
     if (spec !== undefined && !isOwner(principal)) await folderFor({ principal, wanted: spec.workspace, cwd });
   };
-  /** Has commands of its spec run, or its workspace changed: whoever may not order it may not do that either. */
-  const mayGoOn = async (taskId: string): Promise<void> => {
+  /** Runs commands of its spec, or changes its workspace: only for callers who may order it. */
+  const mayContinue = async (taskId: string): Promise<void> => {
     const spec = await specOf(taskId);
     if (spec === undefined) return;
     refuseOpenWalls(principal, spec.sandbox);
@@ -41,52 +41,39 @@ export function tasksFor({ context: { desk, cwd }, principal, by }: HttpCall): T
     await mayRead(taskId);
   };
   return {
-    find: (selector) => tasks.find(selector),
-    page: (wish) => tasks.page(wish),
-    log: (taskId, range) => tasks.log(taskId, range),
-    // Stopping, and a person's word about it, start nothing and touch no file.
-    pause: (taskId, reason) => tasks.pause(taskId, reason),
-    cancel: (taskId, reason) => tasks.cancel(taskId, reason),
-    complete: (taskId, note) => tasks.complete(taskId, note),
-    remove: (taskId) => tasks.remove(taskId),
-    async diff(taskId, wish) {
-      await mayRead(taskId);
-      return tasks.diff(taskId, wish);
-    },
-    async resume(taskId, budget) {
-      await mayGoOn(taskId);
-      return tasks.resume(taskId, budget);
-    },
-    async retry(taskId, reason, how) {
-      await mayGoOn(taskId);
-      return tasks.retry(taskId, reason, how);
-    },
-    async accept(taskId, note) {
-      await mayGoOn(taskId);
-      return tasks.accept(taskId, note);
-    },
-    async verify(taskId, how) {
-      await mayGoOn(taskId);
-      return tasks.verify(taskId, how);
-    },
-    async undo(taskId, wish) {
-      await mayGoOn(taskId);
-      return tasks.undo(taskId, wish);
-    },
-    async relieve(taskId, action) {
-      await mayGoOn(taskId);
-      return tasks.relieve(taskId, action);
-    },
-    async archive(taskId, isArchived) {
-      await mayGoOn(taskId);
-      return tasks.archive(taskId, isArchived);
-    },
+    find: (...args) => tasks.find(...args),
+    page: (...args) => tasks.page(...args),
+    log: (...args) => tasks.log(...args),
+    // These start nothing and touch no file.
+    pause: (...args) => tasks.pause(...args),
+    cancel: (...args) => tasks.cancel(...args),
+    complete: (...args) => tasks.complete(...args),
+    remove: (...args) => tasks.remove(...args),
+    diff: after(mayRead, (...args) => tasks.diff(...args)),
+    resume: after(mayContinue, (...args) => tasks.resume(...args)),
+    retry: after(mayContinue, (...args) => tasks.retry(...args)),
+    accept: after(mayContinue, (...args) => tasks.accept(...args)),
+    verify: after(mayContinue, (...args) => tasks.verify(...args)),
+    undo: after(mayContinue, (...args) => tasks.undo(...args)),
+    relieve: after(mayContinue, (...args) => tasks.relieve(...args)),
+    archive: after(mayContinue, (...args) => tasks.archive(...args)),
     async add(task) {
       refuseOpenWalls(principal, task.spec.sandbox);
       refuseNetwork(principal, task.spec);
       const workspace = await folderFor({ principal, wanted: task.spec.workspace, cwd });
       return tasks.add({ ...task, spec: { ...task.spec, workspace } });
     },
+  };
+}
+
+/** The call, once the caller is known to be allowed it. */
+function after<Rest extends unknown[], Result>(
+  check: (taskId: string) => Promise<void>,
+  call: (taskId: string, ...rest: Rest) => Promise<Result>,
+): (taskId: string, ...rest: Rest) => Promise<Result> {
+  return async (taskId, ...rest) => {
+    await check(taskId);
+    return call(taskId, ...rest);
   };
 }
 
@@ -99,7 +86,7 @@ function refuseNetwork(principal: Principal | undefined, spec: TaskSpec): void {
   throw new HeddleError("door.forbidden", "only an owner can give a task, its setup or its checks network access");
 }
 
-/** Anything in a spec that asks for the network, wherever it stands; a value that only looks like it is refused too. */
+/** Anything in a spec that asks for network access, at any depth; a value that only looks like it counts too. */
 function reachesOut(part: unknown): boolean {
   if (typeof part !== "object" || part === null) return false;
   if ("network" in part && part.network === true) return true;

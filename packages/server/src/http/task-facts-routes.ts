@@ -100,8 +100,7 @@ async function stateOf({ heddle, desk, version }: HttpContext): Promise<z.output
 export const TASK_FACTS_ROUTES: readonly Route[] = [
   route({
     name: "readTaskLog",
-    method: "GET",
-    path: "/api/tasks/{taskId}/log",
+    on: "GET /api/tasks/{taskId}/log",
     summary: "What happened to a task, oldest first",
     scope: "read",
     params: TaskParams,
@@ -117,8 +116,7 @@ export const TASK_FACTS_ROUTES: readonly Route[] = [
   }),
   route({
     name: "listAttempts",
-    method: "GET",
-    path: "/api/tasks/{taskId}/attempts",
+    on: "GET /api/tasks/{taskId}/attempts",
     summary: "Every attempt, with each turn that was begun and why",
     scope: "read",
     params: TaskParams,
@@ -130,8 +128,7 @@ export const TASK_FACTS_ROUTES: readonly Route[] = [
   }),
   route({
     name: "listChecks",
-    method: "GET",
-    path: "/api/tasks/{taskId}/checks",
+    on: "GET /api/tasks/{taskId}/checks",
     summary: "Every run of the checks, with its evidence",
     scope: "read",
     params: TaskParams,
@@ -143,8 +140,7 @@ export const TASK_FACTS_ROUTES: readonly Route[] = [
   }),
   route({
     name: "listStalls",
-    method: "GET",
-    path: "/api/stalls",
+    on: "GET /api/stalls",
     summary: "Stalled tasks, and what they wait for",
     scope: "read",
     answer: StallList,
@@ -152,8 +148,7 @@ export const TASK_FACTS_ROUTES: readonly Route[] = [
   }),
   route({
     name: "readUsage",
-    method: "GET",
-    path: "/api/usage",
+    on: "GET /api/usage",
     summary: "The ledger: token usage and cost, each answer counted once on its day",
     scope: "read",
     query: UsageQuery,
@@ -162,8 +157,7 @@ export const TASK_FACTS_ROUTES: readonly Route[] = [
   }),
   route({
     name: "readConfig",
-    method: "GET",
-    path: "/api/config",
+    on: "GET /api/config",
     summary: "How tasks, inboxes, sinks and webhooks are set up; never a secret",
     scope: "read",
     answer: ConfigSummary,
@@ -171,8 +165,7 @@ export const TASK_FACTS_ROUTES: readonly Route[] = [
   }),
   route({
     name: "readState",
-    method: "GET",
-    path: "/api/state",
+    on: "GET /api/state",
     summary: "Everything at a glance, and the cursor to follow from",
     scope: "read",
     answer: StateAnswer,
@@ -180,8 +173,7 @@ export const TASK_FACTS_ROUTES: readonly Route[] = [
   }),
   route({
     name: "listWorkspaces",
-    method: "GET",
-    path: "/api/recent-workspaces",
+    on: "GET /api/recent-workspaces",
     summary: "Folders that threads worked in last",
     scope: "read",
     answer: WorkspaceList,
@@ -192,8 +184,7 @@ export const TASK_FACTS_ROUTES: readonly Route[] = [
   }),
   route({
     name: "browseFolders",
-    method: "GET",
-    path: "/api/browse",
+    on: "GET /api/browse",
     summary: "Folders in a folder that you may work in",
     scope: "write",
     query: BrowseQuery,

@@ -112,8 +112,7 @@ function move<B extends z.ZodType>(
 ): Route {
   return route({
     name: `${name}Task`,
-    method: "POST",
-    path: `/api/tasks/{taskId}/${name}`,
+    on: `POST /api/tasks/{taskId}/${name}`,
     summary,
     scope: "write",
     params: TaskParams,
@@ -178,8 +177,7 @@ const MOVES: readonly Route[] = [
 export const TASK_ROUTES: readonly Route[] = [
   route({
     name: "listTasks",
-    method: "GET",
-    path: "/api/tasks",
+    on: "GET /api/tasks",
     summary: "Tasks, newest first",
     scope: "read",
     query: TasksQuery,
@@ -188,8 +186,7 @@ export const TASK_ROUTES: readonly Route[] = [
   }),
   route({
     name: "createTask",
-    method: "POST",
-    path: "/api/tasks",
+    on: "POST /api/tasks",
     summary: "A new task from a spec, a plan or a goal; durable when it is answered, run when its time comes",
     scope: "write",
     body: CreateTaskBody,
@@ -199,8 +196,7 @@ export const TASK_ROUTES: readonly Route[] = [
   }),
   route({
     name: "planTask",
-    method: "POST",
-    path: "/api/tasks/plan",
+    on: "POST /api/tasks/plan",
     summary: "A model without tools proposes steps and checks; nothing is added",
     scope: "write",
     body: PlanTaskBody,
@@ -218,8 +214,7 @@ export const TASK_ROUTES: readonly Route[] = [
   ...(["clear", "clear-completed"] as const).map((word) =>
     route({
       name: word === "clear" ? "clearTasks" : "clearCompletedTasks",
-      method: "POST",
-      path: `/api/tasks/${word}`,
+      on: `POST /api/tasks/${word}`,
       summary: "Deletes tasks that have ended",
       scope: "admin",
       body: ClearTasksBody,
@@ -229,8 +224,7 @@ export const TASK_ROUTES: readonly Route[] = [
   ),
   route({
     name: "readTask",
-    method: "GET",
-    path: "/api/tasks/{taskId}",
+    on: "GET /api/tasks/{taskId}",
     summary: "One task in full",
     scope: "read",
     params: TaskParams,
@@ -240,8 +234,7 @@ export const TASK_ROUTES: readonly Route[] = [
   }),
   route({
     name: "deleteTask",
-    method: "DELETE",
-    path: "/api/tasks/{taskId}",
+    on: "DELETE /api/tasks/{taskId}",
     summary: "Removes a task that has ended from every list",
     scope: "admin",
     params: TaskParams,

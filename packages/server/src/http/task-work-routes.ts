@@ -24,8 +24,7 @@ function whileAsked({ response }: HttpCall): AbortSignal {
 export const TASK_WORK_ROUTES: readonly Route[] = [
   route({
     name: "diffTask",
-    method: "GET",
-    path: "/api/tasks/{taskId}/diff",
+    on: "GET /api/tasks/{taskId}/diff",
     summary: "What it changed against how its workspace was when it began, and what of that the verdict stands for",
     scope: "read",
     params: TaskParams,
@@ -40,8 +39,7 @@ export const TASK_WORK_ROUTES: readonly Route[] = [
   }),
   route({
     name: "acceptTask",
-    method: "POST",
-    path: "/api/tasks/{taskId}/accept",
+    on: "POST /api/tasks/{taskId}/accept",
     summary: "Accepts what was put to the owner as the work: judged again with it, or ended as claimed, never verified",
     scope: "write",
     params: TaskParams,
@@ -54,8 +52,7 @@ export const TASK_WORK_ROUTES: readonly Route[] = [
   }),
   route({
     name: "undoTask",
-    method: "POST",
-    path: "/api/tasks/{taskId}/undo",
+    on: "POST /api/tasks/{taskId}/undo",
     summary: "Puts its workspace back to how it was when the task began",
     scope: "write",
     params: TaskParams,
@@ -75,8 +72,7 @@ export const TASK_WORK_ROUTES: readonly Route[] = [
   }),
   route({
     name: "verifyTask",
-    method: "POST",
-    path: "/api/tasks/{taskId}/verify",
+    on: "POST /api/tasks/{taskId}/verify",
     summary: "Judges it again from what was kept of it, and says whether the verdict is the same; nothing is stored",
     scope: "write",
     params: TaskParams,

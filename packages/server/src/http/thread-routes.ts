@@ -51,8 +51,7 @@ function isWanted(row: ThreadRow, { archived = false, search = "", status }: z.o
 export const THREAD_ROUTES: readonly Route[] = [
   route({
     name: "listThreads",
-    method: "GET",
-    path: "/api/threads",
+    on: "GET /api/threads",
     summary: "Threads, newest activity first",
     scope: "read",
     query: ThreadsQuery,
@@ -68,8 +67,7 @@ export const THREAD_ROUTES: readonly Route[] = [
   }),
   route({
     name: "createThread",
-    method: "POST",
-    path: "/api/threads",
+    on: "POST /api/threads",
     summary: "A new thread; it does nothing until a turn is started",
     scope: "write",
     body: CreateThreadBody,
@@ -87,8 +85,7 @@ export const THREAD_ROUTES: readonly Route[] = [
   }),
   route({
     name: "readThread",
-    method: "GET",
-    path: "/api/threads/{threadId}",
+    on: "GET /api/threads/{threadId}",
     summary: "One thread",
     scope: "read",
     params: ThreadParams,
@@ -97,8 +94,7 @@ export const THREAD_ROUTES: readonly Route[] = [
   }),
   route({
     name: "patchThread",
-    method: "PATCH",
-    path: "/api/threads/{threadId}",
+    on: "PATCH /api/threads/{threadId}",
     summary: "Gives a thread a name, or its next turns other settings",
     scope: "write",
     params: ThreadParams,
@@ -117,8 +113,7 @@ export const THREAD_ROUTES: readonly Route[] = [
   ...([true, false] as const).map((isArchived) =>
     route({
       name: isArchived ? "archiveThread" : "unarchiveThread",
-      method: "POST",
-      path: `/api/threads/{threadId}/${isArchived ? "archive" : "unarchive"}`,
+      on: `POST /api/threads/{threadId}/${isArchived ? "archive" : "unarchive"}`,
       summary: isArchived ? "Archives a thread; lists leave it out" : "Restores an archived thread",
       scope: "write",
       params: ThreadParams,
@@ -133,8 +128,7 @@ export const THREAD_ROUTES: readonly Route[] = [
   ),
   route({
     name: "deleteThread",
-    method: "DELETE",
-    path: "/api/threads/{threadId}",
+    on: "DELETE /api/threads/{threadId}",
     summary: "Deletes the content of a thread for good; that it existed stays on record",
     scope: "admin",
     params: ThreadParams,
@@ -147,8 +141,7 @@ export const THREAD_ROUTES: readonly Route[] = [
   }),
   route({
     name: "forkThread",
-    method: "POST",
-    path: "/api/threads/{threadId}/fork",
+    on: "POST /api/threads/{threadId}/fork",
     summary: "A new thread with the history of this one",
     scope: "write",
     params: ThreadParams,

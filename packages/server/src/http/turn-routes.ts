@@ -64,8 +64,7 @@ async function settingsOf({ heddle, settings }: HttpContext, row: ThreadRow, wan
 export const TURN_ROUTES: readonly Route[] = [
   route({
     name: "startTurn",
-    method: "POST",
-    path: "/api/threads/{threadId}/turns",
+    on: "POST /api/threads/{threadId}/turns",
     summary: "Starts a turn; answered when the input is durable. The same clientId again is the same turn",
     scope: "write",
     params: ThreadParams,
@@ -76,8 +75,7 @@ export const TURN_ROUTES: readonly Route[] = [
   }),
   route({
     name: "listTurns",
-    method: "GET",
-    path: "/api/threads/{threadId}/turns",
+    on: "GET /api/threads/{threadId}/turns",
     summary: "Turns of a thread, newest first, with what each used and cost",
     scope: "read",
     params: ThreadParams,
@@ -93,8 +91,7 @@ export const TURN_ROUTES: readonly Route[] = [
   }),
   route({
     name: "readTurn",
-    method: "GET",
-    path: "/api/threads/{threadId}/turns/{turnId}",
+    on: "GET /api/threads/{threadId}/turns/{turnId}",
     summary: "One turn: status, failure, sandbox level, usage and cost",
     scope: "read",
     params: TurnParams,
@@ -105,8 +102,7 @@ export const TURN_ROUTES: readonly Route[] = [
   }),
   route({
     name: "interruptTurn",
-    method: "POST",
-    path: "/api/threads/{threadId}/turns/{turnId}/interrupt",
+    on: "POST /api/threads/{threadId}/turns/{turnId}/interrupt",
     summary: "Interrupts a turn; its one terminal event follows within six seconds",
     scope: "write",
     params: TurnParams,
@@ -122,8 +118,7 @@ export const TURN_ROUTES: readonly Route[] = [
   }),
   route({
     name: "steerTurn",
-    method: "POST",
-    path: "/api/threads/{threadId}/turns/{turnId}/steer",
+    on: "POST /api/threads/{threadId}/turns/{turnId}/steer",
     summary: "Adds input to a running turn, given to the agent at the next safe point",
     scope: "write",
     params: TurnParams,
@@ -139,8 +134,7 @@ export const TURN_ROUTES: readonly Route[] = [
   }),
   route({
     name: "listItems",
-    method: "GET",
-    path: "/api/threads/{threadId}/items",
+    on: "GET /api/threads/{threadId}/items",
     summary: "Items of a thread in the order they started",
     scope: "read",
     params: ThreadParams,
@@ -154,8 +148,7 @@ export const TURN_ROUTES: readonly Route[] = [
   }),
   route({
     name: "listOpenApprovals",
-    method: "GET",
-    path: "/api/approvals",
+    on: "GET /api/approvals",
     summary: "Questions of all threads that wait for an answer, oldest first",
     scope: "read",
     answer: ApprovalList,
@@ -163,8 +156,7 @@ export const TURN_ROUTES: readonly Route[] = [
   }),
   route({
     name: "listThreadApprovals",
-    method: "GET",
-    path: "/api/threads/{threadId}/approvals",
+    on: "GET /api/threads/{threadId}/approvals",
     summary: "Questions of a thread that wait for an answer, oldest first",
     scope: "read",
     params: ThreadParams,
@@ -176,8 +168,7 @@ export const TURN_ROUTES: readonly Route[] = [
   }),
   route({
     name: "answerApproval",
-    method: "POST",
-    path: "/api/threads/{threadId}/approvals/{approvalId}",
+    on: "POST /api/threads/{threadId}/approvals/{approvalId}",
     summary: "Answers a question; the first answer stands, from whatever door it comes",
     scope: "write",
     params: ApprovalParams,

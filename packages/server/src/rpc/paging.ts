@@ -1,7 +1,7 @@
-/** Pages of a list whose members have ids. A cursor names a member; it stays good while that member is there. */
+/** Pages of a list whose members have ids. A cursor names a member, and is valid as long as that member exists. */
 import { HeddleError } from "@heddle/protocol";
 
-export interface PageWish {
+export interface PageRequest {
   readonly cursor?: string | null | undefined;
   readonly limit?: number | null | undefined;
 }
@@ -9,7 +9,7 @@ export interface PageWish {
 export interface Page<T> {
   readonly data: readonly T[];
   readonly nextCursor: string | null;
-  /** To go the other way, beginning with the first of this page. */
+  /** For the other direction, from the first of this page. */
   readonly backwardsCursor: string | null;
 }
 
@@ -18,17 +18,9 @@ const MAX_LIMIT = 1_000;
 const AFTER = "after:";
 const FROM = "from:";
 
-/** `list` is in the wished order. */
-export function pageOf<T>(list: readonly T[], wish: PageWish, idOf: (member: T) => string): Page<T> {
-  const begin = beginOf(list, wish.cursor ?? undefined, idOf);
-  const limit = pageLimit(wish.limit);
-  const data = list.slice(begin, begin + limit);
-  const [first, last] = [data[0], data.at(-1)];
-  return {
-    data,
-    nextCursor: last !== undefined && begin + limit < list.length ? `${AFTER}${idOf(last)}` : null,
-    backwardsCursor: first === undefined ? null : `${FROM}${idOf(first)}`,
-  };
+/** Of a whole list, in the order of its pages. */
+export function pageOf<T>(list: readonly T[], { cursor, limit }: PageRequest, idOf: (member: T) => string): Page<T> {
+  return pageFrom(list.slice(beginOf(list, cursor, idOf)), pageLimit(limit), idOf);
 }
 
 export interface CursorPlace {
@@ -36,7 +28,6 @@ export interface CursorPlace {
   readonly isIncluded: boolean;
 }
 
-/** For lists that are read page by page. */
 export function placeOf(cursor: string | null | undefined): CursorPlace | undefined {
   if (cursor === undefined || cursor === null) return undefined;
   if (cursor.startsWith(AFTER)) return { id: cursor.slice(AFTER.length), isIncluded: false };
@@ -44,7 +35,7 @@ export function placeOf(cursor: string | null | undefined): CursorPlace | undefi
   throw invalidCursor(cursor);
 }
 
-/** `list` has one more than a page when there is a next one. */
+/** `list` begins with the page, and goes on behind it when there is a next one. */
 export function pageFrom<T>(list: readonly T[], limit: number, idOf: (member: T) => string): Page<T> {
   const data = list.slice(0, limit);
   const [first, last] = [data[0], data.at(-1)];
@@ -71,11 +62,10 @@ export function fromCursor(id: string): string {
   return `${FROM}${id}`;
 }
 
-function beginOf<T>(list: readonly T[], cursor: string | undefined, idOf: (member: T) => string): number {
-  if (cursor === undefined) return 0;
-  const [mark, offset] = cursor.startsWith(AFTER) ? ([AFTER, 1] as const) : ([FROM, 0] as const);
-  const id = cursor.startsWith(mark) ? cursor.slice(mark.length) : undefined;
-  const at = id === undefined ? -1 : list.findIndex((member) => idOf(member) === id);
-  if (at < 0) throw invalidCursor(cursor);
-  return at + offset;
+function beginOf<T>(list: readonly T[], cursor: PageRequest["cursor"], idOf: (member: T) => string): number {
+  const from = placeOf(cursor);
+  if (from === undefined) return 0;
+  const at = list.findIndex((member) => idOf(member) === from.id);
+  if (at < 0) throw invalidCursor(cursor ?? "");
+  return from.isIncluded ? at : at + 1;
 }

@@ -52,6 +52,19 @@ export function lineChannel({ name, input, output, destroy }: LineStreams): Chan
   };
 }
 
+/** One client on standard input and output; when it ends, the server ends. */
+export function stdioChannel(stdin: NodeJS.ReadStream, stdout: NodeJS.WriteStream): Channel {
+  return lineChannel({
+    name: "stdio",
+    input: stdin,
+    output: stdout,
+    destroy() {
+      stdin.destroy();
+      stdout.destroy();
+    },
+  });
+}
+
 interface Lines {
   push(chunk: Buffer): void;
 }

@@ -4,7 +4,7 @@
  * are never let go for it.
  */
 import type { Socket } from "node:net";
-import type { DoorServer } from "./secure.ts";
+import type { DoorServer } from "./server.ts";
 
 /** More than come at once from people and programs that are about to show their token. */
 const MAX_STRANGERS = 512;

@@ -8,7 +8,7 @@ import type { Server as HttpServer } from "node:http";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { HeddleError } from "@heddle/protocol";
 import { lineChannel } from "./line-channel.ts";
-import type { Listener, OnChannel } from "./listener.ts";
+import type { Listener, OnChannel } from "./server.ts";
 import { websocketServer, type WebsocketOptions, type WebsocketServer } from "./websocket.ts";
 
 const OWNER_ONLY = 0o600;

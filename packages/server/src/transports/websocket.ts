@@ -4,20 +4,21 @@
  */
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { HeddleError } from "@heddle/protocol";
 import { WebSocketServer, type WebSocket } from "ws";
 import { CLOSE_GRACE_MS, MAX_MESSAGE_BYTES, type Channel, type ChannelListener } from "../rpc/channel.ts";
-import type { Listener, OnChannel } from "./listener.ts";
-import { repeatedHeader } from "./repeated-header.ts";
-import { urlOf } from "./request-url.ts";
+import {
+  createDoorServer,
+  listenTcp,
+  repeatedHeader,
+  urlOf,
+  type DoorServer,
+  type Listener,
+  type OnChannel,
+  type TlsPair,
+  type TcpAddress,
+} from "./server.ts";
 import { Strangers } from "./strangers.ts";
-import { createDoorServer, type DoorServer, type TlsPair } from "./secure.ts";
 import { WrongTokens } from "../access/wrong-tokens.ts";
-
-export interface TcpAddress {
-  readonly host: string;
-  readonly port: number;
-}
 
 export interface WebsocketOptions {
   /** Whether the request shows who it is. */
@@ -48,14 +49,7 @@ export async function listenWebsocket(
   options: Omit<WebsocketOptions, "hosts">,
 ): Promise<Listener> {
   const http = websocketServer({ ...options, hosts: hostNames(host) });
-  await new Promise<void>((resolve, reject) => {
-    http.server.once("error", reject).listen(port, host, resolve);
-  }).catch((cause: unknown) => {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new HeddleError("usage.invalid", `cannot listen on ${host}:${port}: ${why}`, { cause });
-  });
-  const bound = http.server.address();
-  const boundPort = typeof bound === "object" && bound !== null ? bound.port : port;
+  const boundPort = await listenTcp(http.server, { host, port });
   return {
     address: `${options.tls === undefined ? "ws" : "wss"}://${host.includes(":") ? `[${host}]` : host}:${boundPort}`,
     [Symbol.asyncDispose]: () => http[Symbol.asyncDispose](),

@@ -5,7 +5,7 @@ import { listInside, type PathRules } from "@heddle/tools/files";
 import type { Call, Handler, ServerContext } from "../../rpc/call.ts";
 import { fileRules } from "../../host/file-rules.ts";
 import { fuzzyFit } from "../../host/fuzzy.ts";
-import { askProgram } from "../../host/host-run.ts";
+import { askProgram } from "../../host/host-command.ts";
 
 const MAX_RESULTS = 50;
 const MAX_ROOTS = 10;

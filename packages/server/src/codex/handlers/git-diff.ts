@@ -2,7 +2,7 @@
 import { realpath } from "node:fs/promises";
 import path from "node:path";
 import type { Handler } from "../../rpc/call.ts";
-import { askProgram } from "../../host/host-run.ts";
+import { askProgram } from "../../host/host-command.ts";
 import { refuse } from "../thread-facts.ts";
 
 const MAX_DIFF_BYTES = 4 * 1024 * 1024;

@@ -4,7 +4,7 @@ import type { InputPart } from "@heddle/protocol";
 import type { Handler } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
 import { readInput } from "../input.ts";
-import { nextSettings } from "../next-settings.ts";
+import { nextSettings } from "../settings.ts";
 import { pageOf } from "../../rpc/paging.ts";
 import { requireLoaded } from "../thread-facts.ts";
 

@@ -1,5 +1,6 @@
 /** Reading what is stored; nothing is loaded by it. */
 import type { Journal, ThreadPageRequest, ThreadRow } from "@heddle/journal";
+import { searchThreads as search } from "@heddle/agent";
 import {
   appServerOrigin,
   codexTurn,
@@ -12,10 +13,10 @@ import {
   type CodexParams,
 } from "@heddle/dialects/codex-app-server";
 import type { Handler, ServerContext } from "../../rpc/call.ts";
-import { noticeOfHydration } from "../deprecated.ts";
+import type { Connection } from "../../rpc/connection.ts";
 import { afterCursor, invalidCursor, pageFrom, pageLimit, pageOf, placeOf } from "../../rpc/paging.ts";
 import { pastTurns, turnEvents, type PastTurn } from "../../turns/past-turns.ts";
-import { describeThread, requireRow } from "../thread-facts.ts";
+import { describeThread, refuse, requireRow } from "../thread-facts.ts";
 
 const NOT_LOADED = "thread not loaded: ";
 
@@ -60,10 +61,7 @@ async function beginOf(
 }
 
 /** For what is found otherwise than by a list. */
-export function isWanted(
-  row: ThreadRow,
-  params: Pick<CodexParams<"thread/list">, "archived" | "sourceKinds">,
-): boolean {
+function isWanted(row: ThreadRow, params: Pick<CodexParams<"thread/list">, "archived" | "sourceKinds">): boolean {
   // As in the original a thread is there for others once somebody has spoken in it.
   if (row.turnCount === 0 && row.forkedFrom === undefined) return false;
   if (row.isEphemeral || row.isArchived !== (params.archived ?? false)) return false;
@@ -131,3 +129,32 @@ export async function fullTurns({ heddle }: ServerContext, threadId: string, see
   const turns = await readTurns(heddle.journal, await pastTurns(heddle.journal, threadId, seen));
   return turns.map((turn) => codexTurn(turn, "full"));
 }
+
+/** Clients that read the whole past in one answer are told what to use instead. */
+const PAGES = "then page with `thread/turns/list` and `thread/items/list`.";
+
+export function noticeOfHydration(connection: Connection, instead: "excludeTurns" | "includeTurns"): void {
+  const advice = instead === "excludeTurns" ? "use `excludeTurns: true`," : "omit `includeTurns` or set it to `false`,";
+  const summary = `Full-history hydration is deprecated for paginated threads; ${advice} ${PAGES}`;
+  connection.notify({ method: "deprecationNotice", params: { summary, details: null } });
+}
+
+export const searchThreads: Handler<"thread/search"> = async (params, { server }) => {
+  const term = params.searchTerm.trim();
+  if (term === "") throw refuse("thread/search requires a non-empty searchTerm");
+  const { journal } = server.heddle;
+  const { searchTerm: _, ...wish } = params;
+  const found = await search(journal, term);
+  const rows = await Promise.all(found.map(async (hit) => ({ ...hit, row: await journal.threads.get(hit.threadId) })));
+  const wanted = rows.flatMap(({ row, snippet }) =>
+    row !== undefined && isWanted(row, wish) ? [{ row, snippet }] : [],
+  );
+  const key = params.sortKey === "updated_at" || params.sortKey === "recency_at" ? "updatedAt" : "createdAt";
+  const sign = params.sortDirection === "asc" ? 1 : -1;
+  const sorted = wanted.toSorted((a, b) => sign * (a.row[key] - b.row[key] || (a.row.id < b.row.id ? -1 : 1)));
+  const { data, ...cursors } = pageOf(sorted, params, ({ row }) => row.id);
+  const shown = await Promise.all(
+    data.map(async ({ row, snippet }) => ({ thread: await describeThread(server, row), snippet })),
+  );
+  return { result: { data: shown, ...cursors } };
+};

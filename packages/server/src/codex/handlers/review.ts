@@ -4,7 +4,7 @@ import { appServerOrigin, newTurn, type CodexParams } from "@heddle/dialects/cod
 import type { Call, Handler } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
 import type { LoadedThread } from "../loaded.ts";
-import { nextSettings } from "../next-settings.ts";
+import { nextSettings } from "../settings.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
 
 export const startReview: Handler<"review/start"> = async (params, call) => {

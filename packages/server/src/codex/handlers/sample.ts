@@ -3,7 +3,7 @@ import { HeddleError } from "@heddle/protocol";
 import type { Handler } from "../../rpc/call.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import type { RequestId } from "../../rpc/peer.ts";
-import { nextSettings } from "../next-settings.ts";
+import { nextSettings } from "../settings.ts";
 import { refuse, requireThreadId } from "../thread-facts.ts";
 
 const MAX_RUNNING = 16;

@@ -2,7 +2,8 @@
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import type { Handler } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
-import { nextSettings } from "../next-settings.ts";
+import { pageOf } from "../../rpc/paging.ts";
+import { nextSettings } from "../settings.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
 
 export const shellCommand: Handler<"thread/shellCommand"> = async (params, { server, connection }) => {
@@ -24,4 +25,31 @@ export const shellCommand: Handler<"thread/shellCommand"> = async (params, { ser
       throw new HeddleError("turn.active", message, { cause: error });
     }
   });
+};
+
+export const listTerminals: Handler<"thread/backgroundTerminals/list"> = async (params, { server }) => {
+  const { threadId } = requireLoaded(server, params.threadId);
+  const { data, nextCursor } = pageOf(await server.heddle.terminals(threadId), params, ({ processId }) => processId);
+  const shown = data.map(({ itemId, processId, command, cwd }) => ({
+    itemId: itemId ?? "",
+    processId,
+    command,
+    cwd,
+    osPid: null,
+    cpuPercent: null,
+    rssKb: null,
+  }));
+  return { result: { data: shown, nextCursor } };
+};
+
+export const terminateTerminal: Handler<"thread/backgroundTerminals/terminate"> = async (params, { server }) => {
+  const { threadId } = requireLoaded(server, params.threadId);
+  const ended = await server.heddle.endTerminals(threadId, params.processId);
+  return { result: { terminated: ended > 0 } };
+};
+
+export const cleanTerminals: Handler<"thread/backgroundTerminals/clean"> = async (params, { server }) => {
+  const { threadId } = requireLoaded(server, params.threadId);
+  await server.heddle.endTerminals(threadId);
+  return { result: {} };
 };

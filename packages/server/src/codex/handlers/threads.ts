@@ -22,15 +22,14 @@ import { isBuiltInName } from "@heddle/tools";
 import { realFolder } from "../../access/folders.ts";
 import type { Call, Handler, ServerContext } from "../../rpc/call.ts";
 import type { Connection } from "../../rpc/connection.ts";
-import { noticeOfHydration } from "../deprecated.ts";
 import type { LoadedThread } from "../loaded.ts";
 import { fromCursor, pageOf } from "../../rpc/paging.ts";
-import { changesBetween, nextSettings, storeChanges } from "../next-settings.ts";
+import { changesBetween, nextSettings, storeChanges } from "../settings.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import type { ThreadFeed } from "../../followers/subscribe.ts";
 import { describeThread, NO_ROLLOUT, refuse, requireRow, requireThreadId } from "../thread-facts.ts";
 import { pastTurns } from "../../turns/past-turns.ts";
-import { fullTurns, readTurns } from "./read.ts";
+import { fullTurns, noticeOfHydration, readTurns } from "./read.ts";
 
 export const startThread: Handler<"thread/start"> = async (params, { server, connection }) => {
   const workspace = await folderOf(params.cwd, server);

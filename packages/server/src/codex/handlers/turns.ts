@@ -6,8 +6,9 @@ import { approvalPolicyFrom, newTurn, sandboxFrom, type CodexParams } from "@hed
 import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
 import { readInput } from "../input.ts";
-import { changesBetween, nextSettings, storeChanges } from "../next-settings.ts";
+import { changesBetween, nextSettings, storeChanges } from "../settings.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
+import { caughtUp } from "./keep.ts";
 import { folderOf, warnOfUnused } from "./threads.ts";
 
 /** A turn may end or begin between two looks; more often than this it does not. */
@@ -146,3 +147,18 @@ export function patchFrom(params: Omit<CodexParams<"thread/settings/update">, "t
       approvalPolicy === undefined || approvalPolicy === null ? undefined : approvalPolicyFrom(approvalPolicy),
   };
 }
+
+/** Changed between turns; a running turn is not affected. */
+export const updateSettings: Handler<"thread/settings/update"> = async (params, { server, connection }) => {
+  const loaded = requireLoaded(server, params.threadId);
+  const { threadId } = loaded;
+  const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : loaded.workspace;
+  const before = await nextSettings(server, loaded);
+  const settings = await nextSettings(server, { threadId, workspace }, { patch: patchFrom(params) });
+  const moved = workspace === loaded.workspace ? {} : { cwd: workspace };
+  const changes = { ...changesBetween(before, settings), ...moved };
+  return heldBack(connection, threadId, async () => {
+    if (await storeChanges(server, threadId, { changes, by: connection.by })) await caughtUp(server);
+    return {};
+  });
+};
