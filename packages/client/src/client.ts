@@ -172,7 +172,7 @@ export class HeddleClient {
     return follow(this.#http, options);
   }
 
-  /** Starts a turn and waits for its end; `onEvent` hears what happens on the way. */
+  /** Starts a turn and waits for its end; `onEvent` gets every event. */
   async runTurn(
     threadId: string,
     turn: StartTurn,

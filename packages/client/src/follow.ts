@@ -24,7 +24,7 @@ export interface FollowOptions {
   /** false: end when everything stored has been read. */
   readonly live?: boolean;
   readonly signal?: AbortSignal;
-  /** Told of every connection that was lost, with the time until the next try. */
+  /** Called for every lost connection, with the time until the next try. */
   readonly onReconnect?: (info: { readonly after: number; readonly delayMs: number; readonly cause: unknown }) => void;
 }
 
@@ -54,7 +54,7 @@ export async function* follow(http: Http, options: FollowOptions): AsyncGenerato
       if (error instanceof HeddleApiError && !error.isTransient) throw error;
       cause = error;
     }
-    // The end of a stream that nobody announced is a lost connection like any other.
+    // A stream that ends without `end` is a lost connection.
     const delayMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** failures) * (0.5 + Math.random() / 2);
     failures += 1;
     options.onReconnect?.({ after: cursor.after, delayMs, cause });

@@ -1,4 +1,4 @@
-/** One request and its JSON answer. Nothing is sent twice here: whoever repeats a request gives it a client id. */
+/** One request and its JSON answer. Nothing is repeated here; a request that may be repeated needs a client id. */
 import { HeddleApiError } from "./api-error.ts";
 
 export interface ClientOptions {
@@ -53,7 +53,7 @@ export class Http {
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         ...(signal === undefined ? {} : { signal }),
-        // A redirect would carry the token to somebody else.
+        // A redirect would carry the token to another server.
         redirect: "error",
       });
     } catch (cause) {

@@ -1,4 +1,4 @@
-/** Who is told what happens to tasks, and what became of it. */
+/** Notifications about tasks, and their sinks. */
 import type { Call, Http } from "./http.ts";
 import type { Notification, NotificationPage, NotificationsQuery, SinkList, SinkTest } from "./types.ts";
 

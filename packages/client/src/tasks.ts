@@ -150,7 +150,7 @@ export class TaskClient {
     return follow(this.#http, { ...options, taskId });
   }
 
-  /** Adds a task and waits until it has ended, or is paused: then it goes on only when somebody resumes it. */
+  /** Adds a task and waits until it has ended or is paused. */
   async run(task: CreateTask, { onEvent, ...options }: RunTaskOptions = {}): Promise<Task> {
     let now: Task = await this.create(task, options);
     const { id, seq } = now;
@@ -158,7 +158,7 @@ export class TaskClient {
     for await (const heard of this.follow(id, { ...options, after: seq })) {
       onEvent?.(heard);
       if (heard.kind !== "event") continue;
-      // What was read may be ahead of what was heard; nothing that led to the end is kept from the listener.
+      // The task may be ahead of the events; the listener still gets every event.
       if (heard.event.seq > now.seq) now = await this.read(id, options);
       if (isSettled(now) && heard.event.seq >= now.seq) return now;
     }

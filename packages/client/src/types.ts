@@ -75,7 +75,7 @@ export type {
   WorkspaceList,
 } from "@heddle/protocol/http";
 
-/** An address is text; whoever asks writes numbers and flags. */
+/** A query is text; callers pass numbers and flags. */
 type Written<Q> = {
   readonly [K in keyof Q]: K extends "limit" | "after" ? number : K extends "archived" | "stat" ? boolean : Q[K];
 };

@@ -5,7 +5,7 @@ export interface ThreadUsage {
   /** A turn begins in this thread. */
   begin(thread: string): void;
   add(usage: Usage): void;
-  /** undefined: nobody said what the thread had used before the run. */
+  /** undefined: the usage before the run is not known. */
   before(): Usage | undefined;
 }
 

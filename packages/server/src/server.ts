@@ -39,12 +39,12 @@ export interface ServerOptions {
   readonly version: string;
   /** Absent: clients get no part of the configuration and no accounts, and commands an empty environment. */
   readonly host?: Host;
-  /** What is wrong with the configuration; every client is told. */
+  /** Problems of the configuration, sent to every client. */
   readonly configWarnings?: readonly string[];
   readonly log: (line: string) => void;
 }
 
-/** Followers get a moment to hear of the ends of turns. */
+/** How long followers have to read the ends of turns. */
 const FLUSH_MS = 1_000;
 const LOOK_MS = 10;
 
@@ -57,7 +57,7 @@ export class AppServer implements AsyncDisposable {
   readonly #goals: GoalTurns;
   readonly #watchdog: Disposable;
   readonly #chat: ChatDoor;
-  /** Connections that are gone and whose commands are not yet. */
+  /** Closed connections whose commands have not ended yet. */
   readonly #leaving = new Set<Promise<void>>();
   /** Opened for the first client. */
   #fanOut: Promise<FanOut> | undefined;
@@ -116,7 +116,7 @@ export class AppServer implements AsyncDisposable {
     return (await this.#options.heddle.journal.refusal()) === undefined;
   }
 
-  /** Serves one client; resolves when it has gone. */
+  /** Serves one client; resolves when it has disconnected. */
   accept(channel: Channel, principal: Principal = LOCAL_OWNER): Promise<void> {
     const gone = Promise.withResolvers<void>();
     const context = this.#context;
@@ -124,7 +124,7 @@ export class AppServer implements AsyncDisposable {
       codex: () => ({
         async request(method, params, requestId) {
           requireCodexOwner(principal);
-          // Nothing is done that clients could not be told of.
+          // Without the fan-out nothing could be announced.
           await context.fanOut();
           return callMethod(method, params, { server: context, connection, requestId });
         },
@@ -135,7 +135,7 @@ export class AppServer implements AsyncDisposable {
     const peer: Peer = new Peer(channel, {
       request: (method, params, id) => dialect.request(method, params, id),
       drained: () => dialect.drained(),
-      // `initialized` is the only one there is, and nothing waits for it.
+      // `initialized` is the only notification of clients, and nothing depends on it.
       notification: () => undefined,
       closed: () => {
         dialect.closed();
@@ -152,7 +152,7 @@ export class AppServer implements AsyncDisposable {
     return gone.promise;
   }
 
-  /** Ends the turns this server runs, tells their followers, and lets go of everyone. */
+  /** Ends the turns of this server, sends their ends to followers, and disconnects everyone. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isStopping = true;
     await this.#queue[Symbol.asyncDispose]();

@@ -8,7 +8,7 @@ export interface WatchdogOptions {
   readonly log: (line: string) => void;
 }
 
-/** The length that is told is short by this much at most. */
+/** The reported length is short by this much at most. */
 const BEAT_MS = 250;
 /** Later than this is no busy machine any more. */
 const STOOD_STILL_MS = 1_000;

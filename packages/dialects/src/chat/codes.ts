@@ -1,4 +1,4 @@
-/** Numbers of the wire for Heddle's codes. −32603 is kept for what nobody foresaw. */
+/** Numbers of the wire for Heddle's codes. −32603 is for unexpected errors. */
 import type { ErrorCode } from "@heddle/protocol";
 
 export const CHAT_RPC = {

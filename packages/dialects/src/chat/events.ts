@@ -1,4 +1,4 @@
-/** What subscribers are told: the shapes. How stored events come to them is in `log.ts`. */
+/** The shapes of events for subscribers; `log.ts` makes them from stored events. */
 import { z } from "zod";
 import { HopWish, Permissions, UserAnswers, UserQuestion } from "@heddle/protocol";
 import { ChatItem } from "./items.ts";

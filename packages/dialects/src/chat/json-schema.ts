@@ -25,7 +25,7 @@ export function chatSchema(): object {
 
 function schemaOf(shape: z.ZodType, io: "input" | "output"): object {
   const { $schema: _same, ...schema } = z.toJSONSchema(shape, { io, unrepresentable: "any" });
-  // Fields are added without a new number, so nobody may be told that there are no others.
+  // Fields are added without a new version, so the schema must allow others.
   return JSON.parse(JSON.stringify(schema), (key, value: unknown) =>
     key === "additionalProperties" && value === false ? undefined : value,
   ) as object;

@@ -85,7 +85,7 @@ export class ChatLog {
     return this.#turnId;
   }
 
-  /** Questions without an answer, as they were told. */
+  /** Questions without an answer, as they were sent. */
   get pendingApprovals(): readonly ChatEvent[] {
     return [...this.#approvals.values()];
   }
@@ -110,7 +110,7 @@ export class ChatLog {
     return item === undefined ? [] : this.#deltaOf(item, delta);
   }
 
-  /** A running item as a checkpoint has it, for those who have not heard its deltas. Live only. */
+  /** A running item at a checkpoint, for clients that missed its deltas. Live only. */
   updated({ turnId, itemId }: EventOf<"item.checkpointed">): readonly ChatEvent[] {
     const open = this.#items.get(itemId);
     if (open === undefined || isShownOtherwise(open.item)) return [];
@@ -129,7 +129,7 @@ export class ChatLog {
     place: { readonly seq: number; readonly ts: string; readonly live?: true },
   ): ChatEvent {
     const { threadId } = this.#options;
-    // Every member of `Told` fits its topic; only the base is missing.
+    // Every member of `Told` fits its topic; only the base fields are missing.
     return { topic, params: { ...place, chat_id: threadId, threadId, schema: 1, ...params } } as ChatEvent;
   }
 
@@ -244,7 +244,7 @@ export class ChatLog {
   }
 }
 
-/** Of a chat whose past was gone before it was read: it has no number, and nothing comes after it. */
+/** For a chat that was deleted before it was read: it has no number, and nothing follows it. */
 export function deletedUnread({ stream, at }: StoredEvent): ChatEvent {
   const place = { seq: 0, ts: new Date(at).toISOString(), live: true, chat_id: stream, threadId: stream } as const;
   return { topic: "chat.thread.updated", params: { ...place, schema: 1, status: "deleted" } };
@@ -255,7 +255,7 @@ function merged(settings: ChatSettings, changes: Readonly<Record<string, unknown
   return Object.fromEntries(Object.entries({ ...settings, ...changes }).filter(([, value]) => value !== null));
 }
 
-/** What happens beside the items of a turn. */
+/** Events other than those of items and turns. */
 function besides({ body, author }: StoredEvent): readonly Told[] {
   switch (body.type) {
     case "thread.created": {
@@ -368,7 +368,7 @@ function answered(
 
 type End = "completed" | "interrupted" | "failed";
 
-/** Somebody's wish to stop is no error; anything else that ended a turn early is. */
+/** A requested stop is no error; any other early end is. */
 function ended(turnId: string, status: End, failure: Failure | undefined): Told<"chat.turn.completed"> {
   const error = chatError(status, failure);
   const turn = { id: turnId, status };

@@ -56,7 +56,7 @@ const SAME: Readonly<Record<string, ChatMethod>> = {
 /** What older clients put before the names. */
 const OLDER = /^agent\.(?:chat|codex)\./;
 
-/** The method a name stands for; undefined when it stands for none. */
+/** undefined: there is no such method. */
 export function chatMethod(name: string): ChatMethod | undefined {
   const today = name.replace(OLDER, "chat.");
   const same = Object.hasOwn(SAME, today) ? SAME[today] : undefined;
@@ -73,7 +73,7 @@ export function isChatName(name: string): boolean {
   return name === "hello" || /^(?:chat|agent|events)\./.test(name);
 }
 
-/** Whether a subscription to `pattern` hears of `topic`. */
+/** Whether a subscription to `pattern` receives `topic`. */
 export function hears(pattern: string, topic: string): boolean {
   if (pattern === "*") return true;
   if (!pattern.endsWith(".*")) return pattern === topic;

@@ -10,6 +10,13 @@ const seq = z.int().min(0);
 const limit = z.int().min(1).max(1000);
 const Chat = { chat_id: id, thread_id: id.optional() };
 
+/** One of two fields must be given. */
+function needs(first: string, second: string) {
+  const isGiven = (given: Readonly<Record<string, unknown>>) =>
+    given[first] !== undefined || given[second] !== undefined;
+  return [isGiven, { message: "is missing", path: [first] }] as [typeof isGiven, { message: string; path: string[] }];
+}
+
 export const NoParams = z.object({});
 export const ChatParams = z.object(Chat);
 
@@ -59,10 +66,7 @@ export const ApprovalParams = z
       description: "Of a permission request: grant only these; absent: all of it",
     }),
   })
-  .refine((given) => given.request_id !== undefined || given.codex_request_id !== undefined, {
-    message: "is missing",
-    path: ["request_id"],
-  });
+  .refine(...needs("request_id", "codex_request_id"));
 
 export const ChatStatus = z.enum(["active", "inactive", "exited", "archived"]);
 export const ListParams = z.object({ status: ChatStatus.optional(), limit: limit.optional(), cursor: id.optional() });
@@ -75,15 +79,12 @@ export const ThreadReadParams = z
     limit: limit.optional(),
     before_turn: id.optional(),
   })
-  .refine((given) => given.chat_id !== undefined || given.thread_id !== undefined, {
-    message: "is missing",
-    path: ["chat_id"],
-  });
+  .refine(...needs("chat_id", "thread_id"));
 
 export const ForkParams = z.object({ ...Chat, at_turn: id.optional() });
 export const RenameParams = z
   .object({ ...Chat, title: z.string().min(1).max(200).optional(), name: z.string().min(1).max(200).optional() })
-  .refine((given) => given.title !== undefined || given.name !== undefined, { message: "is missing", path: ["title"] });
+  .refine(...needs("title", "name"));
 
 export const SettingsUpdateParams = z.object({ chat_id: id, settings: ChatSettingsChange });
 
@@ -97,7 +98,7 @@ export const FilesSearchParams = z.object({
 export const SkillsParams = z.object({ chat_id: id.optional() });
 export const SkillsConfigParams = z
   .object({ path: path.optional(), name: id.optional(), enabled: z.boolean() })
-  .refine((given) => given.path !== undefined || given.name !== undefined, { message: "is missing", path: ["path"] });
+  .refine(...needs("path", "name"));
 
 export const ModelListParams = z.object({ provider: id.optional(), refresh: z.boolean().optional() });
 export const ToolsListParams = z.object({ channel: z.string().max(64).optional(), chat_id: id.optional() });
@@ -111,12 +112,7 @@ export const LoginStartParams = z.object({
   api_key: z.string().min(1).max(8192).optional(),
 });
 const Login = { login_id: id.optional(), session: z.looseObject({ login_id: id }).optional() };
-export const LoginPollParams = z
-  .object({ ...Login, provider: id.optional() })
-  .refine((given) => given.login_id !== undefined || given.session !== undefined, {
-    message: "is missing",
-    path: ["login_id"],
-  });
+export const LoginPollParams = z.object({ ...Login, provider: id.optional() }).refine(...needs("login_id", "session"));
 
 export const EventsListParams = z.object({ chat_id: id, after_seq: seq, limit: limit.optional() });
 export const SubscribeParams = z.object({
@@ -128,10 +124,10 @@ export const SubscribeParams = z.object({
 });
 export const UnsubscribeParams = z.object({ subscription_id: id });
 
-/** Places whose keys are words of the contract as well. */
+/** Objects whose keys are converted as well. */
 const NESTED = ["settings", "session"];
 
-/** Keys in snake_case, as the schemas have them; a key that is there in both forms keeps the first of them. */
+/** Keys in snake_case, as in the schemas; of a key in both forms the first one counts. */
 export function readParams(params: unknown, isTop = true): unknown {
   if (typeof params !== "object" || params === null || Array.isArray(params)) return params ?? {};
   const read = new Map<string, unknown>();
@@ -144,10 +140,7 @@ export function readParams(params: unknown, isTop = true): unknown {
 }
 
 /** The first thing that is wrong, with the field's name first. */
-export function invalidParam(issues: readonly z.core.$ZodIssue[]): {
-  readonly message: string;
-  readonly field: string;
-} {
+export function invalidParam(issues: readonly z.core.$ZodIssue[]) {
   const [issue] = issues;
   const field = issue === undefined || issue.path.length === 0 ? "params" : issue.path.map(String).join(".");
   return { message: `Invalid params: ${field}: ${issue?.message ?? "is not valid"}`, field };

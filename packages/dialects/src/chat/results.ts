@@ -27,7 +27,7 @@ export const ChatRecord = z.object({
 });
 export type ChatRecord = z.infer<typeof ChatRecord>;
 
-/** An event in a list: as it is told, with its topic. */
+/** An event in a list, with its topic. */
 const ListedEvent = z.looseObject({
   topic: z.enum(Object.keys(CHAT_EVENTS) as [ChatTopic, ...ChatTopic[]]),
   seq: z.int(),

@@ -1,4 +1,4 @@
-/** What a chat is to run with, in the words of its clients, and what that means here. */
+/** Settings as chat clients send them, and as the engine takes them. */
 import { z } from "zod";
 import type { ApprovalPolicy, SandboxMode } from "@heddle/protocol";
 

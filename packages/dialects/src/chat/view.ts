@@ -1,4 +1,4 @@
-/** A chat as a whole: its turns with their items, and what stands open. Read from the history, a fork's past included. */
+/** A chat as a whole: its turns with their items. */
 import { z } from "zod";
 import { grownItem, type EventOf, type Item, type StoredEvent } from "@heddle/protocol";
 import { CHAT_EVENTS } from "./events.ts";
@@ -93,7 +93,7 @@ export function iso(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** Until somebody names the chat. */
+/** For a chat without a name. */
 const PLACEHOLDER_CHARS = 42;
 
 export function placeholderTitle(preview: string | undefined): string | null {

@@ -114,7 +114,7 @@ export function answerFrom(result: unknown, question: ApprovalQuestion): Approva
   return { decision: decisionFrom(result) };
 }
 
-/** An answer that nobody can read is a no. A rule for similar commands holds here for this one, in this thread. */
+/** An unreadable answer declines. A rule for similar commands counts for this command, in this thread. */
 function decisionFrom(result: unknown): Decision {
   const parsed = Answer.safeParse(result);
   if (!parsed.success) return "decline";
@@ -122,7 +122,7 @@ function decisionFrom(result: unknown): Decision {
     const { action } = parsed.data;
     const meta = Persist.safeParse(result);
     const isKept = meta.success && typeof meta.data._meta?.persist === "string";
-    // Whoever waves a question about a tool away refuses the call; the turn continues.
+    // Cancel declines the call; the turn continues.
     if (action !== "accept") return "decline";
     return isKept ? "acceptForThread" : "accept";
   }

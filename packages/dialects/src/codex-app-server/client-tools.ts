@@ -29,7 +29,7 @@ export type ReadTools = { readonly tools: readonly ClientTool[] } | { readonly p
 
 const NAME = /^[a-zA-Z0-9_-]+$/;
 
-/** The tools as the engine knows them, or what is wrong with the first that cannot be, in the words of the original. */
+/** The tools as the engine takes them, or what is wrong with the first invalid one, as the original reports it. */
 export function clientToolsFrom(given: readonly DynamicToolParam[]): ReadTools {
   const tools: ClientTool[] = [];
   const names = new Set<string>();
@@ -148,11 +148,11 @@ const ToolAnswer = z.object({ contentItems: z.array(Content), success: z.boolean
 
 export interface ClientAnswer {
   readonly content: readonly InputPart[];
-  /** Why it failed, as far as anybody knows. */
+  /** Why it failed, if known. */
   readonly failure?: string;
 }
 
-/** An answer that nobody can read is a failure, and says so. */
+/** An unreadable answer is a failure. */
 export function clientAnswerFrom(result: unknown): ClientAnswer {
   const parsed = ToolAnswer.safeParse(result);
   if (!parsed.success) {

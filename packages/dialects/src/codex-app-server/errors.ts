@@ -1,4 +1,4 @@
-/** Heddle's codes and zod's findings in the words of `codex app-server`. */
+/** Heddle's codes and zod's issues as `codex app-server` reports them. */
 import type { z } from "zod";
 import type { EventOf, Failure } from "@heddle/protocol";
 import type { CodexErrorInfo, CodexTurnError } from "./shapes.ts";
@@ -79,7 +79,7 @@ export function invalidParams(issues: readonly Issue[]): string {
   return `invalid value for \`${field}\`: ${issue.message}`;
 }
 
-/** Of the ways in which none of several forms fits, the one that comes furthest says most. */
+/** Of several forms that do not fit, the issue of the deepest match is reported. */
 function deepest(issue: Issue | undefined): Issue | undefined {
   if (issue?.code !== "invalid_union") return issue;
   const inner = issue.errors.map((errors) => deepest(errors[0])).filter((found) => found !== undefined);

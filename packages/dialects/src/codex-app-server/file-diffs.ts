@@ -1,7 +1,7 @@
 /** Changes of files as the original shows them: one by one in an item, and all of a turn as git would. */
 import type { FileChangeEntry } from "@heddle/protocol";
 
-/** An added or deleted file is told by its content; a moved file names its new place below the change. */
+/** An added or deleted file is shown by its content; a moved file names its new path below the change. */
 export function shownDiff({ kind, diff, movedTo }: FileChangeEntry): string {
   if (kind === "update") return movedTo === undefined ? diff : `${diff}\n\nMoved to: ${movedTo}`;
   return contentOf(diff, kind === "add" ? "+" : "-");
@@ -18,7 +18,7 @@ function contentOf(diff: string, sign: "+" | "-"): string {
 
 const MODE = "file mode 100644";
 
-/** With the heads that git writes, so that tools can read it; without the names of blobs, which nobody has. */
+/** With git's headers, so that tools can read it, but without blob ids. */
 export function gitDiff({ path, kind, diff, movedTo }: FileChangeEntry, workspace: string): string {
   const [before, after] = [relative(path, workspace), relative(movedTo ?? path, workspace)];
   const mode = kind === "update" ? [] : [`${kind === "add" ? "new" : "deleted"} ${MODE}`];

@@ -3,7 +3,7 @@ import type { StandingGoal } from "@heddle/protocol";
 import type { CodexNotification } from "./shapes.ts";
 import { seconds } from "./turns.ts";
 
-/** `turnId`: in which it was worked for; null: somebody has changed it. */
+/** `turnId`: the turn that worked for it; null: a user changed it. */
 export function goalNotice(
   threadId: string,
   goal: StandingGoal | undefined,

@@ -1,4 +1,4 @@
-/** A run of a hook as the original tells it: once when it began and once when it ended; Heddle stores it when it ended. */
+/** A run of a hook as the original sends it: when it starts and when it ends; Heddle stores its end. */
 import type { EventOf, StoredEvent } from "@heddle/protocol";
 import type { CodexNotification } from "./shapes.ts";
 

@@ -1,4 +1,4 @@
-/** Items of the Responses API, as clients put them into a conversation, in Heddle's words. */
+/** Items of the Responses API that clients inject, as Heddle's conversation entries. */
 import { z } from "zod";
 import { dataImage } from "./input.ts";
 import type { ConversationEntry, InputPart, ModelOutputPart } from "@heddle/protocol";

@@ -1,4 +1,4 @@
-/** What a client sends as input of a turn. Pictures by path or address are left to whoever may read files. */
+/** What a client sends as input of a turn. Images by path are read by the server. */
 import { z } from "zod";
 import type { InputPart } from "@heddle/protocol";
 

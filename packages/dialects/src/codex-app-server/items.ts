@@ -7,7 +7,7 @@ import type { CodexThreadItem } from "./shapes.ts";
 
 export type ItemTimes = Pick<CodexThreadItem, "startedAtMs" | "completedAtMs">;
 
-/** undefined: the original has no item for it; steps of a plan and a notice are told in other ways. */
+/** undefined: the original has no item for it; a plan and a notice are sent in other ways. */
 export function codexItem(item: Item, times: ItemTimes): CodexThreadItem | undefined {
   const fields = details(item);
   return fields === undefined ? undefined : { ...fields, ...times };
@@ -161,7 +161,7 @@ function toolOutcome(status: ItemStatus): { readonly status: string; readonly ou
   return status === "declined" ? { status: "failed", outcome: status } : outcome(status);
 }
 
-/** The original has four ends; which of Heddle's it was stands beside it. */
+/** The original has four statuses; `outcome` says which of Heddle's it was. */
 function outcome(status: ItemStatus, hasFailedExit = false): { readonly status: string; readonly outcome?: string } {
   switch (status) {
     case "inProgress":

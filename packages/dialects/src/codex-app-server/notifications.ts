@@ -67,7 +67,7 @@ export interface ThreadState {
   readonly goal: StandingGoal | undefined;
 }
 
-/** All of it is told again after every change; of a longer turn the older changes are left out. */
+/** The whole diff is sent after every change; of a longer one the older changes are left out. */
 const MAX_DIFF_CHARS = 256 * 1024;
 
 export class ThreadDialect {
@@ -80,7 +80,7 @@ export class ThreadDialect {
   #total: Usage = NO_USAGE;
   #workspace = "";
   #goal: StandingGoal | undefined;
-  /** What was told last of the tokens used. */
+  /** The usage that was sent last. */
   #told: CodexNotification | undefined;
   /** Of the last request, until it is sent. */
   #last: Usage | undefined;
@@ -98,7 +98,7 @@ export class ThreadDialect {
     return { type: this.#hasFailed ? "systemError" : "idle" };
   }
 
-  /** What the thread has used so far, for whoever comes to it; undefined: nothing. */
+  /** The usage of the thread so far, for a new follower; undefined: none. */
   get usage(): CodexNotification | undefined {
     return this.#told;
   }
@@ -160,7 +160,7 @@ export class ThreadDialect {
     }
   }
 
-  /** What happens beside the items of a turn. */
+  /** Events other than those of items and turns. */
   #besides(stored: StoredEvent): readonly Outgoing[] {
     const { body } = stored;
     const threadId = this.#threadId;
@@ -178,7 +178,7 @@ export class ThreadDialect {
         return [...runs, told(stored, "warning", { threadId, message })];
       }
       case "thread.goal-changed": {
-        // What the agent says of the goal is told with the end of its turn.
+        // A change by the agent is sent with the end of its turn.
         if (this.#turn !== undefined && !isUser(stored.author)) {
           this.#turn.isForGoal = true;
           return [];
@@ -211,7 +211,7 @@ export class ThreadDialect {
     return { kind: "notify", to: "everyone", notification: { method: "thread/status/changed", params } };
   }
 
-  /** The original tells what a request took when its calls are over, not when it is answered. */
+  /** The original sends the usage of a request when its calls have ended. */
   #takeUsage(stored: StoredEvent): readonly Outgoing[] {
     if (this.#last === undefined || this.#turn === undefined) return [];
     const { id: turnId, contextTokens, model } = this.#turn;
@@ -237,7 +237,7 @@ export class ThreadDialect {
     return [this.#statusChanged(stored), told(stored, "turn/started", params), ...this.#mark(entered, stored)];
   }
 
-  /** An item that is whole as soon as it is there. */
+  /** An item that starts and completes at once. */
   #mark(item: CodexThreadItem | undefined, stored: StoredEvent): readonly Outgoing[] {
     const turn = this.#turn;
     if (item === undefined || turn === undefined) return [];
@@ -279,7 +279,7 @@ export class ThreadDialect {
     return [...begun, told(stored, "item/completed", params), ...this.#diff(item, stored, turn)];
   }
 
-  /** Items that the original has other words for. */
+  /** Items that the original sends in other ways. */
   #toldOtherwise(item: Item, stored: StoredEvent, turnId: string): readonly Outgoing[] {
     const threadId = this.#threadId;
     if (item.type === "notice") {
@@ -312,7 +312,7 @@ export class ThreadDialect {
     const status = this.#statusChanged(stored);
     const begun = item === undefined ? [] : this.#itemStarted(item, stored);
     return [
-      // The original shows a change or a tool before it says that it waits, and a command after.
+      // The original shows a change or a tool before the status, and a command after it.
       ...(question.kind === "command" ? [status, ...begun] : [...begun, status]),
       { kind: "ask", approvalId, question, request: approvalRequest(question, place) },
     ];
@@ -334,10 +334,8 @@ export class ThreadDialect {
     this.#turn = undefined;
     this.#deltas.reset();
     this.#hasFailed = body.status === "failed";
-    const hasError = body.status === "failed" && body.failure !== undefined;
-    const error = hasError
-      ? { error: turnError(body.failure), willRetry: false, threadId, turnId: turn.id }
-      : undefined;
+    const failure = body.status === "failed" ? body.failure : undefined;
+    const error = failure && { error: turnError(failure), willRetry: false, threadId, turnId: turn.id };
     return [
       ...before,
       this.#statusChanged(stored),

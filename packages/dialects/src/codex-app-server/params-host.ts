@@ -7,7 +7,7 @@ const count = z.int().nonnegative().nullish();
 const flag = z.boolean().nullish();
 const none = z.object({});
 
-/** That a path is absolute is checked by the handler, which refuses in the words of the original. */
+/** The handler checks that it is absolute. */
 const path = z.string();
 const processId = z.string();
 const TerminalSize = z.object({ rows: z.int().min(0).max(65_535), cols: z.int().min(0).max(65_535) });

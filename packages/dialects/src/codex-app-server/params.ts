@@ -168,7 +168,7 @@ export function isSupported(method: string): method is SupportedMethod {
 
 export type BeginParams = CodexParams<"thread/start" | "thread/resume" | "thread/fork">;
 
-/** Fields that a client sets and that have no effect here; it is told so. */
+/** Fields that a client sets and that have no effect here; it gets a warning. */
 export function unheeded({ baseInstructions, developerInstructions, permissions, config }: BeginParams): string[] {
   const fields = Object.entries({ baseInstructions, developerInstructions, permissions });
   const keys = Object.keys(config ?? {}).filter((key) => isUnheededKey(key));

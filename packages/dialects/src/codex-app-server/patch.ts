@@ -1,9 +1,9 @@
-/** What a patch would change, taken from the words of the model's call; for people who are asked before it is applied. */
+/** What a patch would change, read from the model's call, for the approval before it is applied. */
 import type { FileChangeEntry } from "@heddle/protocol";
 
 const HEAD = /^\*\*\* (Add|Update|Delete) File: (.+)$/;
 const KINDS = { Add: "add", Update: "update", Delete: "delete" } as const;
-/** More is not read by anybody, and every client gets it. */
+/** It is sent to every client. */
 const MAX_DIFF_CHARS = 64 * 1024;
 
 interface Section {

@@ -1,4 +1,4 @@
-/** Rights beyond the envelope, in the words of Codex: what is asked for, and what a client grants of it. */
+/** Rights beyond the envelope as Codex sends them: what is asked for, and what a client grants. */
 import { z } from "zod";
 import type { ApprovalAnswer, Permissions } from "@heddle/protocol";
 
@@ -46,7 +46,7 @@ const Granted = z.object({
   scope: z.enum(["turn", "session"]).default("turn"),
 });
 
-/** An answer that grants nothing, or that nobody can read, declines. */
+/** An answer that grants nothing, or is unreadable, declines. */
 export function grantFrom(result: unknown): ApprovalAnswer {
   const parsed = Granted.safeParse(result);
   if (!parsed.success) return { decision: "decline" };

@@ -18,7 +18,7 @@ export function userInputRequest(
       threadId,
       turnId,
       itemId,
-      // Whoever is asked may always say something else.
+      // The user may always give another answer.
       questions: questions.map(({ id, header, question, options }) => {
         return { id, header, question, isOther: true, isSecret: false, options };
       }),
@@ -40,7 +40,7 @@ export function elicitationRequest(
 
 const Answers = z.object({ answers: z.record(z.string(), z.object({ answers: z.array(z.string()) })) });
 
-/** Words that nobody can read, and answers to what was not asked, are no answers; the agent goes on without them. */
+/** An unreadable result, and answers to unknown questions, are ignored; the agent continues without them. */
 export function userAnswerFrom(
   result: unknown,
   { questions }: Extract<ApprovalQuestion, { kind: "userInput" }>,
@@ -53,7 +53,7 @@ export function userAnswerFrom(
 
 const Elicited = z.object({ action: z.enum(["accept", "decline", "cancel"]), content: z.unknown().optional() });
 
-/** Whoever waves the question away says nothing to the server; the turn continues. */
+/** Cancel is sent to the server as decline; the turn continues. */
 export function elicitedFrom(result: unknown): ApprovalAnswer {
   const parsed = Elicited.safeParse(result);
   if (!parsed.success || parsed.data.action !== "accept") return { decision: "decline" };

@@ -1,4 +1,4 @@
-/** The two marks around a review: items of the original that Heddle has no need to store, because the turn says it all. */
+/** The two items around a review. Heddle does not store them: they follow from the turn. */
 import { reviewText, type EventOf } from "@heddle/protocol";
 import type { ItemTimes } from "./items.ts";
 import type { CodexThreadItem } from "./shapes.ts";

@@ -1,4 +1,4 @@
-/** Sandbox and approval words, both ways. */
+/** Sandbox modes and approval policies, in both directions. */
 import { z } from "zod";
 import type { ApprovalPolicy, SandboxMode, TurnSettings } from "@heddle/protocol";
 import type { CodexSandboxPolicy } from "./shapes.ts";
@@ -24,7 +24,7 @@ export const SandboxPolicyParam = z.discriminatedUnion("type", [
 ]);
 export type SandboxPolicyParam = z.infer<typeof SandboxPolicyParam>;
 
-/** How user and agent work together; its settings go before those beside it. */
+/** Its settings override those of the request. */
 export const CollaborationModeParam = z.object({
   mode: z.enum(["plan", "default"]),
   settings: z.object({
@@ -34,7 +34,7 @@ export const CollaborationModeParam = z.object({
   }),
 });
 
-/** The mode of a thread as the original tells it. */
+/** The mode of a thread as the original sends it. */
 export function collaborationMode({ mode, model, effort }: TurnSettings): Readonly<Record<string, unknown>> {
   const settings = { model, reasoning_effort: effort ?? null, developer_instructions: null };
   return { mode: mode ?? "default", settings };
@@ -50,7 +50,7 @@ export interface SandboxWish {
   readonly writableRoots?: readonly string[];
 }
 
-/** undefined: a wall that somebody else holds is none that Heddle could answer for. */
+/** undefined: Heddle cannot vouch for the sandbox of another program. */
 export function sandboxFrom(param: SandboxPolicyParam): SandboxWish | undefined {
   switch (param.type) {
     case "dangerFullAccess":
@@ -90,7 +90,7 @@ const PROFILES = {
   "danger-full-access": ":danger-full-access",
 };
 
-/** What thread/start, thread/resume and thread/fork say beside the thread. */
+/** What thread/start, thread/resume and thread/fork answer in addition to the thread. */
 export function threadSettings(
   settings: TurnSettings,
   workspace: string,

@@ -1,4 +1,4 @@
-/** What every client is told of a thread as a whole, whether it follows it or not, and whichever door did it. */
+/** What every client is sent about a thread as a whole, whether it follows it or not. */
 import type { StoredEvent } from "@heddle/protocol";
 import type { CodexNotification } from "./shapes.ts";
 

@@ -1,4 +1,4 @@
-/** What the next turns of a thread run with, as the original tells it when that changes. */
+/** The changed settings of a thread as the original sends them. */
 import type { TurnSettings } from "@heddle/protocol";
 import { collaborationMode, sandboxPolicy, threadSettings } from "./settings.ts";
 import type { CodexNotification } from "./shapes.ts";

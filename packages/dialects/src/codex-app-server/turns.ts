@@ -37,7 +37,7 @@ export function storedTurns(history: readonly StoredEvent[]): readonly StoredTur
     }
     if (body.type === "item.completed") {
       const startedAtMs = turn.items.get(body.item.id)?.startedAtMs ?? at;
-      // As in the original: a plan that was proposed stands before the message around it, which goes on after it.
+      // As in the original: a proposed plan comes before the message around it.
       if (body.item.type === "agentMessage") turn.items.delete(body.item.id);
       turn.items.set(body.item.id, { item: body.item, startedAtMs, completedAtMs: at });
     }
@@ -95,7 +95,7 @@ function turnHead({ turnId, admittedAtMs, startedAtMs, end }: StoredTurn): Omit<
   };
 }
 
-/** Somebody's wish to stop is no error; anything else that ended a turn early is. */
+/** A requested stop is no error; any other early end is. */
 export function endError({ status, failure }: EventOf<"turn.completed">): CodexTurnError | null {
   if (failure === undefined || (status === "interrupted" && failure.code === "turn.interrupted")) return null;
   return turnError(failure);

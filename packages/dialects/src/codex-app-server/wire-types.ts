@@ -165,7 +165,7 @@ const HookRunSummary = z.looseObject({
   durationMs: maybeCount,
 });
 
-/** Named by themselves wherever they stand. */
+/** Types with a name of their own. */
 export const WIRE_TYPES = {
   RequestId,
   ThreadStatus,

@@ -1,4 +1,4 @@
-/** An item as `codex exec --json` shows it: fields and words are those of codex-cli 0.166, what it lacks is beside them. */
+/** An item as `codex exec --json` of codex-cli 0.166 shows it, with Heddle's own fields added. */
 import { never, type EventOf, type Item, type ItemOf, type ItemStatus } from "@heddle/protocol";
 import type { CodexItem } from "./codex-exec-schema.ts";
 import { joinShellWords } from "../shell-words.ts";
@@ -23,7 +23,7 @@ export function speaks(item: Item): boolean {
 
 export function isShown(item: Item): boolean {
   if (item.type === "userMessage") return false;
-  // A compaction is nobody's business but for its failure.
+  // A compaction is shown only when it fails.
   if (item.type === "contextCompaction") return item.error !== undefined;
   if (item.type === "reasoning") return reasoningText(item) !== "";
   return item.type !== "agentMessage" || item.text !== "" || item.isPartial !== true;
@@ -139,7 +139,7 @@ function withStatus(
   }
 }
 
-/** For items of which Codex knows no `declined`: they have failed, and `outcome` says how. */
+/** For items that Codex cannot show as `declined`: they have failed, and `outcome` says how. */
 function withoutDeclined(status: ItemStatus): {
   status: "in_progress" | "completed" | "failed";
   outcome?: "declined" | "interrupted" | "unknown";

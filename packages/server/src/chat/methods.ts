@@ -63,7 +63,7 @@ export const CHAT_TABLE: Table = {
   "events.unsubscribe": ["read", events.unsubscribe],
 };
 
-/** Who asks comes first, so that whoever may not ask learns nothing about what was asked. */
+/** The scope is checked before the params, so that a refused caller learns nothing. */
 export async function callChatMethod(name: string, params: unknown, call: ChatCall): Promise<Reply> {
   const method = chatMethod(name);
   if (method === undefined) throw new RpcError(CHAT_RPC.methodNotFound, `there is no method ${name.slice(0, 100)}`);

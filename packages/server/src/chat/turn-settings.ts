@@ -19,7 +19,7 @@ export async function turnSettings(
   const stored = await heddle.storedSettings(id);
   const said = chatPatch(message);
   const mode = said.mode ?? stored.thread.mode ?? stored.turn.mode;
-  // Whoever plans changes nothing, whatever else is asked for.
+  // Plan mode is read-only, whatever else is asked for.
   const patch: SettingsPatch = mode === "plan" ? { ...said, sandboxMode: "read-only" } : said;
   return {
     settings: await settings.resolve({ workspace, stored, patch }),

@@ -1,9 +1,9 @@
-/** Every method of the original with what becomes of it here, for the page that tells builders of clients. */
+/** Every method of the original with what Heddle does about it, for the documentation. */
 import { CODEX_METHODS, isSupported, type CodexMethod } from "@heddle/dialects/codex-app-server";
 
 export interface DescribedMethod extends CodexMethod {
   readonly isSupported: boolean;
-  /** What differs, or why it is not there; empty when there is nothing to say. */
+  /** What differs, or why it is not supported; may be empty. */
   readonly note: string;
 }
 

@@ -28,7 +28,7 @@ async function readImage(file: string): Promise<InputPart> {
 
 async function readCapped(file: string): Promise<Buffer> {
   try {
-    // A pipe that nobody writes to must not keep one of the few threads that files are opened in.
+    // A pipe without a writer must not block one of the few threads that open files.
     await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
     const found = await handle.stat();
     if (!found.isFile()) throw new HeddleError("usage.invalid", `${file} is not a file`);

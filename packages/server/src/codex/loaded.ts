@@ -11,9 +11,9 @@ export interface LoadedThread {
   readonly isEphemeral: boolean;
 }
 
-/** Threads that nobody follows are forgotten beyond this, the longest unused first. */
+/** Beyond this, threads without followers are unloaded, the longest unused first. */
 const MAX_LOADED = 1_000;
-/** So long a thread stays loaded that nobody follows and that does nothing. */
+/** How long an idle thread without followers stays loaded. */
 const IDLE_MS = 30 * 60_000;
 
 export interface LoadedOptions extends Omit<FeedOptions, "threadId"> {
@@ -22,7 +22,7 @@ export interface LoadedOptions extends Omit<FeedOptions, "threadId"> {
 
 export class LoadedThreads implements AsyncDisposable {
   readonly #options: LoadedOptions;
-  /** Of threads that nobody follows: when they are let go. */
+  /** Threads without followers, with the timer that unloads them. */
   readonly #idle = new Map<string, NodeJS.Timeout>();
   readonly #threads = new Map<string, LoadedThread>();
   readonly #feeds = new Map<string, Promise<ThreadFeed>>();
@@ -53,7 +53,7 @@ export class LoadedThreads implements AsyncDisposable {
     return thread;
   }
 
-  /** undefined: nobody follows it and no turn of it is known to run. */
+  /** undefined: it has no followers and no running turn. */
   openFeed(threadId: string): ThreadFeed | undefined {
     return this.#open.get(threadId);
   }
@@ -79,7 +79,7 @@ export class LoadedThreads implements AsyncDisposable {
     return opening;
   }
 
-  /** True when it was following. The feed ends when nobody is left and no turn runs. */
+  /** True when it was following. The feed ends with its last follower and its running turn. */
   leave(threadId: string, follower: Follower): boolean {
     const feed = this.#open.get(threadId);
     const wasFollowing = feed?.remove(follower) ?? false;
@@ -106,7 +106,7 @@ export class LoadedThreads implements AsyncDisposable {
     await Promise.allSettled([...this.#feeds.keys()].map((threadId) => this.unload(threadId)));
   }
 
-  /** A run belongs to the server: its end is told to everyone, also when nobody follows the thread any more. */
+  /** The end of a turn is sent to every client, even when the thread has no followers any more. */
   #endAfterTurns(threadId: string, feed: ThreadFeed): void {
     feed.turnEnded.then(
       () => {
@@ -134,7 +134,7 @@ export class LoadedThreads implements AsyncDisposable {
     this.#idle.delete(threadId);
   }
 
-  /** Lets go of a thread that nobody follows, and says so. */
+  /** Unloads a thread without followers, and announces it. */
   #close(threadId: string): void {
     this.#stay(threadId);
     if (this.#feeds.has(threadId) || !this.#threads.delete(threadId)) return;

@@ -13,11 +13,10 @@ import type { ServerContext } from "../rpc/call.ts";
 import type { LoadedThread } from "./loaded.ts";
 
 export interface SettingsRequest {
-  /** Where the turn works; whether its owner trusts it decides what may be written when nobody says. */
+  /** Where the turn works; whether the owner trusts it decides the default sandbox mode. */
   readonly workspace?: string | undefined;
-  /** What the thread says; absent: it is new. */
+  /** The stored settings of the thread; absent: it is new. */
   readonly stored?: StoredSettings | undefined;
-  /** What is asked for now. */
   readonly patch?: SettingsPatch | undefined;
   /** A provider without a key is refused by the first request only. */
   readonly mayLackKey?: boolean | undefined;
@@ -28,7 +27,7 @@ export interface ResolvedSettings {
   readonly sources: SettingsAnswer["sources"];
 }
 
-/** Configuration belongs to whoever starts the server. Failures are typed. */
+/** Given by the program that starts the server. Failures are typed. */
 export interface SettingsSource {
   resolve(request: SettingsRequest): Promise<TurnSettings>;
   /** The same, with where each value comes from. */
@@ -58,7 +57,7 @@ export async function nextSettings(
   { patch, clientId }: { readonly patch?: SettingsPatch; readonly clientId?: string | undefined } = {},
 ): Promise<TurnSettings> {
   const stored = await heddle.storedSettings(threadId, clientId);
-  // As the original: the thread is there, and its first turn says what is missing.
+  // As in the original: a thread can be created without a key, and its first turn reports it.
   return settings.resolve({ workspace, stored, patch, mayLackKey: true });
 }
 
@@ -73,7 +72,7 @@ export async function storeChanges(
   return true;
 }
 
-/** The difference in the words of the journal. */
+/** The difference, in the keys of the journal. */
 export function changesBetween(before: TurnSettings, after: TurnSettings): Readonly<Record<string, unknown>> {
   const [old, now] = [patchOf(before), patchOf(after)];
   const changed = SETTING_KEYS.filter((key) => JSON.stringify(old[key]) !== JSON.stringify(now[key]));

@@ -16,7 +16,7 @@ export function refuse(message: string): RpcError {
   return new RpcError(RPC.invalidRequest, message);
 }
 
-/** A misspelt id is said to be one, in the original's words. */
+/** A malformed id is refused in the words of the original. */
 export function requireThreadId(text: string, what = "thread"): string {
   const id = text.toLowerCase();
   if (isUuid(id)) return id;
@@ -34,7 +34,7 @@ export function requireLoaded(server: ServerContext, threadId: string): LoadedTh
   return loaded;
 }
 
-/** `otherwise` is how the original says that there is no such thread; it has a word for every method. */
+/** `otherwise` is the message of the original for a missing thread; it differs from method to method. */
 export async function requireRow(server: ServerContext, threadId: string, otherwise: string): Promise<ThreadRow> {
   const row = await server.heddle.journal.threads.get(requireThreadId(threadId));
   if (row === undefined) throw refuse(`${otherwise}${threadId}`);
@@ -55,7 +55,7 @@ export async function describeThread(
   return codexThread({ ...row, settings, status: statusOf(server, row) }, turns);
 }
 
-/** A thread whose past cannot be read is still listed; opening it says why. */
+/** A thread whose past cannot be read is still listed; opening it reports why. */
 async function settingsToShow(
   server: ServerContext,
   threadId: string,

@@ -32,7 +32,7 @@ export class ThreadNews implements FanOutListener {
     return this.#context();
   }
 
-  /** Nobody hears of a thread before whoever begins it here has loaded it. */
+  /** A thread that is started here is announced once it is loaded. */
   begin<T>(beginning: Promise<T>): Promise<T> {
     this.#beginning.add(beginning);
     const forget = (): void => void this.#beginning.delete(beginning);
@@ -40,7 +40,7 @@ export class ThreadNews implements FanOutListener {
     return beginning;
   }
 
-  /** Whoever came to the thread has been answered this. */
+  /** What the clients of the thread have been sent. */
   answered(loaded: LoadedThread, settings: TurnSettings): void {
     this.#known.set(loaded, { settings, workspace: loaded.workspace });
   }
@@ -60,7 +60,7 @@ export class ThreadNews implements FanOutListener {
       case "turn.admitted":
         await this.#changed(stream, this.#moved.get(stream));
         this.#moved.delete(stream);
-        // A run is told of to everyone, whoever follows it and whichever door began it.
+        // Turns are announced to every client, whichever door started them.
         if (this.#server.threads.get(stream) !== undefined) await this.#server.threads.feed(stream);
         break;
       case "thread.archived":

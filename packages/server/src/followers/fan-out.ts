@@ -12,7 +12,7 @@ import type { Journal, TurnRow } from "@heddle/journal";
 import { isHeddleError, type ItemDelta, type StoredEvent } from "@heddle/protocol";
 
 export interface FanOutListener {
-  /** The next one comes when it is done. What it throws is logged; it hears the next one all the same. */
+  /** The next event is sent when it is done. An error is logged and does not end the listener. */
   event(event: StoredEvent): void | Promise<void>;
   delta?(delta: ItemDelta): void;
   /** A delta had no room to wait in for the beginning of its item. */
@@ -26,9 +26,9 @@ export type FanOutEnd = "closed" | "deleted" | "failed";
 
 export interface FanOutOptions {
   readonly heddle: Pick<Heddle, "journal" | "onDelta">;
-  /** A thread or a task; undefined: all there is. */
+  /** A thread or a task; undefined: the whole journal. */
   readonly stream?: string | undefined;
-  /** Nobody here wants deltas. */
+  /** No listener wants deltas. */
   readonly isWithoutDeltas?: boolean;
   readonly log: (line: string) => void;
 }
@@ -39,7 +39,7 @@ const CATCH_UP_MS = 1_000;
 
 export class FanOut implements AsyncDisposable {
   readonly #options: FanOutOptions;
-  /** Those who hear everything, and those who hear one stream, by stream. */
+  /** Listeners of everything, and of one stream, by stream. */
   readonly #listeners = new Set<FanOutListener>();
   readonly #byStream = new Map<string, Set<FanOutListener>>();
   readonly #live = new Map<string, Disposable>();
@@ -136,7 +136,7 @@ export class FanOut implements AsyncDisposable {
     if (this.#options.stream === undefined && body.type === "turn.started") this.#hear(stream);
     await this.#hand(event, this.#listeners);
     await this.#hand(event, this.#byStream.get(stream));
-    // Whoever began to listen meanwhile has been handed it too: between here and there nothing is awaited.
+    // A listener that was added meanwhile has been sent it too: nothing is awaited since.
     this.#seen = this.#options.stream === undefined ? position : version;
     for (const { mark, resolve } of this.#waiters) if (this.#seen >= mark) resolve();
     if (body.type === "item.started") this.#opened(body.item.id);

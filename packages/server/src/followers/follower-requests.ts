@@ -6,7 +6,7 @@ import type { FollowerRequest } from "./open-requests.ts";
 
 type OutgoingOf<Kind extends Outgoing["kind"]> = Extract<Outgoing, { kind: Kind }>;
 
-/** Waits for whoever comes; when everyone refuses to answer it, the answer is no. */
+/** Stays open until it is answered; when every follower refuses, it is declined. */
 export function questionFor(heddle: Heddle, threadId: string, out: OutgoingOf<"ask">): FollowerRequest {
   const { approvalId, question, request } = out;
   return {
@@ -17,17 +17,16 @@ export function questionFor(heddle: Heddle, threadId: string, out: OutgoingOf<"a
       try {
         await heddle.as(by).answer({ threadId, approvalId, ...given });
       } catch (error) {
-        // The first answer stands; the others learn of it by `serverRequest/resolved`.
+        // The first answer counts; the others are sent `serverRequest/resolved`.
         if (!isHeddleError(error) || error.code !== "approval.already-resolved") throw error;
       }
     },
   };
 }
 
-/** It is stored, and stays. */
 const MAX_ANSWER_CHARS = 4 * 1024 * 1024;
 
-/** A call is over soon, one way or the other: the model waits for it. */
+/** A call that nobody answers fails after a while: the model waits for it. */
 export function callFor({ journal }: Heddle, threadId: string, out: OutgoingOf<"call">): FollowerRequest {
   const { turnId, itemId, request } = out;
   const failed = (message: string, by: Author): Promise<void> =>

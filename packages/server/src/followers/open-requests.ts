@@ -13,11 +13,11 @@ import type { Follower } from "./subscribe.ts";
 
 export interface FollowerRequest {
   readonly request: CodexServerRequest;
-  /** Every follower hears when it is over. */
+  /** Every follower is notified when it is closed. */
   readonly isToldWhenOver: boolean;
-  /** Stores what was answered; an error when everyone refused. */
+  /** Stores the answer; an error when every follower refused. */
   answered(answer: Exclude<Answered, { kind: "gone" }>, by: Author): Promise<void>;
-  /** Nobody has been there for a while; absent: it waits. */
+  /** There has been no follower for a while; absent: it stays open. */
   abandoned?(): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ export interface OpenRequestsOptions {
   readonly followers: ReadonlySet<Follower>;
   readonly nextRequestId: () => RequestId;
   readonly log: (line: string) => void;
-  /** How long a client that is gone may take to come back. */
+  /** How long a client may take to reconnect. */
   readonly graceMs?: number;
 }
 
@@ -86,7 +86,7 @@ export class OpenRequests implements Disposable {
 
   #answered(follower: Follower, key: string, answer: Answered): void {
     const open = this.#open.get(key);
-    // `gone`: it waits for whoever comes next.
+    // `gone`: it stays open for the next follower.
     if (open === undefined || answer.kind === "gone") return;
     if (answer.kind === "error") {
       open.refusedBy.add(follower);
@@ -95,7 +95,7 @@ export class OpenRequests implements Disposable {
     this.#store(open.answered(answer, follower.by));
   }
 
-  /** A timer runs exactly while nobody is there who could answer. */
+  /** The timer runs while requests are open and there is no follower. */
   #watch(): void {
     const { followers, graceMs = GRACE_MS } = this.#options;
     const isAlone = followers.size === 0 && this.#open.size > 0;

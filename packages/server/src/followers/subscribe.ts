@@ -19,7 +19,7 @@ import { readThreadState } from "./thread-state.ts";
 import { OpenRequests } from "./open-requests.ts";
 import type { Answered, RequestId } from "../rpc/peer.ts";
 
-/** Whoever is told of a thread; a connection is one. */
+/** A client that follows a thread. */
 export interface Follower extends By {
   tell(notification: CodexNotification): void;
   tellDelta(notification: CodexNotification): void;
@@ -93,7 +93,7 @@ export class ThreadFeed implements AsyncDisposable {
     return this.#followers.size > 0 || this.#dialect.activeTurnId !== undefined;
   }
 
-  /** The last version of the thread that followers have been told of. */
+  /** The last version that was sent to followers. */
   get seen(): number {
     return this.#seen;
   }
@@ -103,7 +103,7 @@ export class ThreadFeed implements AsyncDisposable {
     return this.#ended.promise;
   }
 
-  /** From now on it is told everything; first of all the questions that wait for an answer. */
+  /** Open questions are sent to it at once. */
   add(follower: Follower): void {
     if (this.#followers.has(follower)) return;
     this.#followers.add(follower);
@@ -142,7 +142,7 @@ export class ThreadFeed implements AsyncDisposable {
 
   #take(event: StoredEvent): void {
     if (this.#unread !== undefined) return void this.#unread.push(event);
-    // What was read with the past is not told again.
+    // It was read with the past.
     if (event.version <= this.#seen) return;
     this.#seen = event.version;
     this.#deliverAll(this.#dialect.event(event));

@@ -1,4 +1,4 @@
-/** Where a thread stands, for a client that begins to follow it: from tables, and from its last turns alone. */
+/** The state of a thread for a client that begins to follow it, from tables and its last turns. */
 import { readGoal, readPlan } from "@heddle/agent";
 import type { ThreadState } from "@heddle/dialects/codex-app-server";
 import type { Journal } from "@heddle/journal";

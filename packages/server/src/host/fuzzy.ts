@@ -1,4 +1,4 @@
-/** How well a path fits what somebody types: its letters in order, better together, better where a word begins. */
+/** How well a path matches a query: its letters in order, better together, better where a word begins. */
 export interface Fit {
   readonly score: number;
   /** Which characters of the path were meant. */

@@ -48,7 +48,7 @@ export interface HostCommandOptions {
 
 export interface CommandPlace {
   readonly cwd: string;
-  /** Not confined: the client asked for full access in so many words. */
+  /** Not confined: the client asked for full access. */
   readonly isConfined: boolean;
   readonly policy: SandboxPolicy;
   readonly quarantineDir: string;
@@ -73,7 +73,7 @@ export class HostCommand implements AsyncDisposable {
   constructor(options: HostCommandOptions) {
     this.takesInput = options.takesInput;
     this.hasTerminal = options.hasTerminal;
-    // Whoever writes to a command that never started hears it from `done`.
+    // A command that never started reports it by `done`.
     this.#process.promise.catch(() => undefined);
     this.done = this.#run(options);
     this.done.catch((error: unknown) => this.#process.reject(error));
@@ -89,7 +89,7 @@ export class HostCommand implements AsyncDisposable {
     this.#unreadBytes += bytes.length;
     this.#process.promise
       .then(({ process }) => process.write(bytes))
-      // A command that has closed its input, or ended, takes no more; its end says so.
+      // A command that has closed its input or ended reads no more.
       .catch(() => undefined)
       .finally(() => (this.#unreadBytes -= bytes.length));
     return true;
@@ -165,7 +165,7 @@ function result(exitCode: number, out: Stream, err: Stream): HostResult {
   return { exitCode, stdout: out.text, stderr: err.text, ...(isWhole ? {} : { truncatedBytes: { stdout, stderr } }) };
 }
 
-/** One output of the command: kept up to its cap, or told as it comes. */
+/** One output of the command: kept up to its cap, or sent as it comes. */
 class Stream {
   readonly #name: "stdout" | "stderr";
   readonly #options: HostCommandOptions;
@@ -220,7 +220,7 @@ export async function askProgram(
     connection,
     processId: undefined,
     argv,
-    // Git must neither take locks nor ask anybody, and reads no configuration but the repository's.
+    // Git must neither take locks nor prompt, and reads no configuration but the repository's.
     env: commandEnvironment(server.host.env, { GIT_OPTIONAL_LOCKS: "0", GIT_TERMINAL_PROMPT: "0" }),
     takesInput: false,
     hasTerminal: false,

@@ -1,4 +1,4 @@
-/** Failures of the machine in the words of the original: those of its operating system, with the number behind. */
+/** Failures of the operating system as the original reports them, with their number. */
 import { isHeddleError } from "@heddle/protocol";
 import { RPC, RpcError } from "../rpc/peer.ts";
 
@@ -24,7 +24,7 @@ const WORDS: Readonly<Record<string, readonly [words: string, number: number]>> 
   EDQUOT: ["Disk quota exceeded", 122],
 };
 
-/** What the operating system refused, said as the original says it; anything else as it is. */
+/** Errors of the operating system in the words of the original; others unchanged. */
 export function asOsError(error: unknown): unknown {
   const code = errnoOf(error);
   const known = code !== undefined && Object.hasOwn(WORDS, code) ? WORDS[code] : undefined;

@@ -9,18 +9,18 @@ import type { HookConfig, McpServerConfig } from "@heddle/protocol";
 export interface Host {
   /** Commands get the allow-listed part of it. */
   readonly env: NodeJS.ProcessEnv;
-  /** Absolute folders that clients may write besides the workspaces of their threads. Absent: the server's own folder. */
+  /** Absolute folders that clients may write, in addition to the workspaces of their threads. Absent: the server's own. */
   readonly writeRoots?: readonly string[] | undefined;
   readonly config?: ConfigSource | undefined;
-  /** One for all clients; it is closed by whoever made it. */
+  /** Shared by all clients; closed by the program that opened it. */
   readonly accounts?: (() => Promise<Accounts>) | undefined;
   readonly hooks?: readonly HookConfig[] | undefined;
-  /** Absolute paths that do not exist for commands and MCP servers, besides Heddle's home: the server's own doors. */
+  /** Absolute paths hidden from commands and MCP servers, in addition to Heddle's home: the server's own sockets. */
   readonly masked?: readonly string[] | undefined;
   readonly skills?: HostSkills | undefined;
   /** With what the engine was opened. */
   readonly mcpServers?: readonly McpServerConfig[] | undefined;
-  /** What the configuration says now. */
+  /** As the configuration is now. */
   readonly readMcpServers?: (() => Promise<readonly McpServerConfig[]>) | undefined;
 }
 
@@ -53,7 +53,7 @@ export interface ConfigEdit {
   readonly isJoined: boolean;
 }
 
-/** The configuration belongs to whoever starts the server. Failures are typed. */
+/** Given by the program that starts the server. Failures are typed. */
 export interface ConfigSource {
   /** The one file that is ever written. */
   readonly file: string;

@@ -24,13 +24,13 @@ const IDLE_MS = 60_000;
 
 interface OpenDesk extends AsyncDisposable {
   readonly desk: McpDesk;
-  /** Until the answer nobody ends it. */
+  /** It is not ended while it is used. */
   use<T>(work: (desk: McpDesk) => Promise<T>): Promise<T>;
 }
 
 const desks = new WeakMap<Connection, Map<string, Promise<OpenDesk>>>();
 
-/** `threadId`: in its workspace and behind its wall; otherwise where the server was started. */
+/** `threadId`: in its workspace and its sandbox; absent: where the server was started. */
 export async function atDesk<T>(
   threadId: string | undefined,
   { server, connection }: Call,

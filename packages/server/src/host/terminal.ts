@@ -20,7 +20,7 @@ const RESIZE_MS = 5_000;
 const LOOK_MS = 50;
 const MAX_LOOKS = 40;
 
-/** The command as `script` is given it. `SHELL` is told to `script` alone; the command sees the one it would have seen. */
+/** The command as an argument of `script`, which gets a `SHELL` of its own; the command keeps its `SHELL`. */
 export function inTerminal(
   argv: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -48,9 +48,9 @@ export interface RunningTerminal {
   readonly signal: AbortSignal;
 }
 
-/** The kernel tells the command of its new size. */
+/** The kernel signals the new size to the command. */
 export async function resizeTerminal(terminal: RunningTerminal, size: TerminalSize): Promise<void> {
-  // The terminal is there a moment after the command was started.
+  // The terminal exists a moment after the command was started.
   for (let looks = 0; looks < MAX_LOOKS; looks += 1) {
     if (await trySize(terminal, size)) return;
     await pause(LOOK_MS, undefined, { signal: terminal.signal });

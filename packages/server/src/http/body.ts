@@ -42,7 +42,7 @@ function tooLarge(): HeddleError {
   });
 }
 
-/** What is long is gone over in turns with what else the server does. */
+/** Other work runs between the steps of parsing a long body. */
 export async function parseBody(bytes: Buffer): Promise<unknown> {
   const pause = async (): Promise<void> => (bytes.length > LONG_CHARS ? breathe() : undefined);
   await pause();

@@ -1,4 +1,4 @@
-/** WebSockets that are open, each with whoever opened it: one whose token was revoked is closed. */
+/** Open WebSockets, each with its principal: one whose token was revoked is closed. */
 import { HeddleError } from "@heddle/protocol";
 import type { Channel } from "../rpc/channel.ts";
 import type { Principal } from "../access/principals.ts";
@@ -26,7 +26,7 @@ export class Guests implements Disposable {
     this.#looking.unref();
   }
 
-  /** `door.overloaded` for whoever has taken so many places that others would find none. */
+  /** `door.overloaded` for a principal with too many of them. */
   refuseCrowd(principal: Principal): void {
     const own = [...this.#open.values()].filter(({ name }) => name === principal.name);
     if (principal.role === "owner" || own.length < MAX_OF_ONE) return;

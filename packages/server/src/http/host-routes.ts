@@ -1,4 +1,4 @@
-/** The server itself: whether it lives, what holds its walls, which models and accounts there are. */
+/** The server itself: health, sandbox, models, accounts. */
 import { HeddleError } from "@heddle/protocol";
 import { z } from "zod";
 import { route, type Route } from "./route.ts";
@@ -22,7 +22,7 @@ export const HOST_ROUTES: readonly Route[] = [
     answer: Health,
     async handle(_given, { context: { heddle } }) {
       const refusal = await heddle.journal.refusal();
-      // The code alone: paths are nobody's business here.
+      // The code only: a caller without a token learns no paths.
       if (refusal !== undefined) {
         throw new HeddleError("door.overloaded", `the store cannot be written: ${refusal.code}`);
       }

@@ -55,7 +55,7 @@ export interface HttpDoorOptions {
 }
 
 export interface TcpAt extends TcpAddress {
-  /** Names besides the address itself and, on loopback, `localhost`. */
+  /** Further names; the address itself and, on loopback, `localhost` are always known. */
   readonly names: readonly string[];
   /** Absent: in the clear. */
   readonly tls?: TlsPair | undefined;
@@ -68,7 +68,7 @@ const MAX_URL_CHARS = 8 * 1024;
 const MAX_CONNECTIONS = 4_000;
 /** How often open WebSockets are held against the tokens there are. */
 const LOOK_MS = 15_000;
-/** Probes of a silent connection; a peer that has vanished is known to be gone before the next heartbeat. */
+/** When a silent connection is first probed. */
 const KEEP_ALIVE_MS = 3_000;
 
 export class HttpDoor implements AsyncDisposable {
@@ -121,13 +121,13 @@ export class HttpDoor implements AsyncDisposable {
     return { address: `${scheme}://${own}:${boundPort}`, [Symbol.asyncDispose]: () => this.#close(server) };
   }
 
-  /** Nothing new is begun, and turns that were begun here get their end. Followers stay. */
+  /** Starts nothing new, and ends the turns that were started here. Followers stay connected. */
   async endRuns(): Promise<void> {
     this.#isStopping = true;
     await this.#context.turns.end();
   }
 
-  /** Turns that were begun here get their end, followers hear of it, then everyone is let go. */
+  /** Ends the turns that were started here, sends their ends to followers, then disconnects. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.endRuns();
     await this.#context.hub[Symbol.asyncDispose]();
@@ -191,7 +191,7 @@ export class HttpDoor implements AsyncDisposable {
     const bytes = takesBody ? await readBody(request) : Buffer.alloc(0);
     const { headers } = request;
     const lastEventId = [headers["last-event-id"]].flat()[0];
-    // What is signed is read by whoever knows whether its signature is good.
+    // A signed body is parsed after its signature is checked.
     const body = takesBody && route.scope !== "signed" ? await parseBody(bytes) : undefined;
     const raw = { params, query: queryOf(url), body };
     // Nothing that is public or signed is done in the name of this door.

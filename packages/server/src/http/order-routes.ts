@@ -1,4 +1,4 @@
-/** What comes in and becomes a task, and who is told what happens to tasks. */
+/** Orders that become tasks, and notifications about tasks. */
 import { HeddleError } from "@heddle/protocol";
 import { readOrderFile, redeliver, takeOrder, takeWebhook, testSink } from "@heddle/tasks";
 import type { z } from "zod";
@@ -25,7 +25,7 @@ import { limitOf } from "./thread-routes.ts";
 
 const ENDINGS = { markdown: "md", yaml: "yaml", json: "json" } as const;
 
-/** The same as a file in the inbox would become, within what whoever calls may do. */
+/** As for a file in an inbox, within the rights of the caller. */
 async function takeFromInbox(body: z.output<typeof InboxBody>, call: HttpCall) {
   const { context, principal } = call;
   const { text, path, format = "markdown", workspace, thread, clientId } = body;

@@ -13,9 +13,9 @@ import type { RunningTurns } from "../turns/running-turns.ts";
 import type { EventHub } from "./events/hub.ts";
 import type { TaskDesk } from "./task-desk.ts";
 
-/** What the host offers and who is logged in, known to whoever starts the server. */
+/** Facts about the host, given by the program that starts the server. */
 export interface SandboxFacts {
-  /** What holds the wall of a turn that begins now; `none`: such a turn is refused. */
+  /** The sandbox of a turn that begins now; `none`: such a turn is refused. */
   readonly level: "namespaces" | "bwrap" | "seatbelt" | "none";
   readonly backends: readonly { readonly name: string; readonly isUsable: boolean; readonly problem?: string }[];
 }
@@ -41,7 +41,7 @@ export interface HttpContext {
 
 export interface HttpCall extends By {
   readonly context: HttpContext;
-  /** `public` routes are called by anybody, `signed` ones also without a token. */
+  /** Undefined for `public` routes, and for `signed` ones without a token. */
   readonly principal: Principal | undefined;
   readonly headers: IncomingHttpHeaders;
   /** The body as it came: signatures are over bytes. */

@@ -26,7 +26,7 @@ export interface Matched {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** `door.not-found` for a path that nobody knows, `door.wrong-method` for one that is known otherwise. */
+/** `door.not-found` for an unknown path, `door.wrong-method` for one with other methods. */
 export function findRoute(method: string, pathname: string): Matched {
   const parts = pathname.split("/");
   const fitting = COMPILED.filter(({ pattern }) => fits(pattern, parts));

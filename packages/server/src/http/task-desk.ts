@@ -9,12 +9,12 @@ import type { HttpCall } from "./route.ts";
 
 export interface TaskDesk {
   readonly tasks: OpenTasks;
-  /** Where orders become tasks, and which programs elsewhere may send some. */
+  /** How orders become tasks, and the webhooks that may send some. */
   readonly door: Omit<WebhookDoor, "tasks">;
-  /** Of inboxes: an order may be named by its path there. */
+  /** Inboxes: an order may be named by its path there. */
   readonly folders: readonly string[];
   readonly sinks: readonly Sink[];
-  /** How many tasks this process carries out at a time; 0: none, they are left to others. */
+  /** How many tasks this process runs at a time; 0: none. */
   readonly concurrency: number;
 }
 

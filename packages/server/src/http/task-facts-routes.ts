@@ -72,7 +72,7 @@ function configSummary({ door, folders, sinks, concurrency }: TaskDesk): z.outpu
 
 async function stateOf({ heddle, desk, version }: HttpContext): Promise<z.output<typeof StateAnswer>> {
   const { journal } = heddle;
-  // Before everything else: whoever follows after it misses nothing.
+  // Read first: a client that follows from there misses nothing.
   const position = await journal.position();
   const now = Date.now();
   const today = new Date(now).toISOString().slice(0, 10);

@@ -1,4 +1,4 @@
-/** Tasks: listed, made, read, changed, put away, deleted. What carries them out is the harness of this process, or of another. */
+/** Tasks: list, create, read, change, archive, delete. They are run by the harness of this process, or of another. */
 import { hasEnded, HeddleError, isHeddleError, TASK_STATES, type TaskRecord, type TaskState } from "@heddle/protocol";
 import { proposePlan, requireAllowedWorkspace, takeOrder, type Tasks } from "@heddle/tasks";
 import type { z } from "zod";
@@ -42,7 +42,7 @@ async function listTasks(query: z.output<typeof TasksQuery>, { context: { heddle
   if (after !== undefined && (await journal.tasks.get(after)) === undefined) {
     throw new HeddleError("cursor.expired", "the task of this cursor no longer exists; start again without a cursor");
   }
-  // Before the page: whoever follows after it may hear of something twice, and misses nothing.
+  // Read before the page: a client that follows from there misses nothing.
   const position = await journal.position();
   const rows = await journal.tasks.page({
     states: state ?? (archived === true ? PUT_AWAY : AT_HAND),
@@ -128,7 +128,7 @@ function move<B extends z.ZodType>(
 const cancel = (tasks: Tasks, taskId: string, { reason }: z.output<typeof ReasonBody>, who: string) =>
   tasks.cancel(taskId, reason ?? `cancelled by ${who}`);
 
-/** What is used up is a state of the task, not of whoever calls: trying again later does not help. */
+/** A used-up budget is a state of the task, not of the caller: trying again does not help. */
 async function resume(tasks: Tasks, taskId: string, { budget }: z.output<typeof ResumeTaskBody>) {
   try {
     return await tasks.resume(taskId, budget);

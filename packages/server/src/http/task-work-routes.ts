@@ -14,7 +14,7 @@ import { route, type HttpCall, type Route } from "./route.ts";
 import { tasksFor } from "./task-desk.ts";
 import { requireTask, taskView } from "./task-views.ts";
 
-/** Until whoever asked has gone. */
+/** Aborts when the client disconnects. */
 function whileAsked({ response }: HttpCall): AbortSignal {
   const gone = new AbortController();
   response.once("close", () => gone.abort());

@@ -1,4 +1,4 @@
-/** Threads: listed, made, read, named, put away, forked, deleted. */
+/** Threads: list, create, read, name, archive, fork, delete. */
 import { changeSettings } from "@heddle/agent";
 import { ChatSettingsChange } from "@heddle/dialects/chat";
 import type { ThreadRow } from "@heddle/journal";

@@ -81,7 +81,7 @@ export async function revokeToken(home: string, { name, role }: Principal): Prom
   return isThere;
 }
 
-/** The token of whoever runs the server; made when there is none. */
+/** The token of the user who runs the server; created when missing. */
 export async function ensureOwnerToken(home: string): Promise<OwnerToken> {
   const path = ownerTokenPath(home);
   let isNew = true;
@@ -107,9 +107,9 @@ export interface OwnerToken {
 }
 
 export interface TokenBook {
-  /** Who shows this token; the time it takes says nothing about the tokens there are. */
+  /** Takes the same time whatever tokens exist. */
   principalOf(token: string): Promise<Principal | undefined>;
-  /** Whether somebody who came in before would still be let in. */
+  /** Whether the token of a principal is still valid. */
   isStillGood(principal: Principal): Promise<boolean>;
 }
 
@@ -161,7 +161,7 @@ function hashOf(token: string): string {
   return createHash("sha256").update(token).digest("hex");
 }
 
-/** undefined: there is none. What others could read or replace is refused. */
+/** undefined: it does not exist. A file that others could read or replace is refused. */
 async function readPrivate(path: string): Promise<string | undefined> {
   const found = await lstat(path).catch(() => undefined);
   if (found === undefined) return undefined;

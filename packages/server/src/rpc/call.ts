@@ -20,20 +20,18 @@ export interface ServerContext {
   readonly turns: RunningTurns;
   /** Work for the goals of threads. */
   readonly goals: GoalTurns;
-  /** What is wrong with the configuration, for everyone who comes. */
+  /** Problems of the configuration, sent to every client. */
   readonly configWarnings: readonly string[];
   /** Heddle's own folder. */
   readonly home: string;
   /** Where a thread works when its client names no folder. */
   readonly cwd: string;
   readonly version: string;
-  /** What of its machine the server lends to clients. */
   readonly host: Host;
   /** For the operator, not for the client. */
   readonly log: (line: string) => void;
   readonly announce: (notification: CodexNotification) => void;
   readonly news: ThreadNews;
-  /** The journal as clients are told of it. */
   readonly fanOut: () => Promise<FanOut>;
 }
 

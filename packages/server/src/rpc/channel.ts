@@ -16,7 +16,7 @@ export interface ChannelListener {
   /** More than MAX_MESSAGE_BYTES in one message; nothing of it was kept. What comes after it may still be good. */
   onTooLong(): void;
   onDrain(): void;
-  /** The client says no more, and may still be waiting for answers. */
+  /** The client has ended its input, and may still wait for answers. */
   onEnd(): void;
   /** Called once: nothing more will come or go. */
   onClose(): void;

@@ -1,8 +1,8 @@
-/** Which dialect a client speaks is told by its first request: `chat.*`, `agent.*`, `events.*` and `hello`, or Codex's. */
+/** The first request of a client decides its dialect: `chat.*`, `agent.*`, `events.*` and `hello`, or Codex's. */
 import { isChatName } from "@heddle/dialects/chat";
 import type { Reply, RequestId } from "./peer.ts";
 
-/** What a connection does with what its peer hears. */
+/** What a connection does with requests. */
 export interface Dialect {
   request(method: string, params: unknown, id: RequestId): Promise<Reply>;
   /** Everything that waited has been handed to the transport. */

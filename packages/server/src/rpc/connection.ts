@@ -1,4 +1,4 @@
-/** One client: its peer, who it says it is, and what it has asked not to hear. */
+/** One client: its peer, who it is, and which notifications it wants. */
 import type { Author } from "@heddle/protocol";
 import type { CodexNotification, CodexServerRequest } from "@heddle/dialects/codex-app-server";
 import { Ends } from "./ends.ts";
@@ -13,7 +13,7 @@ export interface ClientInfo {
   readonly mutedMethods: ReadonlySet<string>;
 }
 
-/** Told only to those who asked for experiments. */
+/** Only sent to clients with `experimentalApi`. */
 const EXPERIMENTAL: ReadonlySet<string> = new Set(["thread/settings/updated", "thread/queue/changed"]);
 
 export class Connection implements Follower {
@@ -38,7 +38,7 @@ export class Connection implements Follower {
     return this.#peer.isIdle;
   }
 
-  /** Answers come first; what is said with them, and of other things than threads, does not wait. */
+  /** Sent at once, also while notifications are held back. */
   notify({ method, params }: CodexNotification): void {
     if (this.#hears(method)) this.#peer.notify(method, params);
   }

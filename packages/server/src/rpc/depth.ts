@@ -1,11 +1,11 @@
-/** How deep a text in JSON is nested and how many values it holds, told without reading it. */
+/** How deep a JSON text is nested and how many values it holds, found without parsing it. */
 
 /** Deeper than any input of Heddle; what walks it later walks by calling itself. */
 const MAX_DEPTH = 64;
 /** More than any input of Heddle. Reading takes longer for each value than for each byte: 8 MB of them are most of a second. */
 const MAX_VALUES = 100_000;
 
-/** What is too much about it, in words that follow its name; undefined: nothing. Of text that is no JSON it says nothing. */
+/** Which limit it exceeds, as the end of a sentence; undefined: none. */
 export function excessOf(text: string): string | undefined {
   // Each level takes a bracket at either end, and each value a character at least.
   if (text.length <= 2 * MAX_DEPTH) return undefined;

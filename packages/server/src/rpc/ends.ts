@@ -1,4 +1,4 @@
-/** What ends with its owner: processes, watches, logins. Nothing that was added is left when the owner is gone. */
+/** What ends with a connection: processes, watches, logins. */
 export class Ends implements AsyncDisposable {
   readonly #things = new Set<AsyncDisposable>();
   #over: Promise<void> | undefined;
@@ -7,7 +7,7 @@ export class Ends implements AsyncDisposable {
     return this.#over !== undefined;
   }
 
-  /** Answers how to forget it, once it has ended by itself. Whoever comes too late ends at once. */
+  /** Returns a function that removes it. When the connection has ended already, it is ended at once. */
   add(thing: AsyncDisposable): () => void {
     if (this.#over === undefined) this.#things.add(thing);
     else thing[Symbol.asyncDispose]().then(undefined, () => undefined);

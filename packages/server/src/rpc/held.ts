@@ -1,7 +1,7 @@
-/** What a call sets going is told to its client after the answer: notifications wait while an answer is on its way. */
+/** Notifications that a call causes are sent to its client after the answer. */
 import type { Reply } from "./peer.ts";
 
-/** More is no answer that takes a moment. */
+/** More than any answer needs. */
 const MAX_HELD = 10_000;
 
 export class Held {
@@ -9,7 +9,7 @@ export class Held {
   readonly #waiting = new Map<string | undefined, (() => void)[]>();
   readonly #holds = new Map<string | undefined, number>();
 
-  /** Nothing of a thread, or nothing at all, is told until it is released. */
+  /** Nothing of a thread, or nothing at all, is sent until it is released. */
   hold(threadId?: string): Disposable {
     this.#holds.set(threadId, (this.#holds.get(threadId) ?? 0) + 1);
     let isHeld = true;

@@ -29,7 +29,7 @@ type Entry =
   | { readonly kind: "notification"; readonly message: Message; readonly chars: number }
   | { readonly kind: "delta"; readonly message: Message; text: string };
 
-/** What an entry costs besides its text. */
+/** What an entry costs in addition to its text. */
 const OVERHEAD_CHARS = 200;
 
 export class Outbox {
@@ -115,7 +115,7 @@ export class Outbox {
     this.#isBlocked = !this.#channel.send(text);
   }
 
-  /** The first notification after a gap says so. */
+  /** The first notification after a gap carries `lagged`. */
   #encode(message: Message): string {
     const { deltas, chars } = this.#dropped;
     if (deltas === 0) return JSON.stringify(message);

@@ -35,7 +35,7 @@ export class RpcError extends Error {
 
 export const RPC = { invalidRequest: -32600, methodNotFound: -32601, internal: -32603, overloaded: -32001 } as const;
 
-/** What a client answered to a request of the server; `gone`: its connection ended first. */
+/** The answer of a client to a request of the server; `gone`: its connection ended first. */
 export type Answered =
   | { readonly kind: "result"; readonly result: unknown }
   | { readonly kind: "error"; readonly message: string }
@@ -53,9 +53,9 @@ export interface PeerHandlers {
 
 /** More at once is a flood, not work. */
 const MAX_IN_FLIGHT = 512;
-/** Whoever sends nonsense does not fill the log of the server with it. */
+/** Invalid lines must not fill the log. */
 const MAX_TOLD = 20;
-/** How long a client that says no more may take to hear the rest. */
+/** How long a client that has ended its input may take to read the rest. */
 const END_GRACE_MS = 10_000;
 
 export class Peer {
@@ -112,7 +112,6 @@ export class Peer {
     this.#outbox.text(JSON.stringify({ method: request.method, id, params: request.params }));
   }
 
-  /** Nobody waits for this answer any more. */
   withdraw(id: RequestId): void {
     this.#asked.delete(id);
   }
@@ -181,7 +180,7 @@ export class Peer {
     done?.(answer);
   }
 
-  /** What was asked is still answered; then nobody is there any more. */
+  /** Pending requests are answered first. */
   #ended(): void {
     if (!this.#hasEnded) this.#grace = setTimeout(() => this.#channel.close(), END_GRACE_MS).unref();
     this.#hasEnded = true;

@@ -1,7 +1,7 @@
 /** Turns that this server has begun, at any of its doors: they run on without their clients, and end with the server. */
 import type { Heddle } from "@heddle/agent";
 
-/** A turn that was told to stop ends within six seconds; its followers get a moment more to hear of it. */
+/** An interrupted turn ends within six seconds; its followers get a moment more. */
 const TURNS_END_MS = 6_500;
 const STOPPING = { code: "turn.interrupted", message: "the server is stopping" } as const;
 

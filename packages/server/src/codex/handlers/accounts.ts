@@ -1,4 +1,4 @@
-/** `account/*`: keys and logins of whoever runs the server, through the one store that every door uses. */
+/** `account/*`: keys and logins, in the one store that every door uses. */
 import { isHeddleError, isUuid } from "@heddle/protocol";
 import type { Accounts, AccountStatus, StartedLogin } from "@heddle/models/accounts";
 import type { Handler, ServerContext } from "../../rpc/call.ts";
@@ -13,14 +13,14 @@ export const readAccount: Handler<"account/read"> = async ({ refreshToken }, { s
   const none = { result: { account: null, requiresOpenaiAuth: false, workspaceRouting: null } };
   if (accounts === undefined) return none;
   if (refreshToken === true) {
-    // A login that cannot be renewed is told by its state, not by this call.
+    // A login that cannot be renewed shows in its status; this call does not fail.
     await accounts.refresh({ provider: LOGIN_PROVIDER }, AbortSignal.timeout(REFRESH_MS)).catch(() => undefined);
   }
   const account = accountOf(await loggedIn(accounts));
   return account === null ? none : { result: { account, requiresOpenaiAuth: false, workspaceRouting: null } };
 };
 
-/** The older form of the same question; a token is never told. */
+/** The older form of the same method; a token is never sent. */
 export const readAuthStatus: Handler<"getAuthStatus"> = async (_, { server }) => {
   const accounts = await server.host.accounts?.();
   const authMethod = accounts === undefined ? null : authModeOf(await loggedIn(accounts));
@@ -120,7 +120,7 @@ async function requireAccounts({ host }: ServerContext): Promise<Accounts> {
   return accounts;
 }
 
-/** A login counts before a key: it was made for this. undefined: nobody is. */
+/** A login is preferred to a key. undefined: neither exists. */
 async function loggedIn(accounts: Accounts): Promise<AccountStatus | undefined> {
   for (const provider of [LOGIN_PROVIDER, KEY_PROVIDER]) {
     const status = await accounts.status({ provider }).catch(() => undefined);

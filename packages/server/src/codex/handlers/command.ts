@@ -1,4 +1,4 @@
-/** `command/exec`: one command outside any thread, within the wall the client asks for. */
+/** `command/exec`: one command outside any thread, in the sandbox that the client asks for. */
 import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import type { ClientAct, SandboxMode } from "@heddle/protocol";

@@ -18,7 +18,7 @@ export const readConfig: Handler<"config/read"> = async ({ includeLayers }, call
   if (source === undefined) return { result };
   const { config: choices } = result as { readonly config: Readonly<Record<string, unknown>> };
   const { config: inForce, layers } = await source.read();
-  // Where nobody says anything, what a turn would run with stands, not nothing.
+  // A key that is not configured shows what a turn would run with.
   const config = { ...choices, ...inForce };
   return {
     result: {
@@ -96,7 +96,7 @@ function failed(code: string, message: string): HeddleError {
   return new HeddleError("config.invalid", message, { details: { config_write_error_code: code } });
 }
 
-/** Nobody sets bounds for the owner of this machine. */
+/** There are no requirements for the owner of this machine. */
 export const readConfigRequirements: Handler<"configRequirements/read"> = async () => {
   return { result: { supportsIndependentSpeedModes: null, requirements: null } };
 };

@@ -1,4 +1,4 @@
-/** `fuzzyFileSearch`: files by what somebody remembers of their names. What git ignores is not found. */
+/** `fuzzyFileSearch`: files by parts of their names. Files that git ignores are not found. */
 import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { listInside, type PathRules } from "@heddle/tools/files";
@@ -13,7 +13,7 @@ const MAX_QUERY_CHARS = 200;
 const MAX_FILES = 100_000;
 const MAX_LIST_BYTES = 16 * 1024 * 1024;
 const LIST_MS = 10_000;
-/** Whoever types asks again with every letter. */
+/** A client that searches while the user types asks again with every letter. */
 const KEPT_MS = 5_000;
 const MAX_KEPT = 8;
 

@@ -16,7 +16,7 @@ import { asOsError, base64Bytes, errnoOf } from "../../host/host-error.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import { refuse } from "../thread-facts.ts";
 
-/** In base64 it fits into one message, and beside it others. */
+/** In base64 it fits into one message. */
 const MAX_FILE_BYTES = 12 * 1024 * 1024;
 const READ_MS = 30_000;
 const MAX_ENTRIES = 20_000;
@@ -55,7 +55,7 @@ export const createDirectory: Handler<"fs/createDirectory"> = async ({ path, rec
   const createParents = recursive ?? true;
   return inWords(async () => {
     const rules = fileRules(call);
-    // What is there already is not written, so that it may be anywhere.
+    // An existing folder is not written, so it may be anywhere.
     const isThere = createParents && (folder === "/" || lookedUp(folder, rules)?.kind === "directory");
     if (!isThere) await makeFolderInside(folder, rules, { createParents });
     return {};
@@ -78,7 +78,7 @@ export const readDirectory: Handler<"fs/readDirectory"> = async (params, call) =
     if (folder !== "/" && requireFacts(folder, rules).kind !== "directory") throw osError("ENOTDIR");
     const { entries, isTruncated } = await listInside(folder, rules, { maxEntries: MAX_ENTRIES });
     const shown = entries.flatMap(({ name, kind }) => {
-      // A link is what it leads to; one that leads nowhere, or where nobody may look, is not shown.
+      // A link is shown as its target; one without a readable target is left out.
       const found = kind === "symlink" ? lookedUp(`${folder === "/" ? "" : folder}/${name}`, rules)?.kind : kind;
       return found === undefined
         ? []
@@ -130,7 +130,7 @@ function requireFacts(file: string, rules: PathRules): Facts {
   return facts;
 }
 
-/** Undefined also where nobody may look: what can be done there is decided when it is done. */
+/** Undefined also for paths that may not be read: the operation itself is then refused. */
 function lookedUp(file: string, rules: PathRules): Facts | undefined {
   try {
     return factsInside(file, rules);

@@ -1,4 +1,4 @@
-/** The goal of a thread: set, read, cleared. Its followers hear of it from the journal, whoever changed it. */
+/** The goal of a thread: set, read, cleared. Followers are notified from the journal. */
 import { clearGoal as clear, readGoal, setGoal as set } from "@heddle/agent";
 import { codexGoal } from "@heddle/dialects/codex-app-server";
 import type { Handler } from "../../rpc/call.ts";

@@ -35,5 +35,5 @@ export const initialize: Handler<"initialize"> = async ({ clientInfo, capabiliti
   };
 };
 
-/** Heddle cannot be controlled from afar, so there is nothing to tell installations apart by. */
+/** There is no remote control, so installations need no id. */
 const INSTALLATION = "00000000-0000-0000-0000-000000000000";

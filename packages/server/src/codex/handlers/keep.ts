@@ -40,7 +40,7 @@ export const deleteThread: Handler<"thread/delete"> = async ({ threadId }, { ser
   });
 };
 
-/** Whoever is answered finds the server as the journal has it. */
+/** The server has processed what was stored before its client is answered. */
 export async function caughtUp({ fanOut }: ServerContext): Promise<void> {
   await (await fanOut()).caughtUp();
 }

@@ -46,7 +46,7 @@ function statusOf(
   ]);
   return {
     name: config.name,
-    // Of the connections of turns nothing is told here.
+    // The connections of turns are not reported here.
     runtimeStatus: null,
     pluginId: null,
     httpOrigin: "url" in config ? new URL(config.url).origin : null,

@@ -48,7 +48,7 @@ export const listThreads: Handler<"thread/list"> = async (params, { server }) =>
   return { result: { data: threads, readStates: null, ...cursors } };
 };
 
-/** A cursor names a thread; it stays good while that thread is there. */
+/** A cursor names a thread, and is valid as long as that thread exists. */
 async function beginOf(
   cursor: string | null | undefined,
   { heddle }: ServerContext,
@@ -62,7 +62,7 @@ async function beginOf(
 
 /** For what is found otherwise than by a list. */
 function isWanted(row: ThreadRow, params: Pick<CodexParams<"thread/list">, "archived" | "sourceKinds">): boolean {
-  // As in the original a thread is there for others once somebody has spoken in it.
+  // As in the original, a thread is listed once it has had input.
   if (row.turnCount === 0 && row.forkedFrom === undefined) return false;
   if (row.isEphemeral || row.isArchived !== (params.archived ?? false)) return false;
   const kinds = params.sourceKinds ?? [];

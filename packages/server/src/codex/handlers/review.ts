@@ -24,7 +24,7 @@ export const startReview: Handler<"review/start"> = async (params, call) => {
   });
 };
 
-/** Whoever asks for the review follows it. */
+/** The client that asks for the review follows it. */
 async function detached(asked: LoadedThread, { server, connection }: Call): Promise<LoadedThread> {
   const origin = appServerOrigin(connection.client?.name ?? "");
   const { workspace, isEphemeral } = asked;

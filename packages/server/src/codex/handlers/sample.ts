@@ -1,4 +1,4 @@
-/** `thread/sample`: one question beside the conversation, which ends with its answer, its cancel or its connection. */
+/** `thread/sample`: one question outside the conversation, until it is answered, cancelled or disconnected. */
 import { HeddleError } from "@heddle/protocol";
 import type { Handler } from "../../rpc/call.ts";
 import type { Connection } from "../../rpc/connection.ts";

@@ -1,4 +1,4 @@
-/** A command of the user, run in the thread's sandbox: beside the turn that runs, or as a turn of its own. */
+/** Commands of the user in the thread's sandbox, during a turn or as a turn of their own; and commands that outlived their call. */
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import type { Handler } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";

@@ -1,4 +1,4 @@
-/** `skills/*` besides the list: where else skills lie while the server runs, and which of them are off. */
+/** `skills/*` except the list: further folders of skills while the server runs, and which skills are off. */
 import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { absolutePath } from "../../host/file-rules.ts";
 import type { HostSkills } from "../../host/host.ts";

@@ -1,4 +1,4 @@
-/** What a client asks before its first turn: what it may choose, and what there is to call for. */
+/** What a client asks before its first turn: profiles, configuration, skills, features, modes. */
 import { homedir } from "node:os";
 import path from "node:path";
 import { foldersFromRoot, loadSkills } from "@heddle/agent";
@@ -15,7 +15,7 @@ export const listProfiles: Handler<"permissionProfile/list"> = async (params) =>
   return { result: { data: data.map((id) => ({ id, description: null, allowed: true })), nextCursor } };
 };
 
-/** The choices that a turn without wishes runs with; the file itself stays with its owner. */
+/** What a turn with default settings runs with. */
 export async function readConfig(_: unknown, { server }: Call): Promise<Reply> {
   const settings = await defaultSettings(server.settings);
   const config = {
@@ -87,7 +87,7 @@ async function skillsOf(cwd: string, server: ServerContext): Promise<Readonly<Re
   };
 }
 
-/** What is unfinished is not in the product, so that there is nothing to switch. */
+/** No unfinished features are in the product. */
 export const listFeatures: Handler<"experimentalFeature/list"> = async (params) => {
   const { data, nextCursor } = pageOf<string>([], params, (name) => name);
   return { result: { data, nextCursor } };
@@ -98,7 +98,7 @@ export const listCollaborationModes: Handler<"collaborationMode/list"> = async (
   return { result: { data: [mode("Plan"), mode("Default")] } };
 };
 
-/** Of the provider's own tools none is used: Heddle's tools run behind Heddle's wall. */
+/** No tools of the provider are used: Heddle's tools run in Heddle's sandbox. */
 export const readProviderCapabilities: Handler<"modelProvider/capabilities/read"> = async () => {
   return { result: { imageGeneration: false, webSearch: false } };
 };

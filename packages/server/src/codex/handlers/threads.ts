@@ -35,7 +35,7 @@ export const startThread: Handler<"thread/start"> = async (params, { server, con
   const workspace = await folderOf(params.cwd, server);
   const tools = toolsOf(params);
   const patch = patchOf(server, params);
-  // Refused before there is a thread.
+  // Refused before a thread is created.
   await server.settings.resolve({ workspace, patch, mayLackKey: true });
   const origin = appServerOrigin(connection.client?.name ?? "");
   const isEphemeral = params.ephemeral === true;
@@ -45,7 +45,7 @@ export const startThread: Handler<"thread/start"> = async (params, { server, con
     const beginning = { tools, settings: wordsOf(patch), clientId, request: { ...request, workspace } };
     const thread = { workspace, origin, ...(isEphemeral ? { isEphemeral } : {}) };
     const threadId = await server.heddle.as(connection.by).createThread(thread, beginning);
-    // Of a request that is repeated the thread may have gone on.
+    // A repeated request may name a thread that is loaded already.
     return server.threads.get(threadId) ?? server.threads.load({ threadId, workspace, isEphemeral });
   };
   const shadowed = tools.filter(({ name, namespace }) => namespace === undefined && isBuiltInName(name));
@@ -99,7 +99,7 @@ interface Beginning {
   readonly withTurns?: boolean;
 }
 
-/** The answer to whoever began a thread comes before everyone is told of it. */
+/** The answer is sent before the thread is announced to all clients. */
 async function began(
   begin: () => Promise<LoadedThread>,
   { server, connection }: Pick<Call, "server" | "connection">,
@@ -148,10 +148,10 @@ export const resumeThread: Handler<"thread/resume"> = async (params, { server, c
   }
   server.news.answered(server.threads.load({ threadId, workspace, isEphemeral }), settings);
   const feed = await server.threads.feed(threadId);
-  // Everyone was told when it was let go.
+  // Its unloading was announced to all clients.
   const isBack = loaded === undefined;
   if (isBack) server.announce({ method: "thread/status/changed", params: { threadId, status: feed.status } });
-  // What is in the answer is not told again, and what is not in it is told after it.
+  // Events in the answer are not sent again, and later ones are sent after it.
   const held = connection.hold(threadId);
   try {
     if (!connection.isClosed) feed.add(connection);
@@ -171,10 +171,10 @@ export const resumeThread: Handler<"thread/resume"> = async (params, { server, c
       after() {
         warnOfUnused(connection, threadId, unheeded(params));
         if (params.excludeTurns !== true || isBack) tellUsage(feed, connection);
-        // Everyone who follows hears again what the thread is after.
+        // The goal is sent to every follower again.
         feed.tell(goalNotice(threadId, goal));
         held[Symbol.dispose]();
-        // The server that worked for it may be gone; where this one does already, nothing is begun twice.
+        // The server that worked for the goal may have ended; if this one does already, nothing is started twice.
         if (goal?.status === "active") server.goals.begin(threadId);
         if (connection.isClosed) server.threads.leave(threadId, connection);
       },
@@ -204,7 +204,7 @@ async function backwardsFrom({ heddle }: ServerContext, threadId: string, seen: 
   };
 }
 
-/** Whoever comes to a thread with its past is told what it has used so far. */
+/** A client that loads a thread with its past is sent its usage so far. */
 function tellUsage(feed: ThreadFeed, connection: Connection): void {
   if (feed.usage !== undefined) connection.notify(feed.usage);
 }
@@ -230,7 +230,7 @@ export const listLoaded: Handler<"thread/loaded/list"> = async (params, { server
   return { result: { data, nextCursor } };
 };
 
-/** What a client says that begins a thread or takes it up; its keys of the configuration go below the rest. */
+/** What a client asks for when it starts or resumes a thread; `config` counts less than the other params. */
 function patchOf({ settings }: ServerContext, params: BeginParams): SettingsPatch {
   const { model, modelProvider: provider, sandbox: sandboxMode, approvalPolicy, config } = params;
   return {
@@ -242,7 +242,7 @@ function patchOf({ settings }: ServerContext, params: BeginParams): SettingsPatc
   };
 }
 
-/** Where its next turn works: a folder that was named since the last one, while it is there. */
+/** Where its next turn works: a folder that was set since the last one, if it exists. */
 async function nextWorkspace({ heddle }: ServerContext, { id, workspace }: ThreadRow): Promise<string> {
   const { workspace: named } = await heddle.storedSettings(id);
   return named === undefined ? workspace : await realpath(named).catch(() => workspace);

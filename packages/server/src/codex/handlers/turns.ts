@@ -42,7 +42,7 @@ export const startTurn: Handler<"turn/start"> = async (params, { server, connect
   };
 };
 
-/** Of a mode the words are Heddle's own. */
+/** The instructions of a mode are Heddle's own. */
 function unheededIn({ collaborationMode }: CodexParams<"turn/start">): readonly string[] {
   const words = collaborationMode?.settings.developer_instructions;
   return typeof words === "string" ? ["collaborationMode.settings.developer_instructions"] : [];
@@ -59,7 +59,7 @@ interface Wanted {
   readonly clientId: string | undefined;
 }
 
-/** Input for a thread that is at work is told to the running turn. */
+/** Input for a thread with a running turn is added to that turn. */
 async function startOrSteer(
   { server, by }: Asked,
   threadId: string,

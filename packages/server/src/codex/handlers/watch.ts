@@ -1,4 +1,4 @@
-/** `fs/watch`: what changes directly in a folder, or at one path, told to the connection that asked while it lasts. */
+/** `fs/watch`: changes directly in a folder, or of one path, sent to the connection that asked. */
 import { watch as watchFolder, type FSWatcher } from "node:fs";
 import path from "node:path";
 import { factsInside, openFolderInside, type PathRules } from "@heddle/tools/files";
@@ -8,7 +8,7 @@ import { absolutePath, fileRules } from "../../host/file-rules.ts";
 import { asOsError } from "../../host/host-error.ts";
 import { refuse } from "../thread-facts.ts";
 
-/** An editor makes several changes of one save; they are told at once. */
+/** An editor makes several changes for one save; they are sent together. */
 const GATHER_MS = 100;
 /** Beyond these the folder itself is named: look again. */
 const MAX_PATHS = 500;
@@ -54,7 +54,7 @@ function open(place: string, rules: PathRules, tell: (paths: readonly string[]) 
     const watcher: FSWatcher = watchFolder(opened.address, { persistent: false }, (_kind, name) => {
       if (name !== null && (only === undefined || name === only)) gathered.add(path.join(folder, name));
     });
-    // The folder is gone, or the kernel has no room: there is nothing more to tell.
+    // The folder was removed, or the kernel has no watches left.
     watcher.on("error", () => watcher.close());
     return {
       realPath: facts?.realPath ?? place,

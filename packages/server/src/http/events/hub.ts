@@ -75,7 +75,7 @@ export class EventHub implements AsyncDisposable {
     }
   }
 
-  /** What is stored by now is still sent; then everyone is told that the server stops. */
+  /** What is stored by now is still sent; then every stream ends with `stopping`. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#heart);
@@ -121,7 +121,7 @@ export class EventHub implements AsyncDisposable {
   /** False: it does not read. */
   async #catchUp(reader: Reader, of: Followed, mark: () => number): Promise<boolean> {
     if (reader.cursor >= mark()) return true;
-    // It ends: the last event before the mark is there, or a later one that says why it is not.
+    // The tail reaches the mark: positions only grow.
     const from = {
       ...(of.stream === undefined ? {} : { stream: of.stream }),
       after: reader.cursor,

@@ -91,7 +91,7 @@ export class Reader {
     return hasRoom;
   }
 
-  /** It does not read: it is told where to continue, should it ever read that far. */
+  /** It does not read: its last message says where to continue. */
   lag(): void {
     this.#end(namedFrame("lagged", { after: this.cursor, closed: true }));
   }
