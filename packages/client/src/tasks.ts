@@ -55,8 +55,8 @@ export class TaskClient {
   }
 
   /** A model proposes steps and checks; nothing is added before `plan` of the answer is given to `create`. */
-  plan(wish: PlanTask, call?: Call): Promise<PlanAnswer> {
-    return this.#http.json("POST", "api/tasks/plan", { ...call, body: wish });
+  plan(task: PlanTask, call?: Call): Promise<PlanAnswer> {
+    return this.#http.json("POST", "api/tasks/plan", { ...call, body: task });
   }
 
   /** As a file in an inbox would be taken. */

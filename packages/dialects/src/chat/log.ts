@@ -1,6 +1,6 @@
 /**
- * One chat as a list of events: stored events and deltas in, what subscribers are told out. Fed with the whole stream of a
- * thread it numbers the events dense from 1, so that a number is a place in the list, whoever counts.
+ * One chat as a list of events: stored events and deltas in, events for subscribers out. They are numbered densely from 1 in
+ * the stream of the thread, so that every reader counts the same.
  */
 import {
   NO_USAGE,
@@ -24,7 +24,7 @@ import type { ChatEvent, ChatParamsOf, ChatTopic } from "./events.ts";
 import { chatItem, inputText } from "./items.ts";
 import type { ChatSettings } from "./settings.ts";
 
-type Told<Topic extends ChatTopic = ChatTopic> = Topic extends ChatTopic
+type Unnumbered<Topic extends ChatTopic = ChatTopic> = Topic extends ChatTopic
   ? {
       readonly topic: Topic;
       readonly params: Omit<ChatParamsOf<Topic>, BaseKey> & { turnId?: string; itemId?: string };
@@ -97,11 +97,11 @@ export class ChatLog {
   event(stored: StoredEvent): readonly ChatEvent[] {
     this.#version = stored.version;
     const ts = new Date(stored.at).toISOString();
-    const told = this.#tell(stored).map((one) => this.#numbered(one, ts));
-    if (stored.body.type === "approval.requested" && told[0] !== undefined) {
-      this.#approvals.set(stored.body.approvalId, told[0]);
+    const events = this.#translate(stored).map((event) => this.#numbered(event, ts));
+    if (stored.body.type === "approval.requested" && events[0] !== undefined) {
+      this.#approvals.set(stored.body.approvalId, events[0]);
     }
-    return told;
+    return events;
   }
 
   /** Live only: nothing of it is numbered. It comes after the stored beginning of its item. */
@@ -116,28 +116,28 @@ export class ChatLog {
     if (open === undefined || isShownOtherwise(open.item)) return [];
     const item = chatItem(open.item, turnId);
     const place = { seq: this.#seq, ts: new Date().toISOString(), live: true } as const;
-    return [this.#dressed({ topic: "chat.item.updated", params: { turnId, itemId, item } }, place)];
+    return [this.#withBase({ topic: "chat.item.updated", params: { turnId, itemId, item } }, place)];
   }
 
-  #numbered(told: Told, ts: string): ChatEvent {
+  #numbered(event: Unnumbered, ts: string): ChatEvent {
     this.#seq += 1;
-    return this.#dressed(told, { seq: this.#seq, ts });
+    return this.#withBase(event, { seq: this.#seq, ts });
   }
 
-  #dressed(
-    { topic, params }: Told,
+  #withBase(
+    { topic, params }: Unnumbered,
     place: { readonly seq: number; readonly ts: string; readonly live?: true },
   ): ChatEvent {
     const { threadId } = this.#options;
-    // Every member of `Told` fits its topic; only the base fields are missing.
+    // Every member of `Unnumbered` fits its topic; only the base fields are missing.
     return { topic, params: { ...place, chat_id: threadId, threadId, schema: 1, ...params } } as ChatEvent;
   }
 
   #deltaOf(open: { readonly item: Item; section: number }, given: ItemDelta): readonly ChatEvent[] {
     const { turnId, itemId, channel, delta } = given;
     const at = { turnId, itemId, delta };
-    const live = (told: Told): ChatEvent[] => [
-      this.#dressed(told, { seq: this.#seq, ts: new Date().toISOString(), live: true }),
+    const live = (event: Unnumbered): ChatEvent[] => [
+      this.#withBase(event, { seq: this.#seq, ts: new Date().toISOString(), live: true }),
     ];
     switch (channel) {
       case "text":
@@ -150,14 +150,14 @@ export class ChatLog {
         return live({ topic: "chat.reasoning.delta", params: at });
       case "reasoningSummary": {
         const isNext = open.section < 0 || delta.startsWith("\n\n");
-        const words = open.section >= 0 && isNext ? delta.slice(2) : delta;
+        const text = open.section >= 0 && isNext ? delta.slice(2) : delta;
         if (isNext) open.section += 1;
-        return live({ topic: "chat.reasoning.delta", params: { ...at, delta: words, summary_index: open.section } });
+        return live({ topic: "chat.reasoning.delta", params: { ...at, delta: text, summary_index: open.section } });
       }
     }
   }
 
-  #tell(stored: StoredEvent): readonly Told[] {
+  #translate(stored: StoredEvent): readonly Unnumbered[] {
     const { body } = stored;
     switch (body.type) {
       case "turn.queued": {
@@ -194,31 +194,31 @@ export class ChatLog {
     }
   }
 
-  #begun({ turnId, settings }: EventOf<"turn.admitted">): readonly Told[] {
+  #begun({ turnId, settings }: EventOf<"turn.admitted">): readonly Unnumbered[] {
     this.#turnId = turnId;
     this.#diffs = [];
     this.#window = settings.contextTokens ?? this.#options.contextWindow?.(settings.model) ?? null;
     return [{ topic: "chat.turn.started", params: { turnId, turn: { id: turnId, status: "running" } } }];
   }
 
-  #ended(body: EventOf<"turn.completed">): readonly Told[] {
+  #ended(body: EventOf<"turn.completed">): readonly Unnumbered[] {
     this.#turnId = undefined;
     this.#items.clear();
     this.#approvals.clear();
-    const told = ended(body.turnId, body.status, body.failure);
+    const event = ended(body.turnId, body.status, body.failure);
     const cost = body.costUsd === undefined ? {} : { cost_usd: body.costUsd };
     return [
-      { ...told, params: { ...told.params, usage: tokensOf(body.usage), ...cost, duration_ms: body.durationMs } },
+      { ...event, params: { ...event.params, usage: tokensOf(body.usage), ...cost, duration_ms: body.durationMs } },
     ];
   }
 
-  #itemStarted({ turnId, item }: EventOf<"item.started">): readonly Told[] {
+  #itemStarted({ turnId, item }: EventOf<"item.started">): readonly Unnumbered[] {
     this.#items.set(item.id, { item, section: -1 });
     if (isShownOtherwise(item)) return [];
     return [{ topic: "chat.item.started", params: { turnId, itemId: item.id, item: chatItem(item, turnId) } }];
   }
 
-  #itemCompleted({ turnId, item }: EventOf<"item.completed">): readonly Told[] {
+  #itemCompleted({ turnId, item }: EventOf<"item.completed">): readonly Unnumbered[] {
     this.#items.delete(item.id);
     const at = { turnId, itemId: item.id };
     const shown = chatItem(item, turnId);
@@ -231,13 +231,13 @@ export class ChatLog {
       const why = item.explanation === undefined ? {} : { explanation: item.explanation };
       return [{ topic: "chat.plan.updated", params: { ...at, ...why, plan, item: shown } }];
     }
-    const completed: Told = { topic: "chat.item.completed", params: { ...at, item: shown } };
+    const completed: Unnumbered = { topic: "chat.item.completed", params: { ...at, item: shown } };
     if (item.type !== "fileChange" || item.status !== "completed") return [completed];
     this.#diffs.push(...item.changes.map(({ diff }) => diff));
     return [completed, { topic: "chat.diff.updated", params: { turnId, diff: this.#diffs.join("\n") } }];
   }
 
-  #used({ turnId, usage }: EventOf<"model.responded">): readonly Told[] {
+  #used({ turnId, usage }: EventOf<"model.responded">): readonly Unnumbered[] {
     this.#total = addUsage(this.#total, usage);
     const tokenUsage = { total: tokensOf(this.#total), last: tokensOf(usage), modelContextWindow: this.#window };
     return [{ topic: "chat.token.usage.updated", params: { turnId, tokenUsage } }];
@@ -256,7 +256,7 @@ function merged(settings: ChatSettings, changes: Readonly<Record<string, unknown
 }
 
 /** Events other than those of items and turns. */
-function besides({ body, author }: StoredEvent): readonly Told[] {
+function besides({ body, author }: StoredEvent): readonly Unnumbered[] {
   switch (body.type) {
     case "thread.created": {
       const title = body.title === undefined ? {} : { title: body.title, title_source: "user" as const };
@@ -309,7 +309,7 @@ function isOnce(decision: (typeof CHAT_DECISIONS)[number]): boolean {
   return decision !== "accept_for_session";
 }
 
-function asked({ turnId, approvalId, question }: EventOf<"approval.requested">): Told {
+function asked({ turnId, approvalId, question }: EventOf<"approval.requested">): Unnumbered {
   const params = {
     turnId,
     itemId: question.itemId,
@@ -351,7 +351,7 @@ function subject(question: ApprovalQuestion): Readonly<Record<string, unknown>> 
 function answered(
   { turnId, approvalId, decision, reason, answers, content }: EventOf<"approval.resolved">,
   author: Author,
-): Told {
+): Unnumbered {
   const params = {
     turnId,
     request_id: approvalId,
@@ -369,7 +369,7 @@ function answered(
 type End = "completed" | "interrupted" | "failed";
 
 /** A requested stop is no error; any other early end is. */
-function ended(turnId: string, status: End, failure: Failure | undefined): Told<"chat.turn.completed"> {
+function ended(turnId: string, status: End, failure: Failure | undefined): Unnumbered<"chat.turn.completed"> {
   const error = chatError(status, failure);
   const turn = { id: turnId, status };
   return { topic: "chat.turn.completed", params: { turnId, turn, status, ...(error === undefined ? {} : { error }) } };

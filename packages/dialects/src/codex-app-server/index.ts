@@ -13,7 +13,7 @@ export {
   EXPERIMENTAL_FIELDS,
   isSupported,
   isUnheededKey,
-  unheeded,
+  fieldsWithoutEffect,
   type BeginParams,
   type CodexParams,
   type SupportedMethod,
@@ -28,7 +28,7 @@ export {
   sandboxFrom,
   sandboxPolicy,
   threadSettings,
-  type SandboxWish,
+  type SandboxChoice,
 } from "./settings.ts";
 export {
   CODEX_VERSION,

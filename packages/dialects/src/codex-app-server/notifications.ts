@@ -81,7 +81,7 @@ export class ThreadDialect {
   #workspace = "";
   #goal: StandingGoal | undefined;
   /** The usage that was sent last. */
-  #told: CodexNotification | undefined;
+  #sentUsage: CodexNotification | undefined;
   /** Of the last request, until it is sent. */
   #last: Usage | undefined;
 
@@ -100,7 +100,7 @@ export class ThreadDialect {
 
   /** The usage of the thread so far, for a new follower; undefined: none. */
   get usage(): CodexNotification | undefined {
-    return this.#told;
+    return this.#sentUsage;
   }
 
   /** The turn that has no end yet. */
@@ -134,7 +134,7 @@ export class ThreadDialect {
         this.#turn = admitted(body, stored.at);
         // It has waited until now.
         if (!this.#queued.delete(body.turnId)) return [];
-        return [told(stored, "thread/queue/changed", { threadId: this.#threadId })];
+        return [notify(stored, "thread/queue/changed", { threadId: this.#threadId })];
       case "turn.started":
         return this.#begin(stored, { sandboxLevel: body.sandboxLevel });
       case "item.started":
@@ -167,15 +167,15 @@ export class ThreadDialect {
     switch (body.type) {
       case "model.retried": {
         const error = retryError(body);
-        return [told(stored, "error", { error, willRetry: true, threadId, turnId: body.turnId })];
+        return [notify(stored, "error", { error, willRetry: true, threadId, turnId: body.turnId })];
       }
       case "path.violated":
-        return [told(stored, "warning", { threadId, message: `a protected path was written: ${body.path}` })];
+        return [notify(stored, "warning", { threadId, message: `a protected path was written: ${body.path}` })];
       case "hook.ran": {
-        const runs = hookRun(stored, body).map(({ method, params }) => told(stored, method, { ...params, threadId }));
+        const runs = hookRun(stored, body).map(({ method, params }) => notify(stored, method, { ...params, threadId }));
         if (body.failure === undefined) return runs;
         const message = `a ${body.event} hook failed: ${body.failure.message}`;
-        return [...runs, told(stored, "warning", { threadId, message })];
+        return [...runs, notify(stored, "warning", { threadId, message })];
       }
       case "thread.goal-changed": {
         // A change by the agent is sent with the end of its turn.
@@ -186,15 +186,15 @@ export class ThreadDialect {
         return [this.#goalNotice(stored, null)];
       }
       case "thread.reverted":
-        return [told(stored, "thread/reverted", { threadId })];
+        return [notify(stored, "thread/reverted", { threadId })];
       case "turn.queued":
       case "turn.dequeued":
         if (body.type === "turn.queued") this.#queued.add(body.turnId);
         else this.#queued.delete(body.turnId);
-        return [told(stored, "thread/queue/changed", { threadId })];
+        return [notify(stored, "thread/queue/changed", { threadId })];
       case "mcp.listed": {
         const params = { threadId, name: body.server, status: "ready", error: null, failureReason: null };
-        return [told(stored, "mcpServer/startupStatus/updated", params)];
+        return [notify(stored, "mcpServer/startupStatus/updated", params)];
       }
       default:
         return [];
@@ -203,7 +203,7 @@ export class ThreadDialect {
 
   #goalNotice(stored: StoredEvent, turnId: string | null): Outgoing {
     const { method, params } = goalNotice(this.#threadId, this.#goal, turnId);
-    return told(stored, method, params);
+    return notify(stored, method, params);
   }
 
   #statusChanged({ version }: StoredEvent): Outgoing {
@@ -222,8 +222,8 @@ export class ThreadDialect {
     };
     this.#last = undefined;
     const params = { threadId: this.#threadId, turnId, tokenUsage };
-    this.#told = { method: "thread/tokenUsage/updated", params };
-    return [told(stored, "thread/tokenUsage/updated", params)];
+    this.#sentUsage = { method: "thread/tokenUsage/updated", params };
+    return [notify(stored, "thread/tokenUsage/updated", params)];
   }
 
   #begin(stored: StoredEvent, more: { readonly sandboxLevel?: string } = {}): readonly Outgoing[] {
@@ -234,7 +234,7 @@ export class ThreadDialect {
     this.#hasFailed = false;
     const params = { threadId: this.#threadId, turn: newTurn(turn.id, stored.at), ...more };
     const entered = enteredReview(turn.admission, { startedAtMs: stored.at, completedAtMs: null });
-    return [this.#statusChanged(stored), told(stored, "turn/started", params), ...this.#mark(entered, stored)];
+    return [this.#statusChanged(stored), notify(stored, "turn/started", params), ...this.#mark(entered, stored)];
   }
 
   /** An item that starts and completes at once. */
@@ -244,8 +244,8 @@ export class ThreadDialect {
     const { at } = stored;
     const of = { threadId: this.#threadId, turnId: turn.id };
     return [
-      told(stored, "item/started", { item, ...of, startedAtMs: at }),
-      told(stored, "item/completed", { item: { ...item, completedAtMs: at }, ...of, completedAtMs: at }),
+      notify(stored, "item/started", { item, ...of, startedAtMs: at }),
+      notify(stored, "item/completed", { item: { ...item, completedAtMs: at }, ...of, completedAtMs: at }),
     ];
   }
 
@@ -260,7 +260,7 @@ export class ThreadDialect {
     const params = { item: shown, threadId: this.#threadId, turnId: turn.id, startedAtMs: at };
     const call = clientCall(item, params);
     this.#deltas.started(item);
-    return [...usage, told(stored, "item/started", params), ...call];
+    return [...usage, notify(stored, "item/started", params), ...call];
   }
 
   #itemCompleted(item: Item, stored: StoredEvent): readonly Outgoing[] {
@@ -273,25 +273,25 @@ export class ThreadDialect {
     this.#deltas.completed(item.id);
     if (isClientCall(item)) begun.push({ kind: "called", itemId: item.id });
     const shown = codexItem(item, { startedAtMs, completedAtMs: at });
-    if (shown === undefined) return this.#toldOtherwise(item, stored, turn.id);
+    if (shown === undefined) return this.#sentOtherwise(item, stored, turn.id);
     if (shown.type === "agentMessage" && shown["isPartial"] !== true) turn.lastMessage = shown;
     const params = { item: shown, threadId: this.#threadId, turnId: turn.id, completedAtMs: at };
-    return [...begun, told(stored, "item/completed", params), ...this.#diff(item, stored, turn)];
+    return [...begun, notify(stored, "item/completed", params), ...this.#diff(item, stored, turn)];
   }
 
   /** Items that the original sends in other ways. */
-  #toldOtherwise(item: Item, stored: StoredEvent, turnId: string): readonly Outgoing[] {
+  #sentOtherwise(item: Item, stored: StoredEvent, turnId: string): readonly Outgoing[] {
     const threadId = this.#threadId;
     if (item.type === "notice") {
-      const warning = told(stored, "warning", { threadId, message: item.message });
+      const warning = notify(stored, "warning", { threadId, message: item.message });
       if (item.mcp === undefined) return [warning];
       const { server: name, error } = item.mcp;
       const params = { threadId, name, error, status: "failed", failureReason: null };
-      return [warning, told(stored, "mcpServer/startupStatus/updated", params)];
+      return [warning, notify(stored, "mcpServer/startupStatus/updated", params)];
     }
     if (item.type !== "plan" || item.status !== "completed") return [];
     const plan = item.steps.map(({ text, status }) => ({ step: text, status }));
-    return [told(stored, "turn/plan/updated", { threadId, turnId, explanation: item.explanation ?? null, plan })];
+    return [notify(stored, "turn/plan/updated", { threadId, turnId, explanation: item.explanation ?? null, plan })];
   }
 
   #diff(item: Item, stored: StoredEvent, turn: ActiveTurn): readonly Outgoing[] {
@@ -300,7 +300,7 @@ export class ThreadDialect {
     let chars = turn.diffs.reduce((sum, diff) => sum + diff.length, 0);
     while (chars > MAX_DIFF_CHARS && turn.diffs.length > 1) chars -= turn.diffs.shift()?.length ?? 0;
     const params = { threadId: this.#threadId, turnId: turn.id, diff: turn.diffs.join("") };
-    return [told(stored, "turn/diff/updated", params)];
+    return [notify(stored, "turn/diff/updated", params)];
   }
 
   #asked({ approvalId, question }: EventOf<"approval.requested">, stored: StoredEvent): readonly Outgoing[] {
@@ -339,8 +339,8 @@ export class ThreadDialect {
     return [
       ...before,
       this.#statusChanged(stored),
-      ...(error === undefined ? [] : [told(stored, "error", error)]),
-      told(stored, "turn/completed", { threadId, turn: endedTurn(turn, body, stored.at) }),
+      ...(error === undefined ? [] : [notify(stored, "error", error)]),
+      notify(stored, "turn/completed", { threadId, turn: endedTurn(turn, body, stored.at) }),
       ...(turn.isForGoal && this.#goal !== undefined ? [this.#goalNotice(stored, turn.id)] : []),
     ];
   }
@@ -355,7 +355,7 @@ function flagsOf(questions: readonly ApprovalQuestion[]): readonly WaitingFlag[]
 }
 
 /** Everything that comes of one stored event carries its number in the thread. */
-function told({ version }: StoredEvent, method: string, params: Readonly<Record<string, unknown>>): Outgoing {
+function notify({ version }: StoredEvent, method: string, params: Readonly<Record<string, unknown>>): Outgoing {
   return { kind: "notify", to: "followers", notification: { method, params: { ...params, seq: version } } };
 }
 

@@ -169,7 +169,12 @@ export function isSupported(method: string): method is SupportedMethod {
 export type BeginParams = CodexParams<"thread/start" | "thread/resume" | "thread/fork">;
 
 /** Fields that a client sets and that have no effect here; it gets a warning. */
-export function unheeded({ baseInstructions, developerInstructions, permissions, config }: BeginParams): string[] {
+export function fieldsWithoutEffect({
+  baseInstructions,
+  developerInstructions,
+  permissions,
+  config,
+}: BeginParams): string[] {
   const fields = Object.entries({ baseInstructions, developerInstructions, permissions });
   const keys = Object.keys(config ?? {}).filter((key) => isUnheededKey(key));
   return [

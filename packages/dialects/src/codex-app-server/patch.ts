@@ -43,8 +43,8 @@ function textOf(callText: string): string {
   if (!callText.startsWith("{")) return callText;
   try {
     const args: unknown = JSON.parse(callText);
-    const words = typeof args === "object" && args !== null ? Object.values(args) : [];
-    return words.find((word): word is string => typeof word === "string" && word.includes("*** ")) ?? "";
+    const values = typeof args === "object" && args !== null ? Object.values(args) : [];
+    return values.find((word): word is string => typeof word === "string" && word.includes("*** ")) ?? "";
   } catch {
     return "";
   }

@@ -44,14 +44,14 @@ export function approvalPolicyFrom(param: ApprovalPolicyParam): ApprovalPolicy {
   return typeof param === "string" && param !== "granular" ? param : "on-request";
 }
 
-export interface SandboxWish {
+export interface SandboxChoice {
   readonly sandboxMode: SandboxMode;
   readonly networkAccess?: boolean;
   readonly writableRoots?: readonly string[];
 }
 
 /** undefined: Heddle cannot vouch for the sandbox of another program. */
-export function sandboxFrom(param: SandboxPolicyParam): SandboxWish | undefined {
+export function sandboxFrom(param: SandboxPolicyParam): SandboxChoice | undefined {
   switch (param.type) {
     case "dangerFullAccess":
       return { sandboxMode: "danger-full-access" };

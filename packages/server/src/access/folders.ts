@@ -7,7 +7,7 @@ import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { scopeAllows, type Principal } from "./principals.ts";
 
-export interface FolderWish {
+export interface FolderRequest {
   readonly principal: Principal | undefined;
   /** Absent: that of the server. */
   readonly wanted: string | undefined;
@@ -15,7 +15,7 @@ export interface FolderWish {
   readonly cwd: string;
 }
 
-export async function folderFor({ principal, wanted, cwd }: FolderWish): Promise<string> {
+export async function folderFor({ principal, wanted, cwd }: FolderRequest): Promise<string> {
   const folder = await realFolder(path.resolve(cwd, wanted ?? "."));
   if (principal !== undefined && scopeAllows(principal.role, "admin")) return folder;
   const root = await realFolder(cwd);

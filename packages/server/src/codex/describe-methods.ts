@@ -11,7 +11,7 @@ const CLOUD = "belongs to OpenAI's cloud";
 const ORDER = "ordering of threads is left to the client";
 
 /** The longest beginning that fits counts. */
-const WHY_NOT: Readonly<Record<string, string>> = {
+const UNSUPPORTED_REASONS: Readonly<Record<string, string>> = {
   account: CLOUD,
   accountSession: CLOUD,
   app: "there are no apps",
@@ -74,13 +74,13 @@ const DIFFERS: Readonly<Record<string, string>> = {
 
 export function describeMethods(): readonly DescribedMethod[] {
   return [...CODEX_METHODS.values()].map((method) => {
-    const note = isSupported(method.name) ? DIFFERS[method.name] : whyNot(method.name);
+    const note = isSupported(method.name) ? DIFFERS[method.name] : unsupportedReason(method.name);
     return { ...method, isSupported: isSupported(method.name), note: note ?? "" };
   });
 }
 
-function whyNot(name: string): string | undefined {
-  const fitting = Object.entries(WHY_NOT).filter(([start]) => name === start || isBelow(name, start));
+function unsupportedReason(name: string): string | undefined {
+  const fitting = Object.entries(UNSUPPORTED_REASONS).filter(([start]) => name === start || isBelow(name, start));
   return fitting.toSorted(([a], [b]) => b.length - a.length)[0]?.[1];
 }
 

@@ -11,7 +11,7 @@ import type { Follower } from "../followers/subscribe.ts";
 const NOBODY: Follower = {
   by: "user:owner",
   tell: () => undefined,
-  tellDelta: () => undefined,
+  sendDelta: () => undefined,
   ask: () => undefined,
   withdraw: () => undefined,
 };

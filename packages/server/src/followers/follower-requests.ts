@@ -11,7 +11,7 @@ export function questionFor(heddle: Heddle, threadId: string, out: OutgoingOf<"a
   const { approvalId, question, request } = out;
   return {
     request,
-    isToldWhenOver: true,
+    isAnnouncedWhenClosed: true,
     async answered(answer, by) {
       const given = answer.kind === "result" ? answerFrom(answer.result, question) : { decision: "decline" as const };
       try {
@@ -33,7 +33,7 @@ export function callFor({ journal }: Heddle, threadId: string, out: OutgoingOf<"
     answerClientCall(journal, { threadId, turnId, itemId, content: [], failure: { code: "tool.failed", message }, by });
   return {
     request,
-    isToldWhenOver: false,
+    isAnnouncedWhenClosed: false,
     async answered(answer, by) {
       if (answer.kind === "error") return failed(`the client refused the call: ${answer.message}`, by);
       if (JSON.stringify(answer.result).length > MAX_ANSWER_CHARS) {

@@ -14,7 +14,7 @@ import type { Follower } from "./subscribe.ts";
 export interface FollowerRequest {
   readonly request: CodexServerRequest;
   /** Every follower is notified when it is closed. */
-  readonly isToldWhenOver: boolean;
+  readonly isAnnouncedWhenClosed: boolean;
   /** Stores the answer; an error when every follower refused. */
   answered(answer: Exclude<Answered, { kind: "gone" }>, by: Author): Promise<void>;
   /** There has been no follower for a while; absent: it stays open. */
@@ -61,7 +61,7 @@ export class OpenRequests implements Disposable {
     const { threadId, followers } = this.#options;
     for (const follower of followers) {
       follower.withdraw(open.id, threadId);
-      if (!open.isToldWhenOver) continue;
+      if (!open.isAnnouncedWhenClosed) continue;
       follower.tell({ method: "serverRequest/resolved", params: { threadId, requestId: open.id } });
     }
   }

@@ -22,7 +22,7 @@ import type { Answered, RequestId } from "../rpc/peer.ts";
 /** A client that follows a thread. */
 export interface Follower extends By {
   tell(notification: CodexNotification): void;
-  tellDelta(notification: CodexNotification): void;
+  sendDelta(notification: CodexNotification): void;
   ask(id: RequestId, request: CodexServerRequest, done: (answer: Answered) => void): void;
   withdraw(id: RequestId, threadId: string): void;
 }
@@ -162,7 +162,7 @@ export class ThreadFeed implements AsyncDisposable {
         else this.tell(out.notification);
         return;
       case "delta":
-        for (const follower of this.#followers) follower.tellDelta(out.notification);
+        for (const follower of this.#followers) follower.sendDelta(out.notification);
         return;
       case "ask":
       case "resolved":

@@ -37,7 +37,7 @@ export interface HostCommandOptions {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   /** Found out when the command has its id already: what follows it may come at once. */
-  readonly place: () => Promise<CommandPlace>;
+  readonly place: () => Promise<CommandContext>;
   readonly takesInput: boolean;
   readonly hasTerminal: boolean;
   readonly isStreamed: boolean;
@@ -46,7 +46,7 @@ export interface HostCommandOptions {
   readonly timeoutMs: number | undefined;
 }
 
-export interface CommandPlace {
+export interface CommandContext {
   readonly cwd: string;
   /** Not confined: the client asked for full access. */
   readonly isConfined: boolean;

@@ -5,7 +5,7 @@ import { RPC, RpcError } from "../rpc/peer.ts";
 const INVALID_PARAMS = -32602;
 
 /** Linux. */
-const WORDS: Readonly<Record<string, readonly [words: string, number: number]>> = {
+const MESSAGES: Readonly<Record<string, readonly [message: string, number: number]>> = {
   EPERM: ["Operation not permitted", 1],
   ENOENT: ["No such file or directory", 2],
   EIO: ["Input/output error", 5],
@@ -24,13 +24,13 @@ const WORDS: Readonly<Record<string, readonly [words: string, number: number]>> 
   EDQUOT: ["Disk quota exceeded", 122],
 };
 
-/** Errors of the operating system in the words of the original; others unchanged. */
+/** Errors of the operating system in the message of the original; others unchanged. */
 export function asOsError(error: unknown): unknown {
   const code = errnoOf(error);
-  const known = code !== undefined && Object.hasOwn(WORDS, code) ? WORDS[code] : undefined;
+  const known = code !== undefined && Object.hasOwn(MESSAGES, code) ? MESSAGES[code] : undefined;
   if (known === undefined) return error;
-  const [words, number] = known;
-  return new RpcError(RPC.internal, `${words} (os error ${number})`);
+  const [message, number] = known;
+  return new RpcError(RPC.internal, `${message} (os error ${number})`);
 }
 
 export function invalidArgument(message: string): RpcError {

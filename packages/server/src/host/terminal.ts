@@ -1,5 +1,5 @@
 /**
- * A terminal for a command: util-linux's `script` opens it, inside the same wall as the command, so that nothing native has
+ * A terminal for a command: util-linux's `script` opens it, inside the same sandbox as the command, so that nothing native has
  * to be loaded and nothing of the host's terminals is reached. Its size is set from inside too.
  */
 import { readFile, readlink } from "node:fs/promises";
@@ -27,8 +27,8 @@ export function inTerminal(
   { rows, cols }: TerminalSize,
 ): { readonly argv: readonly string[]; readonly env: Record<string, string> } {
   const shell = env["SHELL"] === undefined ? "unset SHELL" : `SHELL=${quoted(env["SHELL"])}; export SHELL`;
-  const words = argv.map(quoted).join(" ");
-  const line = `stty rows ${rows} cols ${cols} 2>/dev/null; ${shell}; exec ${words}`;
+  const command = argv.map(quoted).join(" ");
+  const line = `stty rows ${rows} cols ${cols} 2>/dev/null; ${shell}; exec ${command}`;
   return {
     argv: ["script", "-qefc", line, "/dev/null"],
     env: { TERM: "xterm-256color", ...env, SHELL: "/bin/sh" },

@@ -59,7 +59,7 @@ const COMPONENTS = {
 
 type Json = Readonly<Record<string, unknown>>;
 
-const STREAM_WORDS =
+const STREAM_DESCRIPTION =
   "Server-sent events. A message without a name is a stored event (StreamedEvent); its id is the cursor. Named: `delta` " +
   "(StreamedDelta, on request), `caughtUp`, `lagged`, `end`. See docs/build/events.md.";
 
@@ -136,7 +136,7 @@ function operation(route: Route, schemas: Readonly<Record<string, Json>>): Json 
   const { name, summary, scope, params, query, body, answer, status } = route;
   const content =
     answer === "stream"
-      ? { "text/event-stream": { schema: { type: "string", description: STREAM_WORDS } } }
+      ? { "text/event-stream": { schema: { type: "string", description: STREAM_DESCRIPTION } } }
       : json(described(schemas, answer));
   const parameters = [
     ...parametersOf(described(schemas, params), "path"),

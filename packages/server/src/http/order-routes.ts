@@ -18,6 +18,7 @@ import {
   WebhookAnswer,
 } from "@heddle/protocol/http";
 import { pageFrom, placeOf } from "../rpc/paging.ts";
+import { present } from "./present.ts";
 import { route, type HttpCall, type Route } from "./route.ts";
 import { tasksFor } from "./task-desk.ts";
 import { createdView, notificationView, sinkEntries } from "./task-views.ts";
@@ -100,14 +101,11 @@ export const ORDER_ROUTES: readonly Route[] = [
     scope: "read",
     query: NotificationsQuery,
     answer: NotificationPage,
-    async handle({ query: { sink, state, taskId, cursor, limit: wished } }, { context: { heddle } }) {
-      const limit = limitOf(wished);
+    async handle({ query: { sink, state, taskId, cursor, limit: asked } }, { context: { heddle } }) {
+      const limit = limitOf(asked);
       const after = placeOf(cursor)?.id;
       const rows = await heddle.journal.notifications.page({
-        ...(sink === undefined ? {} : { sink }),
-        ...(state === undefined ? {} : { state }),
-        ...(taskId === undefined ? {} : { taskId }),
-        ...(after === undefined ? {} : { after }),
+        ...present({ sink, state, taskId, after }),
         limit: limit + 1,
       });
       const { data, nextCursor } = pageFrom(rows, limit, ({ id }) => id);

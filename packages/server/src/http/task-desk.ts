@@ -3,7 +3,7 @@ import { HeddleError } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
 import type { OpenTasks, Sink, Tasks, WebhookDoor } from "@heddle/tasks";
 import { folderFor } from "../access/folders.ts";
-import { refuseOpenWalls } from "../access/open-walls.ts";
+import { refuseFullAccess } from "../access/full-access.ts";
 import { scopeAllows, type Principal } from "../access/principals.ts";
 import type { HttpCall } from "./route.ts";
 
@@ -36,7 +36,7 @@ export function tasksFor({ context: { desk, cwd }, principal, by }: HttpCall): T
   const mayContinue = async (taskId: string): Promise<void> => {
     const spec = await specOf(taskId);
     if (spec === undefined) return;
-    refuseOpenWalls(principal, spec.sandbox);
+    refuseFullAccess(principal, spec.sandbox);
     refuseNetwork(principal, spec);
     await mayRead(taskId);
   };
@@ -58,7 +58,7 @@ export function tasksFor({ context: { desk, cwd }, principal, by }: HttpCall): T
     relieve: after(mayContinue, (...args) => tasks.relieve(...args)),
     archive: after(mayContinue, (...args) => tasks.archive(...args)),
     async add(task) {
-      refuseOpenWalls(principal, task.spec.sandbox);
+      refuseFullAccess(principal, task.spec.sandbox);
       refuseNetwork(principal, task.spec);
       const workspace = await folderFor({ principal, wanted: task.spec.workspace, cwd });
       return tasks.add({ ...task, spec: { ...task.spec, workspace } });

@@ -40,8 +40,8 @@ async function stalls({ tasks }: Journal): Promise<z.output<typeof StallList>["d
 }
 
 async function usagePage(query: z.output<typeof UsageQuery>, { usage }: Journal) {
-  const { by = ["day"], from, to, cursor, limit: wished, ...only } = query;
-  const limit = limitOf(wished);
+  const { by = ["day"], from, to, cursor, limit: asked, ...only } = query;
+  const limit = limitOf(asked);
   if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) throw invalidCursor(cursor);
   const skip = Number(cursor ?? 0);
   const rows = await usage.rows({ by, from, to, only: said(only), limit: limit + 1, skip });

@@ -20,6 +20,7 @@ import type {
 } from "@heddle/protocol/http";
 import type { Sink, TakenOrder } from "@heddle/tasks";
 import type { z } from "zod";
+import { present } from "./present.ts";
 import { eventsAfter } from "./views.ts";
 
 export async function requireTask(journal: Journal, taskId: string): Promise<TaskRecord> {
@@ -45,28 +46,13 @@ export async function createdView(
 }
 
 export function taskSummary(task: TaskRecord): z.output<typeof TaskSummary> {
-  const { id, state, spec, source, createdAt, updatedAt, attempt, spent, stall, lastCheck, stepsDone } = task;
-  const { parentId, threadId, nextAt, wait, reason } = task;
+  const { id, state, source, createdAt, updatedAt, attempt, spent, parentId, threadId, nextAt, wait, reason } = task;
+  const { name, workspace, labels, priority, steps } = task.spec;
   return {
-    id,
-    name: spec.name,
-    state,
-    workspace: spec.workspace,
-    labels: spec.labels,
-    priority: spec.priority,
-    source,
-    ...(parentId === undefined ? {} : { parentId }),
-    createdAt,
-    updatedAt,
-    attempt,
-    ...(threadId === undefined ? {} : { threadId }),
-    ...(nextAt === undefined ? {} : { nextAt }),
-    ...(wait === undefined ? {} : { wait }),
-    ...(reason === undefined ? {} : { reason }),
-    steps: { done: stepsDone.length, all: spec.steps.length },
-    isStalled: stall?.isOpen === true,
-    ...(lastCheck === undefined ? {} : { passedLastCheck: lastCheck.passed }),
-    spent,
+    ...{ id, name, state, workspace, labels, priority, source, createdAt, updatedAt, attempt, spent },
+    ...present({ parentId, threadId, nextAt, wait, reason, passedLastCheck: task.lastCheck?.passed }),
+    steps: { done: task.stepsDone.length, all: steps.length },
+    isStalled: task.stall?.isOpen === true,
   };
 }
 
@@ -128,13 +114,8 @@ function foldAttempt(attempt: Attempt, { body, at }: StoredEvent): Attempt {
 }
 
 export function notificationView(row: NotificationRow): z.output<typeof Notification> {
-  const { taskId, nextAt, message, position: _position, ...known } = row;
-  return {
-    ...known,
-    ...(taskId === undefined ? {} : { taskId }),
-    ...(nextAt === undefined ? {} : { nextAt }),
-    ...(message === undefined ? {} : { message }),
-  };
+  const { position: _position, ...shown } = row;
+  return present(shown);
 }
 
 export async function sinkEntries(journal: Journal, sinks: readonly Sink[]): Promise<z.output<typeof SinkEntry>[]> {

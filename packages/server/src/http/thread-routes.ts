@@ -5,7 +5,7 @@ import type { ThreadRow } from "@heddle/journal";
 import { HeddleError, PLAIN, reasonOf } from "@heddle/protocol";
 import type { z } from "zod";
 import { folderFor } from "../access/folders.ts";
-import { refuseOpenWalls } from "../access/open-walls.ts";
+import { refuseFullAccess } from "../access/full-access.ts";
 import { pageOf } from "../rpc/paging.ts";
 import { route, type HttpContext, type Route } from "./route.ts";
 import {
@@ -36,8 +36,8 @@ async function detail({ heddle }: HttpContext, threadId: string): Promise<z.outp
   return { ...threadView(row), seq: await heddle.journal.version(threadId) };
 }
 
-function settingsFrom(wished: Readonly<Record<string, unknown>>): z.output<typeof ChatSettingsChange> {
-  const parsed = ChatSettingsChange.safeParse(wished, PLAIN);
+function settingsFrom(given: Readonly<Record<string, unknown>>): z.output<typeof ChatSettingsChange> {
+  const parsed = ChatSettingsChange.safeParse(given, PLAIN);
   if (parsed.success) return parsed.data;
   throw new HeddleError("usage.invalid", `settings.${reasonOf(parsed.error)}`);
 }
@@ -100,11 +100,11 @@ export const THREAD_ROUTES: readonly Route[] = [
     params: ThreadParams,
     body: PatchThreadBody,
     answer: ThreadDetail,
-    async handle({ params: { threadId }, body: { name, settings: wished } }, { context, principal, by }) {
+    async handle({ params: { threadId }, body: { name, settings: given } }, { context, principal, by }) {
       const { journal } = context.heddle;
       await requireThread(journal, threadId);
-      const settings = wished === undefined ? undefined : settingsFrom(wished);
-      refuseOpenWalls(principal, settings?.sandbox ?? undefined);
+      const settings = given === undefined ? undefined : settingsFrom(given);
+      refuseFullAccess(principal, settings?.sandbox ?? undefined);
       if (name !== undefined) await context.heddle.as(by).nameThread({ threadId, name });
       if (settings !== undefined) await changeSettings(journal, threadId, { changes: settings, by });
       return detail(context, threadId);

@@ -4,7 +4,8 @@ import { HeddleError } from "@heddle/protocol";
 import type { z } from "zod";
 import { folderFor } from "../access/folders.ts";
 import { pageOf } from "../rpc/paging.ts";
-import { refuseLettingOut, refuseOpenWalls, refuseSpeaking } from "../access/open-walls.ts";
+import { refuseLeavingSandbox, refuseFullAccess, refuseInputToFullAccess } from "../access/full-access.ts";
+import { present } from "./present.ts";
 import { route, type HttpCall, type HttpContext, type Route } from "./route.ts";
 import {
   Accepted,
@@ -33,7 +34,7 @@ async function startTurn(threadId: string, wanted: Wanted, { context, principal,
   const row = await requireThread(heddle.journal, threadId);
   if (row.isArchived) throw new HeddleError("usage.invalid", `thread ${threadId} is archived; unarchive it first`);
   const settings = await settingsOf(context, row, wanted);
-  refuseOpenWalls(principal, settings.sandboxMode);
+  refuseFullAccess(principal, settings.sandboxMode);
   const { clientId, input } = wanted;
   const workspace =
     wanted.workspace === undefined ? undefined : await folderFor({ principal, wanted: wanted.workspace, cwd });
@@ -41,8 +42,7 @@ async function startTurn(threadId: string, wanted: Wanted, { context, principal,
     thread: threadId,
     input,
     settings,
-    ...(clientId === undefined ? {} : { clientId }),
-    ...(workspace === undefined ? {} : { workspace }),
+    ...present({ clientId, workspace }),
   });
   turns.add(handle);
   return turnView(heddle.journal, await requireTurn(heddle.journal, threadId, handle.turnId));
@@ -54,11 +54,7 @@ async function settingsOf({ heddle, settings }: HttpContext, row: ThreadRow, wan
   const stored = await heddle.storedSettings(row.id, clientId);
   const patch = { model, provider, effort, sandboxMode, approvalPolicy, mode };
   const resolved = await settings.resolve({ workspace: row.workspace, stored, patch });
-  return {
-    ...resolved,
-    ...(outputSchema === undefined ? {} : { outputSchema }),
-    ...(limits === undefined ? {} : { limits }),
-  };
+  return { ...resolved, ...present({ outputSchema, limits }) };
 }
 
 export const TURN_ROUTES: readonly Route[] = [
@@ -127,7 +123,7 @@ export const TURN_ROUTES: readonly Route[] = [
     status: 202,
     async handle({ params: { threadId, turnId }, body: { input } }, { context: { heddle }, principal, by }) {
       await requireTurn(heddle.journal, threadId, turnId);
-      await refuseSpeaking(heddle, principal, threadId);
+      await refuseInputToFullAccess(heddle, principal, threadId);
       await heddle.as(by).steer(turnId, input);
       return DONE;
     },
@@ -176,7 +172,7 @@ export const TURN_ROUTES: readonly Route[] = [
     answer: Accepted,
     async handle({ params: { threadId, approvalId }, body }, { context: { heddle }, principal, by }) {
       await requireThread(heddle.journal, threadId);
-      await refuseLettingOut(heddle, principal, { threadId, approvalId, decision: body.decision });
+      await refuseLeavingSandbox(heddle, principal, { threadId, approvalId, decision: body.decision });
       await heddle.as(by).answer({ threadId, approvalId, ...body });
       return DONE;
     },

@@ -3,6 +3,7 @@ import type { Journal, ReadOptions, ThreadRow, TurnRow } from "@heddle/journal";
 import { addUsage, HeddleError, NO_USAGE, type StoredEvent } from "@heddle/protocol";
 import type { z } from "zod";
 import type { Approval, ItemEntry, Thread, Turn } from "@heddle/protocol/http";
+import { present } from "./present.ts";
 
 const PAGE = 256;
 
@@ -20,22 +21,11 @@ export async function requireTurn(journal: Journal, threadId: string, turnId: st
 }
 
 export function threadView(row: ThreadRow): z.output<typeof Thread> {
-  const { forkedFrom, lastTurnStatus, title, name, preview } = row;
+  const { settings: _settings, gitInfo: _gitInfo, logEntries: _entries, usage: _usage, forkedFrom, ...shown } = row;
+  const fork = forkedFrom && { threadId: forkedFrom.threadId, seq: forkedFrom.version };
   return {
-    id: row.id,
-    workspace: row.workspace,
-    origin: row.origin,
-    ...(title === undefined ? {} : { title }),
-    ...(name === undefined ? {} : { name }),
-    ...(preview === undefined ? {} : { preview }),
-    ...(forkedFrom === undefined ? {} : { forkedFrom: { threadId: forkedFrom.threadId, seq: forkedFrom.version } }),
-    createdAt: row.createdAt,
-    updatedAt: row.updatedAt,
-    turnCount: row.turnCount,
-    status: lastTurnStatus === "open" ? "running" : "idle",
-    ...(lastTurnStatus === undefined ? {} : { lastTurnStatus }),
-    isEphemeral: row.isEphemeral,
-    isArchived: row.isArchived,
+    ...present({ ...shown, forkedFrom: fork }),
+    status: shown.lastTurnStatus === "open" ? "running" : "idle",
   };
 }
 
@@ -74,25 +64,23 @@ function foldTurn(
   if (!("turnId" in body) || body.turnId !== id) return turn;
   if (body.type === "turn.admitted") {
     const { clientId, task, input, settings } = body;
-    const more = { ...(clientId === undefined ? {} : { clientId }), ...(task === undefined ? {} : { task }) };
     const known = { id, threadId, status: "open" as const, seq: version, by: author, admittedAt: at };
-    return { ...known, ...more, input, settings, usage: NO_USAGE, costUsd: 0 };
+    return { ...known, ...present({ clientId, task }), input, settings, usage: NO_USAGE, costUsd: 0 };
   }
   if (turn === undefined) return undefined;
   if (body.type === "turn.started") return { ...turn, sandboxLevel: body.sandboxLevel, runner: body.runner };
   if (body.type === "model.responded") {
     const { costUsd: before, ...rest } = turn;
     const costUsd = before === undefined || body.costUsd === undefined ? undefined : before + body.costUsd;
-    return { ...rest, usage: addUsage(turn.usage, body.usage), ...(costUsd === undefined ? {} : { costUsd }) };
+    return { ...rest, usage: addUsage(turn.usage, body.usage), ...present({ costUsd }) };
   }
   if (body.type !== "turn.completed") return turn;
   const { costUsd: _soFar, ...rest } = turn;
   const { status, usage, durationMs, failure, costUsd } = body;
-  const more = { ...(failure === undefined ? {} : { failure }), ...(costUsd === undefined ? {} : { costUsd }) };
-  return { ...rest, status, usage, durationMs, endedAt: at, ...more };
+  return { ...rest, status, usage, durationMs, endedAt: at, ...present({ failure, costUsd }) };
 }
 
-export interface ItemsWish {
+export interface ItemsRequest {
   readonly after: number;
   readonly limit: number;
   readonly turnId: string | undefined;
@@ -102,7 +90,7 @@ export interface ItemsWish {
 export async function itemEntries(
   journal: Journal,
   threadId: string,
-  { after, limit, turnId }: ItemsWish,
+  { after, limit, turnId }: ItemsRequest,
 ): Promise<{ readonly data: readonly z.output<typeof ItemEntry>[]; readonly nextAfter: number | null }> {
   const entries = new Map<string, z.output<typeof ItemEntry>>();
   let open = 0;

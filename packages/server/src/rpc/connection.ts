@@ -51,7 +51,7 @@ export class Connection implements Follower {
     this.#later(notification.params, () => this.notify(notification));
   }
 
-  tellDelta({ method, params }: CodexNotification): void {
+  sendDelta({ method, params }: CodexNotification): void {
     if (this.#hears(method)) this.#later(params, () => this.#peer.notifyDelta(method, params));
   }
 

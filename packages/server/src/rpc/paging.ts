@@ -23,12 +23,12 @@ export function pageOf<T>(list: readonly T[], { cursor, limit }: PageRequest, id
   return pageFrom(list.slice(beginOf(list, cursor, idOf)), pageLimit(limit), idOf);
 }
 
-export interface CursorPlace {
+export interface CursorPosition {
   readonly id: string;
   readonly isIncluded: boolean;
 }
 
-export function placeOf(cursor: string | null | undefined): CursorPlace | undefined {
+export function placeOf(cursor: string | null | undefined): CursorPosition | undefined {
   if (cursor === undefined || cursor === null) return undefined;
   if (cursor.startsWith(AFTER)) return { id: cursor.slice(AFTER.length), isIncluded: false };
   if (cursor.startsWith(FROM)) return { id: cursor.slice(FROM.length), isIncluded: true };

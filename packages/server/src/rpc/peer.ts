@@ -54,7 +54,7 @@ export interface PeerHandlers {
 /** More at once is a flood, not work. */
 const MAX_IN_FLIGHT = 512;
 /** Invalid lines must not fill the log. */
-const MAX_TOLD = 20;
+const MAX_REPORTED = 20;
 /** How long a client that has ended its input may take to read the rest. */
 const END_GRACE_MS = 10_000;
 
@@ -149,8 +149,8 @@ export class Peer {
 
   #passOver(text: string): void {
     this.#passedOver += 1;
-    if (this.#passedOver > MAX_TOLD) return;
-    const more = this.#passedOver === MAX_TOLD ? " (further ones of this client are not reported)" : "";
+    if (this.#passedOver > MAX_REPORTED) return;
+    const more = this.#passedOver === MAX_REPORTED ? " (further ones of this client are not reported)" : "";
     this.#handlers.log(`a line that is not a message was skipped: ${visibleLine(text.slice(0, 200))}${more}`);
   }
 
@@ -236,10 +236,10 @@ function parse(text: string): Incoming | undefined {
   }
   if (!isId) return undefined;
   if (error !== undefined && error !== null)
-    return { kind: "response", id, answer: { kind: "error", message: words(error) } };
+    return { kind: "response", id, answer: { kind: "error", message: messageOf(error) } };
   return "result" in value ? { kind: "response", id, answer: { kind: "result", result } } : undefined;
 }
 
-function words(error: unknown): string {
+function messageOf(error: unknown): string {
   return typeof error === "object" && error !== null && "message" in error ? String(error.message) : String(error);
 }

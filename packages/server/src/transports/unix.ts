@@ -79,7 +79,7 @@ async function listen(server: Server, path: string): Promise<void> {
       server.once("error", reject).listen(path, resolve);
     });
   } catch (cause) {
-    throw new HeddleError("usage.invalid", `cannot listen on ${path}: ${words(cause)}`, { cause });
+    throw new HeddleError("usage.invalid", `cannot listen on ${path}: ${messageOf(cause)}`, { cause });
   } finally {
     process.umask(mask);
   }
@@ -106,6 +106,6 @@ function answers(path: string): Promise<boolean> {
   });
 }
 
-function words(error: unknown): string {
+function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -169,10 +169,10 @@ function refuse(socket: Duplex, status: string): void {
 }
 
 function websocketChannel(client: WebSocket, heartbeatMs = HEARTBEAT_MS): Channel {
-  giveUpOnSilence(client, heartbeatMs);
+  closeWhenSilent(client, heartbeatMs);
   let looking: NodeJS.Timeout | undefined;
 
-  function lookForRoom(listener: ChannelListener): void {
+  function watchForRoom(listener: ChannelListener): void {
     looking ??= setInterval(() => {
       if (client.bufferedAmount > HIGH_WATER_BYTES) return;
       clearInterval(looking);
@@ -202,7 +202,7 @@ function websocketChannel(client: WebSocket, heartbeatMs = HEARTBEAT_MS): Channe
       if (client.readyState !== client.OPEN) return true;
       client.send(text);
       if (client.bufferedAmount <= HIGH_WATER_BYTES || opened === undefined) return true;
-      lookForRoom(opened);
+      watchForRoom(opened);
       return false;
     },
     close() {
@@ -213,7 +213,7 @@ function websocketChannel(client: WebSocket, heartbeatMs = HEARTBEAT_MS): Channe
   };
 }
 
-function giveUpOnSilence(client: WebSocket, heartbeatMs: number): void {
+function closeWhenSilent(client: WebSocket, heartbeatMs: number): void {
   let unanswered = 0;
   const beating = setInterval(() => {
     if (unanswered >= MAX_UNANSWERED) return client.terminate();

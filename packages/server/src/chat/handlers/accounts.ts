@@ -40,13 +40,13 @@ export const startLogin: ChatHandler<"chat.account.login.start"> = async (params
     () => changed(server, entry.id),
     () => undefined,
   );
-  const words =
+  const address =
     login.method === "device"
       ? { verification_url: login.verificationUrl, user_code: login.userCode, expires_at: login.expiresAt }
       : { auth_url: login.authUrl };
   return {
     result: {
-      session: { login_id: login.loginId, provider: entry.id, method: login.method, interval_secs: 5, ...words },
+      session: { login_id: login.loginId, provider: entry.id, method: login.method, interval_secs: 5, ...address },
     },
   };
 };

@@ -3,7 +3,7 @@ import type { ThreadRow } from "@heddle/journal";
 import { visibleLine } from "@heddle/protocol";
 import { CHAT_PROTOCOL, CHAT_RPC, negotiate, type ChatRecord } from "@heddle/dialects/chat";
 import { folderFor } from "../../access/folders.ts";
-import { refuseOpenWalls } from "../../access/open-walls.ts";
+import { refuseFullAccess } from "../../access/full-access.ts";
 import { pageOf } from "../../rpc/paging.ts";
 import { RpcError } from "../../rpc/peer.ts";
 import type { ChatContext, ChatHandler } from "../call.ts";
@@ -34,10 +34,10 @@ export const create: ChatHandler<"chat.create"> = async (
   { settings, cwd, title, client_id, client_chat_id },
   { server, connection },
 ) => {
-  refuseOpenWalls(connection.principal, settings?.sandbox);
+  refuseFullAccess(connection.principal, settings?.sandbox);
   const workspace = await folderFor({ principal: connection.principal, wanted: cwd, cwd: server.cwd });
-  const words = visibleLine(title ?? "").trim();
-  const named = words === "" ? {} : { title: words };
+  const name = visibleLine(title ?? "").trim();
+  const named = name === "" ? {} : { title: name };
   const origin = `${CHAT_ORIGIN}${client_id ?? ""}`;
   const request = { workspace, settings, ...named };
   const beginning = { settings, clientId: client_chat_id ?? undefined, request };
@@ -54,19 +54,19 @@ export const resume: ChatHandler<"chat.resume"> = async ({ after_seq, ...name },
   return { result: { ...chat, ...page } };
 };
 
-export const list: ChatHandler<"chat.list"> = async (wish, { server }) => {
-  const { data, nextCursor } = await listChats(server, wish);
+export const list: ChatHandler<"chat.list"> = async (params, { server }) => {
+  const { data, nextCursor } = await listChats(server, params);
   return { result: { chats: data, ...(nextCursor === null ? {} : { next_cursor: nextCursor }) } };
 };
 
-interface ListWish {
+interface ListRequest {
   readonly status?: ChatRecord["status"] | undefined;
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
 }
 
 /** Newest activity first; those that were put away only when they are asked for. */
-export async function listChats(server: ChatContext, { status, limit = DEFAULT_LIMIT, cursor }: ListWish) {
+export async function listChats(server: ChatContext, { status, limit = DEFAULT_LIMIT, cursor }: ListRequest) {
   const rows = await server.heddle.journal.threads.list({ limit: MAX_CHATS });
   const wanted = rows.filter(
     (row) => !row.isEphemeral && row.isArchived === (status === "archived") && isIn(row, status),

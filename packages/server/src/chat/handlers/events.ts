@@ -36,7 +36,7 @@ export const subscribe: ChatHandler<"events.subscribe"> = async ({ topic, after 
   return {
     result: { subscription_id: begun.id },
     after() {
-      for (const [chatId, told] of past) replay(connection, topic, chatId, told);
+      for (const [chatId, missed] of past) replay(connection, topic, chatId, missed);
       begun.held?.[Symbol.dispose]();
     },
   };

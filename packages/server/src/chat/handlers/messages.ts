@@ -4,7 +4,7 @@ import type { ThreadRow } from "@heddle/journal";
 import { HeddleError, inputItemId, isHeddleError, type By, type InputPart } from "@heddle/protocol";
 import { decisionOf, type ChatParams, type ChatResultOf, type ChatSettings } from "@heddle/dialects/chat";
 import { readInput } from "../../codex/input.ts";
-import { refuseLettingOut, refuseOpenWalls, refuseSpeaking } from "../../access/open-walls.ts";
+import { refuseLeavingSandbox, refuseFullAccess, refuseInputToFullAccess } from "../../access/full-access.ts";
 import type { ChatCall, ChatContext, ChatHandler } from "../call.ts";
 import { openTurnOf, requireChat } from "../chats.ts";
 import { turnSettings } from "../turn-settings.ts";
@@ -51,12 +51,12 @@ async function take({ server, connection }: ChatCall, { id }: ThreadRow, sending
   const row = await requireChat(server, { chat_id: id });
   const running = await openTurnOf(server, row);
   const isSpoken = running !== undefined && sending.inject === true;
-  if (isSpoken) await refuseSpeaking(server.heddle, connection.principal, id);
+  if (isSpoken) await refuseInputToFullAccess(server.heddle, connection.principal, id);
   if (isSpoken && (await injected(server, running, { clientId, input, by }))) {
     return { chat_id: id, turn_id: running, item_id: null, queued: true };
   }
   const { settings, once } = await turnSettings(server, row, overrides(sending));
-  refuseOpenWalls(connection.principal, settings.sandboxMode);
+  refuseFullAccess(connection.principal, settings.sandboxMode);
   const isFree = running === undefined && (await server.heddle.journal.threads.queued(id)).length === 0;
   const begun = isFree ? await begin(server, id, { input, settings, once, clientId, by }) : undefined;
   if (begun !== undefined) return { chat_id: id, turn_id: begun, item_id: inputItemId(begun) };
@@ -117,7 +117,7 @@ export const cancel: ChatHandler<"chat.cancel"> = async ({ chat_id, turn_id }, {
   }
   const turn = await journal.threads.turn(wanted);
   if (turn?.threadId !== row.id) {
-    if (await wasTakenOut(server, row, wanted)) return { result: { ok: true, turn_id: wanted, status: "interrupted" } };
+    if (await wasDequeued(server, row, wanted)) return { result: { ok: true, turn_id: wanted, status: "interrupted" } };
     throw new HeddleError("turn.not-found", `no turn ${wanted} in chat ${row.id}`);
   }
   if (turn.status !== "open") return { result: { ok: true, turn_id: wanted, status: turn.status } };
@@ -127,7 +127,7 @@ export const cancel: ChatHandler<"chat.cancel"> = async ({ chat_id, turn_id }, {
 };
 
 /** It was removed from the queue before it began. */
-async function wasTakenOut({ heddle }: ChatContext, { id: stream }: ThreadRow, turnId: string): Promise<boolean> {
+async function wasDequeued({ heddle }: ChatContext, { id: stream }: ThreadRow, turnId: string): Promise<boolean> {
   const removed = await heddle.journal.read({ stream, after: 0, types: ["turn.dequeued"] });
   return removed.some(({ body }) => body.type === "turn.dequeued" && body.turnId === turnId);
 }
@@ -145,7 +145,7 @@ export const respond: ChatHandler<"chat.approval.respond"> = async (params, { se
   const approvalId = String(params.request_id ?? params.codex_request_id);
   const threadId = await threadOf(server, approvalId, params.chat_id);
   const decision = decisionOf(params.decision);
-  await refuseLettingOut(server.heddle, connection.principal, { threadId, approvalId, decision });
+  await refuseLeavingSandbox(server.heddle, connection.principal, { threadId, approvalId, decision });
   try {
     const { note, answers, content, granted } = params;
     const said = note === undefined ? {} : { reason: note };

@@ -12,7 +12,7 @@ import {
   type ChatParams,
   type ThreadView,
 } from "@heddle/dialects/chat";
-import { refuseOpenWalls } from "../../access/open-walls.ts";
+import { refuseFullAccess } from "../../access/full-access.ts";
 import type { ChatCall, ChatHandler } from "../call.ts";
 import { pastTurns, turnEvents } from "../../turns/past-turns.ts";
 import { CHAT_ORIGIN, requireChat, settingsOf, titleOf } from "../chats.ts";
@@ -90,16 +90,16 @@ async function titleSource(journal: Journal, row: ThreadRow): Promise<ThreadView
   return named === undefined || isUser(named.author) ? "user" : "auto";
 }
 
-export const list: ChatHandler<"chat.thread.list"> = async (wish, { server }) => {
-  const { data, nextCursor } = await listChats(server, wish);
+export const list: ChatHandler<"chat.thread.list"> = async (params, { server }) => {
+  const { data, nextCursor } = await listChats(server, params);
   return { result: { threads: data, ...(nextCursor === null ? {} : { next_cursor: nextCursor }) } };
 };
 
-export const archive: ChatHandler<"chat.thread.archive"> = (params, call) => putAway(call, params, true);
+export const archive: ChatHandler<"chat.thread.archive"> = (params, call) => setArchived(call, params, true);
 
-export const unarchive: ChatHandler<"chat.thread.unarchive"> = (params, call) => putAway(call, params, false);
+export const unarchive: ChatHandler<"chat.thread.unarchive"> = (params, call) => setArchived(call, params, false);
 
-async function putAway({ server, connection }: ChatCall, name: { readonly chat_id: string }, isArchived: boolean) {
+async function setArchived({ server, connection }: ChatCall, name: { readonly chat_id: string }, isArchived: boolean) {
   const { id } = await requireChat(server, name);
   await server.heddle.as(connection.by).archiveThread({ threadId: id, isArchived });
   return { result: { ok: true as const } };
@@ -131,7 +131,7 @@ export const updateSettings: ChatHandler<"chat.settings.update"> = async (
   { chat_id, settings },
   { server, connection },
 ) => {
-  refuseOpenWalls(connection.principal, settings.sandbox ?? undefined);
+  refuseFullAccess(connection.principal, settings.sandbox ?? undefined);
   const { id } = await requireChat(server, { chat_id });
   const changed = await changeSettings(server.heddle.journal, id, { changes: settings, by: connection.by });
   return { result: { ok: true, settings: ChatSettings.parse(changed) } };

@@ -34,7 +34,7 @@ export const startLogin: Handler<"account/login/start"> = async (params, { serve
       await accounts.saveKey({ provider: KEY_PROVIDER }, params.apiKey);
       return {
         result: { type: "apiKey" },
-        after: () => tellLogin(server, accounts, { loginId: null, error: null }),
+        after: () => announceLogin(server, accounts, { loginId: null, error: null }),
       };
     case "chatgpt":
     case "chatgptDeviceCode": {
@@ -58,23 +58,23 @@ function follow(server: ServerContext, accounts: Accounts, { loginId }: StartedL
   accounts.loginEnded(loginId).then(
     ({ status, failure }) => {
       const error = status === "completed" ? null : (failure?.message ?? `the login was ${status}`);
-      tellLogin(server, accounts, { loginId, error });
+      announceLogin(server, accounts, { loginId, error });
     },
     (error: unknown) => server.log(`the end of a login is not known: ${String(error)}`),
   );
 }
 
-function tellLogin(
+function announceLogin(
   server: ServerContext,
   accounts: Accounts,
   { loginId, error }: { readonly loginId: string | null; readonly error: string | null },
 ): void {
   const params = { loginId, success: error === null, error, onboardingEntrypoint: null };
   server.announce({ method: "account/login/completed", params });
-  if (error === null) tellAccount(server, accounts);
+  if (error === null) announceAccount(server, accounts);
 }
 
-function tellAccount(server: ServerContext, accounts: Accounts): void {
+function announceAccount(server: ServerContext, accounts: Accounts): void {
   loggedIn(accounts).then(
     (status) => {
       const params = { authMode: authModeOf(status), planType: status?.plan ?? null };
@@ -101,7 +101,7 @@ export const cancelLogin: Handler<"account/login/cancel"> = async ({ loginId }, 
 export const logout: Handler<"account/logout"> = async (_, { server }) => {
   const accounts = await requireAccounts(server);
   for (const provider of [KEY_PROVIDER, LOGIN_PROVIDER]) await accounts.logout({ provider });
-  return { result: {}, after: () => tellAccount(server, accounts) };
+  return { result: {}, after: () => announceAccount(server, accounts) };
 };
 
 export const readRateLimits: Handler<"account/rateLimits/read"> = async (_, { server }) => {

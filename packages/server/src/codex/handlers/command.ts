@@ -2,12 +2,12 @@
 import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import type { ClientAct, SandboxMode } from "@heddle/protocol";
-import { sandboxFrom, type CodexParams, type SandboxWish } from "@heddle/dialects/codex-app-server";
+import { sandboxFrom, type CodexParams, type SandboxChoice } from "@heddle/dialects/codex-app-server";
 import { commandEnvironment, envelopeFor, heddleFolders } from "@heddle/tools";
 import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { beginAct, type BegunAct } from "../../host/client-acts.ts";
 import type { Connection } from "../../rpc/connection.ts";
-import { HostCommand, type CommandPlace, type HostCommandOptions } from "../../host/host-command.ts";
+import { HostCommand, type CommandContext, type HostCommandOptions } from "../../host/host-command.ts";
 import { base64Bytes, invalidArgument } from "../../host/host-error.ts";
 import { RPC, RpcError } from "../../rpc/peer.ts";
 import { DEFAULT_SIZE, inTerminal } from "../../host/terminal.ts";
@@ -62,7 +62,7 @@ export const execCommand: Handler<"command/exec"> = async (params, call) => {
   }
 };
 
-function actOf({ command, env }: ExecParams, { cwd, isConfined, policy }: CommandPlace): ClientAct {
+function actOf({ command, env }: ExecParams, { cwd, isConfined, policy }: CommandContext): ClientAct {
   const envNames = Object.keys(env ?? {});
   return { kind: "command", argv: [...command], cwd, envNames, isConfined, network: policy.network };
 }
@@ -101,7 +101,7 @@ function runOptions(params: ExecParams, server: ServerContext): Omit<HostCommand
   const isStreamed = hasTerminal || params.streamStdoutStderr === true;
   const env = environment(params.env ?? {}, server);
   const most = isStreamed ? Number.MAX_SAFE_INTEGER : MAX_KEPT_BYTES;
-  const wished = params.disableOutputCap === true ? most : (params.outputBytesCap ?? DEFAULT_CAP_BYTES);
+  const asked = params.disableOutputCap === true ? most : (params.outputBytesCap ?? DEFAULT_CAP_BYTES);
   const timeoutMs = Math.min(params.timeoutMs ?? DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS);
   return {
     processId: params.processId ?? undefined,
@@ -109,27 +109,27 @@ function runOptions(params: ExecParams, server: ServerContext): Omit<HostCommand
     takesInput: hasTerminal || params.streamStdin === true,
     hasTerminal,
     isStreamed,
-    capBytes: Math.min(wished, most),
+    capBytes: Math.min(asked, most),
     timeoutMs: params.disableTimeout === true ? undefined : timeoutMs,
   };
 }
 
 /** What the client names it names on purpose; null takes a variable away. */
-function environment(wished: Readonly<Record<string, string | null>>, { host }: ServerContext): Record<string, string> {
-  const base = Object.entries(commandEnvironment(host.env)).filter(([name]) => !Object.hasOwn(wished, name));
-  const given = Object.entries(wished).flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
+function environment(asked: Readonly<Record<string, string | null>>, { host }: ServerContext): Record<string, string> {
+  const base = Object.entries(commandEnvironment(host.env)).filter(([name]) => !Object.hasOwn(asked, name));
+  const given = Object.entries(asked).flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
   const wrong = given.find(([name, value]) => name === "" || /[=\0]/.test(name) || value.includes("\0"));
   if (wrong !== undefined) throw refuse(`env cannot hold the variable ${JSON.stringify(wrong[0])}`);
   return Object.fromEntries([...base, ...given]);
 }
 
-async function folder(wished: string, { cwd, home }: ServerContext): Promise<string> {
-  const place = path.resolve(cwd, wished);
-  const real = await realpath(place).catch(() => undefined);
+async function folder(asked: string, { cwd, home }: ServerContext): Promise<string> {
+  const wanted = path.resolve(cwd, asked);
+  const real = await realpath(wanted).catch(() => undefined);
   const isFolder = real !== undefined && (await stat(real).catch(() => undefined))?.isDirectory() === true;
   if (!isFolder) throw new RpcError(RPC.internal, "failed to spawn command: No such file or directory (os error 2)");
   const ownHome = await realpath(home).catch(() => home);
-  if (`${real}/`.startsWith(`${ownHome}/`)) throw refuse(`${place} is not available here`);
+  if (`${real}/`.startsWith(`${ownHome}/`)) throw refuse(`${wanted} is not available here`);
   return real;
 }
 
@@ -142,13 +142,13 @@ const PROFILES: Readonly<Record<string, SandboxMode>> = {
 async function placeOf(
   params: ExecParams,
   { server, cwd }: { readonly server: ServerContext; readonly cwd: string },
-): Promise<CommandPlace> {
-  const wish = await wallWish(params, server);
+): Promise<CommandContext> {
+  const choice = await sandboxChoice(params, server);
   const { writeRoots, masked, network, sandbox } = envelopeFor({
-    mode: wish.sandboxMode,
+    mode: choice.sandboxMode,
     workspace: cwd,
-    writableRoots: (wish.writableRoots ?? []).map((root) => path.resolve(cwd, root)),
-    networkAccess: wish.networkAccess ?? false,
+    writableRoots: (choice.writableRoots ?? []).map((root) => path.resolve(cwd, root)),
+    networkAccess: choice.networkAccess ?? false,
     approval: "never",
     masked: [...heddleFolders(server.home), ...(server.host.masked ?? [])],
   });
@@ -162,7 +162,7 @@ async function placeOf(
 }
 
 /** As the client asks; otherwise that of a turn with default settings, or read-only. */
-async function wallWish(params: ExecParams, server: ServerContext): Promise<SandboxWish> {
+async function sandboxChoice(params: ExecParams, server: ServerContext): Promise<SandboxChoice> {
   const { permissionProfile: profile, sandboxPolicy } = params;
   if (typeof profile === "string") {
     const sandboxMode = Object.hasOwn(PROFILES, profile) ? PROFILES[profile] : undefined;
@@ -170,9 +170,9 @@ async function wallWish(params: ExecParams, server: ServerContext): Promise<Sand
     return { sandboxMode };
   }
   if (sandboxPolicy !== undefined && sandboxPolicy !== null) {
-    const wish = sandboxFrom(sandboxPolicy);
-    if (wish === undefined) throw refuse("externalSandbox is not supported: Heddle answers only for its own sandbox");
-    return wish;
+    const choice = sandboxFrom(sandboxPolicy);
+    if (choice === undefined) throw refuse("externalSandbox is not supported: Heddle answers only for its own sandbox");
+    return choice;
   }
   return (await defaultSettings(server.settings)) ?? { sandboxMode: "read-only" };
 }

@@ -23,7 +23,7 @@ const MAX_ENTRIES = 20_000;
 
 export const readFile: Handler<"fs/readFile"> = async (params, call) => {
   const file = absolutePath(params.path);
-  return inWords(async () => {
+  return asReply(async () => {
     const rules = fileRules(call);
     const facts = requireFacts(file, rules);
     if (facts.kind !== "file") throw refuse(`path \`${file}\` is not a file`);
@@ -44,7 +44,7 @@ export const writeFile: Handler<"fs/writeFile"> = async (params, call) => {
   const file = absolutePath(params.path);
   const bytes = base64Bytes(params.dataBase64);
   if (!Buffer.isBuffer(bytes)) throw refuse(`fs/writeFile requires valid base64 dataBase64: ${bytes.problem}`);
-  return inWords(async () => {
+  return asReply(async () => {
     await writeFileInside(file, bytes, fileRules(call), { createParents: false });
     return {};
   });
@@ -53,10 +53,10 @@ export const writeFile: Handler<"fs/writeFile"> = async (params, call) => {
 export const createDirectory: Handler<"fs/createDirectory"> = async ({ path, recursive }, call) => {
   const folder = absolutePath(path);
   const createParents = recursive ?? true;
-  return inWords(async () => {
+  return asReply(async () => {
     const rules = fileRules(call);
     // An existing folder is not written, so it may be anywhere.
-    const isThere = createParents && (folder === "/" || lookedUp(folder, rules)?.kind === "directory");
+    const isThere = createParents && (folder === "/" || factsOrUndefined(folder, rules)?.kind === "directory");
     if (!isThere) await makeFolderInside(folder, rules, { createParents });
     return {};
   });
@@ -64,7 +64,7 @@ export const createDirectory: Handler<"fs/createDirectory"> = async ({ path, rec
 
 export const getMetadata: Handler<"fs/getMetadata"> = async (params, call) => {
   const file = absolutePath(params.path);
-  return inWords(async () => {
+  return asReply(async () => {
     if (file === "/") return { isDirectory: true, isFile: false, isSymlink: false, createdAtMs: 0, modifiedAtMs: 0 };
     const { kind, isSymlink, createdAtMs, modifiedAtMs } = requireFacts(file, fileRules(call));
     return { isDirectory: kind === "directory", isFile: kind === "file", isSymlink, createdAtMs, modifiedAtMs };
@@ -73,13 +73,14 @@ export const getMetadata: Handler<"fs/getMetadata"> = async (params, call) => {
 
 export const readDirectory: Handler<"fs/readDirectory"> = async (params, call) => {
   const folder = absolutePath(params.path);
-  return inWords(async () => {
+  return asReply(async () => {
     const rules = fileRules(call);
     if (folder !== "/" && requireFacts(folder, rules).kind !== "directory") throw osError("ENOTDIR");
     const { entries, isTruncated } = await listInside(folder, rules, { maxEntries: MAX_ENTRIES });
     const shown = entries.flatMap(({ name, kind }) => {
       // A link is shown as its target; one without a readable target is left out.
-      const found = kind === "symlink" ? lookedUp(`${folder === "/" ? "" : folder}/${name}`, rules)?.kind : kind;
+      const found =
+        kind === "symlink" ? factsOrUndefined(`${folder === "/" ? "" : folder}/${name}`, rules)?.kind : kind;
       return found === undefined
         ? []
         : [{ fileName: name, isDirectory: found === "directory", isFile: found === "file" }];
@@ -90,7 +91,7 @@ export const readDirectory: Handler<"fs/readDirectory"> = async (params, call) =
 
 export const remove: Handler<"fs/remove"> = async ({ path, recursive, force }, call) => {
   const file = absolutePath(path);
-  return inWords(async () => {
+  return asReply(async () => {
     try {
       await removeInside(file, fileRules(call), { isRecursive: recursive ?? true });
     } catch (error) {
@@ -103,7 +104,7 @@ export const remove: Handler<"fs/remove"> = async ({ path, recursive, force }, c
 export const copy: Handler<"fs/copy"> = async (params, call) => {
   const from = absolutePath(params.sourcePath);
   const to = absolutePath(params.destinationPath);
-  return inWords(async () => {
+  return asReply(async () => {
     const rules = fileRules(call);
     const facts = requireFacts(from, rules);
     if (facts.kind !== "directory") {
@@ -111,7 +112,7 @@ export const copy: Handler<"fs/copy"> = async (params, call) => {
       return {};
     }
     if (params.recursive !== true) throw refuse("fs/copy requires recursive: true when sourcePath is a directory");
-    const target = lookedUp(to, rules)?.realPath ?? to;
+    const target = factsOrUndefined(to, rules)?.realPath ?? to;
     if (
       [target, to].some((place) => `${place}/`.startsWith(`${facts.realPath}/`) || `${place}/`.startsWith(`${from}/`))
     ) {
@@ -131,7 +132,7 @@ function requireFacts(file: string, rules: PathRules): Facts {
 }
 
 /** Undefined also for paths that may not be read: the operation itself is then refused. */
-function lookedUp(file: string, rules: PathRules): Facts | undefined {
+function factsOrUndefined(file: string, rules: PathRules): Facts | undefined {
   try {
     return factsInside(file, rules);
   } catch {
@@ -143,7 +144,7 @@ function osError(code: string): unknown {
   return asOsError(Object.assign(new Error(code), { code }));
 }
 
-async function inWords(work: () => Promise<unknown>): Promise<Reply> {
+async function asReply(work: () => Promise<unknown>): Promise<Reply> {
   try {
     return { result: await work() };
   } catch (error) {

@@ -4,7 +4,7 @@ import { canonical, type McpAuthStatus, type McpServerConfig } from "@heddle/pro
 import type { McpDesk, McpInventory } from "@heddle/tools/mcp-desk";
 import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { beginAct } from "../../host/client-acts.ts";
-import { atDesk } from "../../host/mcp-desks.ts";
+import { withMcpServers } from "../../host/mcp-servers.ts";
 import { pageOf } from "../../rpc/paging.ts";
 import { RPC, RpcError } from "../../rpc/peer.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
@@ -24,7 +24,7 @@ export const listMcpStatus: Handler<"mcpServerStatus/list"> = async (params, cal
   const withResources = params.detail !== "toolsAndAuthOnly";
   const signal = AbortSignal.timeout(INSPECT_MS);
   const logins = await server.heddle.mcpLogins();
-  const statuses = await atDesk(threadId, call, (desk) =>
+  const statuses = await withMcpServers(threadId, call, (desk) =>
     Promise.all(
       data.map(async (config) => {
         const found = desk.inspect(config.name, { withResources, signal });
@@ -71,7 +71,7 @@ export const callMcpTool: Handler<"mcpServer/tool/call"> = async (params, call) 
   const { threadId, server, tool } = params;
   const act = { kind: "mcpTool", server, tool, arguments: JSON.stringify(given) } as const;
   const recorded = await beginAct(call, { threadId, act });
-  const answer = await atDesk(threadId, call, (desk) => desk.call(server, tool, asked)).catch(
+  const answer = await withMcpServers(threadId, call, (desk) => desk.call(server, tool, asked)).catch(
     async (error: unknown) => {
       await recorded.failed(error);
       throw error;
@@ -97,7 +97,7 @@ export const readMcpResource: Handler<"mcpServer/resource/read"> = async (params
   const threadId = params.threadId ?? undefined;
   if (threadId !== undefined) requireLoaded(call.server, threadId);
   requireServer(call.server, params.server);
-  const answer = await atDesk(threadId, call, (desk) =>
+  const answer = await withMcpServers(threadId, call, (desk) =>
     desk.readResource(params.server, params.uri, AbortSignal.timeout(RESOURCE_MS)),
   );
   const contents = answer["contents"];

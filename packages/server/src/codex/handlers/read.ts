@@ -71,7 +71,7 @@ function isWanted(row: ThreadRow, params: Pick<CodexParams<"thread/list">, "arch
 
 export const readThread: Handler<"thread/read"> = async ({ threadId, includeTurns }, { server, connection }) => {
   const row = await requireRow(server, threadId, NOT_LOADED);
-  if (includeTurns === true) noticeOfHydration(connection, "includeTurns");
+  if (includeTurns === true) warnOfHydration(connection, "includeTurns");
   const turns = includeTurns === true ? await fullTurns(server, row.id) : [];
   return { result: { thread: await describeThread(server, row, turns), readState: null } };
 };
@@ -133,7 +133,7 @@ export async function fullTurns({ heddle }: ServerContext, threadId: string, see
 /** Clients that read the whole past in one answer are told what to use instead. */
 const PAGES = "then page with `thread/turns/list` and `thread/items/list`.";
 
-export function noticeOfHydration(connection: Connection, instead: "excludeTurns" | "includeTurns"): void {
+export function warnOfHydration(connection: Connection, instead: "excludeTurns" | "includeTurns"): void {
   const advice = instead === "excludeTurns" ? "use `excludeTurns: true`," : "omit `includeTurns` or set it to `false`,";
   const summary = `Full-history hydration is deprecated for paginated threads; ${advice} ${PAGES}`;
   connection.notify({ method: "deprecationNotice", params: { summary, details: null } });
@@ -143,11 +143,11 @@ export const searchThreads: Handler<"thread/search"> = async (params, { server }
   const term = params.searchTerm.trim();
   if (term === "") throw refuse("thread/search requires a non-empty searchTerm");
   const { journal } = server.heddle;
-  const { searchTerm: _, ...wish } = params;
+  const { searchTerm: _, ...filter } = params;
   const found = await search(journal, term);
   const rows = await Promise.all(found.map(async (hit) => ({ ...hit, row: await journal.threads.get(hit.threadId) })));
   const wanted = rows.flatMap(({ row, snippet }) =>
-    row !== undefined && isWanted(row, wish) ? [{ row, snippet }] : [],
+    row !== undefined && isWanted(row, filter) ? [{ row, snippet }] : [],
   );
   const key = params.sortKey === "updated_at" || params.sortKey === "recency_at" ? "updatedAt" : "createdAt";
   const sign = params.sortDirection === "asc" ? 1 : -1;

@@ -11,7 +11,7 @@ export const setSkillRoots: Handler<"skills/extraRoots/set"> = async ({ extraRoo
   const roots = extraRoots.map(absolutePath);
   if (roots.length > MAX_ROOTS) throw refuse(`skills/extraRoots/set takes at most ${MAX_ROOTS} folders`);
   requireSkills(server).setExtraRoots(roots);
-  return { result: {}, after: () => tellChange(server) };
+  return { result: {}, after: () => announceChange(server) };
 };
 
 export const writeSkillConfig: Handler<"skills/config/write"> = async (params, { server }) => {
@@ -21,10 +21,10 @@ export const writeSkillConfig: Handler<"skills/config/write"> = async (params, {
     throw invalidArgument("skills/config/write requires exactly one of path or name");
   }
   await requireSkills(server).setEnabled(skill, enabled);
-  return { result: { effectiveEnabled: enabled }, after: () => tellChange(server) };
+  return { result: { effectiveEnabled: enabled }, after: () => announceChange(server) };
 };
 
-function tellChange(server: ServerContext): void {
+function announceChange(server: ServerContext): void {
   server.announce({ method: "skills/changed", params: {} });
 }
 

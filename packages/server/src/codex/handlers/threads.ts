@@ -13,7 +13,7 @@ import {
   approvalPolicyFrom,
   itemsOf,
   threadSettings,
-  unheeded,
+  fieldsWithoutEffect,
   type CodexThreadItem,
   type BeginParams,
   type CodexParams,
@@ -29,7 +29,7 @@ import type { Reply } from "../../rpc/peer.ts";
 import type { ThreadFeed } from "../../followers/subscribe.ts";
 import { describeThread, NO_ROLLOUT, refuse, requireRow, requireThreadId } from "../thread-facts.ts";
 import { pastTurns } from "../../turns/past-turns.ts";
-import { fullTurns, noticeOfHydration, readTurns } from "./read.ts";
+import { fullTurns, warnOfHydration, readTurns } from "./read.ts";
 
 export const startThread: Handler<"thread/start"> = async (params, { server, connection }) => {
   const workspace = await folderOf(params.cwd, server);
@@ -49,7 +49,7 @@ export const startThread: Handler<"thread/start"> = async (params, { server, con
     return server.threads.get(threadId) ?? server.threads.load({ threadId, workspace, isEphemeral });
   };
   const shadowed = tools.filter(({ name, namespace }) => namespace === undefined && isBuiltInName(name));
-  const unused = [...unheeded(params), ...shadowed.map(({ name }) => `dynamicTools.${name}`)];
+  const unused = [...fieldsWithoutEffect(params), ...shadowed.map(({ name }) => `dynamicTools.${name}`)];
   return began(begin, { server, connection }, { unused, isSandboxGiven: isGiven(params.sandbox) });
 };
 
@@ -70,7 +70,7 @@ export const forkThread: Handler<"thread/fork"> = async (params, { server, conne
     throw refuse("ephemeral paginated thread/fork requires `excludeTurns: true`");
   }
   const parent = await requireRow(server, params.threadId, NO_ROLLOUT);
-  if (params.excludeTurns !== true) noticeOfHydration(connection, "excludeTurns");
+  if (params.excludeTurns !== true) warnOfHydration(connection, "excludeTurns");
   const workspace =
     params.cwd === undefined || params.cwd === null ? parent.workspace : await folderOf(params.cwd, server);
   const patch = patchOf(server, params);
@@ -89,7 +89,7 @@ export const forkThread: Handler<"thread/fork"> = async (params, { server, conne
     return loaded;
   };
   const withTurns = params.excludeTurns !== true;
-  const beginning = { unused: unheeded(params), isSandboxGiven: isGiven(params.sandbox), withTurns };
+  const beginning = { unused: fieldsWithoutEffect(params), isSandboxGiven: isGiven(params.sandbox), withTurns };
   return began(begin, { server, connection }, beginning);
 };
 
@@ -120,8 +120,8 @@ async function began(
     return {
       result: { thread: { ...thread, turns }, ...threadSettings(settings, workspace, { isSandboxGiven }) },
       after() {
-        if (withTurns) tellUsage(feed, connection);
-        warnOfUnused(connection, threadId, unused);
+        if (withTurns) sendUsage(feed, connection);
+        warnOfFieldsWithoutEffect(connection, threadId, unused);
         held[Symbol.dispose]();
         if (connection.isClosed) server.threads.leave(threadId, connection);
       },
@@ -135,7 +135,7 @@ async function began(
 export const resumeThread: Handler<"thread/resume"> = async (params, { server, connection }) => {
   const row = await requireRow(server, requireThreadId(params.threadId, "session"), NO_ROLLOUT);
   if (row.isArchived) throw refuse(`thread ${row.id} is archived; unarchive it first`);
-  if (params.excludeTurns !== true) noticeOfHydration(connection, "excludeTurns");
+  if (params.excludeTurns !== true) warnOfHydration(connection, "excludeTurns");
   const { id: threadId, isEphemeral } = row;
   const loaded = server.threads.get(threadId);
   const known = loaded?.workspace ?? (await nextWorkspace(server, row));
@@ -169,8 +169,8 @@ export const resumeThread: Handler<"thread/resume"> = async (params, { server, c
         seq: seen,
       },
       after() {
-        warnOfUnused(connection, threadId, unheeded(params));
-        if (params.excludeTurns !== true || isBack) tellUsage(feed, connection);
+        warnOfFieldsWithoutEffect(connection, threadId, fieldsWithoutEffect(params));
+        if (params.excludeTurns !== true || isBack) sendUsage(feed, connection);
         // The goal is sent to every follower again.
         feed.tell(goalNotice(threadId, goal));
         held[Symbol.dispose]();
@@ -205,12 +205,12 @@ async function backwardsFrom({ heddle }: ServerContext, threadId: string, seen: 
 }
 
 /** A client that loads a thread with its past is sent its usage so far. */
-function tellUsage(feed: ThreadFeed, connection: Connection): void {
+function sendUsage(feed: ThreadFeed, connection: Connection): void {
   if (feed.usage !== undefined) connection.notify(feed.usage);
 }
 
 /** What was asked for and is not done must not look as if it were. */
-export function warnOfUnused(connection: Connection, threadId: string, unused: readonly string[]): void {
+export function warnOfFieldsWithoutEffect(connection: Connection, threadId: string, unused: readonly string[]): void {
   if (unused.length === 0) return;
   const message = `these have no effect in heddle app-server: ${unused.join(", ")}`;
   connection.notify({ method: "warning", params: { threadId, message } });

@@ -9,7 +9,7 @@ import { readInput } from "../input.ts";
 import { changesBetween, nextSettings, storeChanges } from "../settings.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
 import { caughtUp } from "./keep.ts";
-import { folderOf, warnOfUnused } from "./threads.ts";
+import { folderOf, warnOfFieldsWithoutEffect } from "./threads.ts";
 
 /** A turn may end or begin between two looks; more often than this it does not. */
 const MAX_TRIES = 5;
@@ -36,16 +36,16 @@ export const startTurn: Handler<"turn/start"> = async (params, { server, connect
   return {
     ...reply,
     after() {
-      warnOfUnused(connection, loaded.threadId, unheededIn(params));
+      warnOfFieldsWithoutEffect(connection, loaded.threadId, instructionsWithoutEffect(params));
       reply.after();
     },
   };
 };
 
 /** The instructions of a mode are Heddle's own. */
-function unheededIn({ collaborationMode }: CodexParams<"turn/start">): readonly string[] {
-  const words = collaborationMode?.settings.developer_instructions;
-  return typeof words === "string" ? ["collaborationMode.settings.developer_instructions"] : [];
+function instructionsWithoutEffect({ collaborationMode }: CodexParams<"turn/start">): readonly string[] {
+  const instructions = collaborationMode?.settings.developer_instructions;
+  return typeof instructions === "string" ? ["collaborationMode.settings.developer_instructions"] : [];
 }
 
 interface Asked extends By {

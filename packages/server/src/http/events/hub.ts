@@ -29,7 +29,7 @@ const MAX_READERS = 2_000;
 /** Of one token that is not the owner's. */
 const MAX_OF_ONE = 500;
 /** How long readers have to read the rest when the server stops. */
-const LAST_WORDS_MS = 1_000;
+const LAST_EVENTS_MS = 1_000;
 
 export class EventHub implements AsyncDisposable {
   readonly #options: HubOptions;
@@ -82,7 +82,7 @@ export class EventHub implements AsyncDisposable {
     for (const { tail } of this.#tails.values()) await (await tail)[Symbol.asyncDispose]();
     let late: NodeJS.Timeout | undefined;
     const overdue = new Promise((resolve) => {
-      late = setTimeout(resolve, LAST_WORDS_MS);
+      late = setTimeout(resolve, LAST_EVENTS_MS);
     });
     await Promise.race([Promise.allSettled(this.#readers.values()), overdue]);
     clearTimeout(late);
@@ -99,9 +99,9 @@ export class EventHub implements AsyncDisposable {
         if (!(await this.#catchUp(reader, of, () => tail.seen))) return reader.lag();
         if (isFirst) reader.sendOne(namedFrame("caughtUp", { after: reader.cursor }));
         isFirst = false;
-        reader.tellLost();
+        reader.reportLostDeltas();
         if (!isLive) return reader.end("end");
-        if (this.#isClosed) return await this.#lastWords(reader, of);
+        if (this.#isClosed) return await this.#sendRest(reader, of);
         if (tail.end !== undefined) return reader.end(tail.end);
         // Nothing is awaited since the cursor was compared: no event can fall between.
         await tail.join(reader);
@@ -112,7 +112,7 @@ export class EventHub implements AsyncDisposable {
     }
   }
 
-  async #lastWords(reader: Reader, of: Followed): Promise<void> {
+  async #sendRest(reader: Reader, of: Followed): Promise<void> {
     const last = await endOf(this.#options.heddle.journal, of.stream);
     if (await this.#catchUp(reader, of, () => last)) reader.end("stopping");
     else reader.lag();

@@ -68,7 +68,7 @@ export class Reader {
   }
 
   /** Sent when the reader has caught up: the deltas it missed are in the ends of their items. */
-  tellLost(): void {
+  reportLostDeltas(): void {
     if (this.#lostDeltas === 0) return;
     this.sendOne(namedFrame("lagged", { after: this.cursor, deltas: this.#lostDeltas }));
     this.#lostDeltas = 0;

@@ -1,6 +1,6 @@
 /**
- * Whoever may do anything on this machine is its owner. So nobody else begins a turn without walls, speaks into one that
- * has none, or lets a call out of its own.
+ * Full access to the machine is for the owner only: nobody else starts a turn without a sandbox, sends input to one, or lets
+ * a call leave its sandbox.
  */
 import type { Heddle } from "@heddle/agent";
 import { HeddleError, type ApprovalQuestion, type Decision } from "@heddle/protocol";
@@ -9,13 +9,13 @@ import { scopeAllows, type Principal } from "./principals.ts";
 const OPEN = "danger-full-access";
 
 /** Of a turn that is to begin, or of all that follow. */
-export function refuseOpenWalls(principal: Principal | undefined, sandboxMode: string | undefined): void {
+export function refuseFullAccess(principal: Principal | undefined, sandboxMode: string | undefined): void {
   if (sandboxMode !== OPEN || isOwner(principal)) return;
   throw new HeddleError("door.forbidden", `${OPEN} is only for the owner; choose another sandbox mode`);
 }
 
 /** Of the turn that runs in a thread. */
-export async function refuseSpeaking(
+export async function refuseInputToFullAccess(
   heddle: Heddle,
   principal: Principal | undefined,
   threadId: string,
@@ -30,15 +30,15 @@ export interface Answering {
   readonly decision: Decision;
 }
 
-/** Declining is everybody's; inside the wall of a turn so is allowing. */
-export async function refuseLettingOut(
+/** Everyone may decline, and allow what stays inside the sandbox. */
+export async function refuseLeavingSandbox(
   heddle: Heddle,
   principal: Principal | undefined,
   { threadId, approvalId, decision }: Answering,
 ): Promise<void> {
   if (isOwner(principal) || decision === "decline" || decision === "cancel") return;
   const question = await questionOf(heddle, threadId, approvalId);
-  const isBeyond = question !== undefined && leadsOut(question);
+  const isBeyond = question !== undefined && leavesSandbox(question);
   if (!isBeyond && (await heddle.lastSettings(threadId))?.sandboxMode !== OPEN) return;
   throw new HeddleError(
     "door.forbidden",
@@ -46,7 +46,7 @@ export async function refuseLettingOut(
   );
 }
 
-function leadsOut(question: ApprovalQuestion): boolean {
+function leavesSandbox(question: ApprovalQuestion): boolean {
   return question.kind === "permissions" || ("wish" in question && question.wish !== undefined);
 }
 

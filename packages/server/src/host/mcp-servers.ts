@@ -1,11 +1,11 @@
 /**
- * MCP servers that clients ask directly, outside any turn: started for the one who asks, inside the wall of the thread that
+ * MCP servers that clients ask directly, outside any turn: started for the one who asks, in the sandbox of the thread that
  * is named, kept while they are used, and ended with the connection. The servers of a running turn are the turn's own.
  */
 import path from "node:path";
 import { programFolders } from "@heddle/agent";
 import type { McpServerConfig } from "@heddle/protocol";
-import type { SandboxWish } from "@heddle/dialects/codex-app-server";
+import type { SandboxChoice } from "@heddle/dialects/codex-app-server";
 import {
   commandEnvironment,
   envelopeFor,
@@ -22,29 +22,29 @@ import { requireLoaded } from "../codex/thread-facts.ts";
 
 const IDLE_MS = 60_000;
 
-interface OpenDesk extends AsyncDisposable {
+interface OpenMcpServers extends AsyncDisposable {
   readonly desk: McpDesk;
   /** It is not ended while it is used. */
   use<T>(work: (desk: McpDesk) => Promise<T>): Promise<T>;
 }
 
-const desks = new WeakMap<Connection, Map<string, Promise<OpenDesk>>>();
+const desks = new WeakMap<Connection, Map<string, Promise<OpenMcpServers>>>();
 
 /** `threadId`: in its workspace and its sandbox; absent: where the server was started. */
-export async function atDesk<T>(
+export async function withMcpServers<T>(
   threadId: string | undefined,
   { server, connection }: Call,
   work: (desk: McpDesk) => Promise<T>,
 ): Promise<T> {
-  const own = desks.get(connection) ?? new Map<string, Promise<OpenDesk>>();
+  const own = desks.get(connection) ?? new Map<string, Promise<OpenMcpServers>>();
   desks.set(connection, own);
   const thread = threadId === undefined ? undefined : requireLoaded(server, threadId);
   const key = thread?.threadId ?? "";
   const known = own.get(key);
   if (known !== undefined) return (await known).use(work);
-  const opening = openDesk(server, {
+  const opening = openMcpServers(server, {
     workspace: thread?.workspace ?? server.cwd,
-    wish: thread === undefined ? undefined : await nextSettings(server, thread),
+    choice: thread === undefined ? undefined : await nextSettings(server, thread),
     onEnd: () => own.delete(key),
   });
   own.set(key, opening);
@@ -55,17 +55,20 @@ export async function atDesk<T>(
   return (await opening).use(work);
 }
 
-interface DeskOptions {
+interface McpServersOptions {
   readonly workspace: string;
-  readonly wish: SandboxWish | undefined;
+  readonly choice: SandboxChoice | undefined;
   readonly onEnd: () => void;
 }
 
-async function openDesk(server: ServerContext, { workspace, onEnd, ...options }: DeskOptions): Promise<OpenDesk> {
-  const wish = options.wish ?? (await defaultSettings(server.settings)) ?? { sandboxMode: "read-only" };
+async function openMcpServers(
+  server: ServerContext,
+  { workspace, onEnd, ...options }: McpServersOptions,
+): Promise<OpenMcpServers> {
+  const choice = options.choice ?? (await defaultSettings(server.settings)) ?? { sandboxMode: "read-only" };
   const servers = server.host.mcpServers ?? [];
   const openLike = (network?: "none" | "all"): Promise<Sandbox> =>
-    openWall(server, { workspace, wish, servers, network });
+    openMcpSandbox(server, { workspace, choice, servers, network });
   const sandbox = await openLike();
   const { openMcpDesk } = await import("@heddle/tools/mcp-desk");
   const { env } = server.host;
@@ -97,19 +100,22 @@ async function openDesk(server: ServerContext, { workspace, onEnd, ...options }:
   };
 }
 
-interface WallOptions {
+interface McpSandboxOptions {
   readonly workspace: string;
-  readonly wish: SandboxWish;
+  readonly choice: SandboxChoice;
   readonly servers: readonly McpServerConfig[];
   readonly network: "none" | "all" | undefined;
 }
 
-async function openWall(server: ServerContext, { workspace, wish, servers, network }: WallOptions): Promise<Sandbox> {
+async function openMcpSandbox(
+  server: ServerContext,
+  { workspace, choice, servers, network }: McpSandboxOptions,
+): Promise<Sandbox> {
   const envelope = envelopeFor({
-    mode: wish.sandboxMode,
+    mode: choice.sandboxMode,
     workspace,
-    writableRoots: wish.writableRoots ?? [],
-    networkAccess: wish.networkAccess ?? false,
+    writableRoots: choice.writableRoots ?? [],
+    networkAccess: choice.networkAccess ?? false,
     approval: "never",
     masked: [...heddleFolders(server.home), ...(server.host.masked ?? [])],
   });
