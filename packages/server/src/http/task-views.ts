@@ -48,8 +48,9 @@ export async function createdView(
 export function taskSummary(task: TaskRecord): z.output<typeof TaskSummary> {
   const { id, state, source, createdAt, updatedAt, attempt, spent, parentId, threadId, nextAt, wait, reason } = task;
   const { name, workspace, labels, priority, steps } = task.spec;
+  const known = { id, name, state, workspace, labels, priority, source, createdAt, updatedAt, attempt, spent };
   return {
-    ...{ id, name, state, workspace, labels, priority, source, createdAt, updatedAt, attempt, spent },
+    ...known,
     ...present({ parentId, threadId, nextAt, wait, reason, passedLastCheck: task.lastCheck?.passed }),
     steps: { done: task.stepsDone.length, all: steps.length },
     isStalled: task.stall?.isOpen === true,
