@@ -132,7 +132,7 @@ async function openTurn({ heddle }: ServerContext, threadId: string): Promise<st
   return last?.status === "open" ? last.id : undefined;
 }
 
-export function patchFrom(params: Omit<CodexParams<"thread/settings/update">, "threadId" | "cwd">): SettingsPatch {
+function patchFrom(params: Omit<CodexParams<"thread/settings/update">, "threadId" | "cwd">): SettingsPatch {
   const { approvalPolicy, sandboxPolicy, collaborationMode } = params;
   const { model = params.model, reasoning_effort: effort = params.effort } = collaborationMode?.settings ?? {};
   if (sandboxPolicy?.type === "externalSandbox") {
