@@ -1,7 +1,7 @@
 /**
  * Follows events through broken connections and restarts of the server. It holds a cursor and checks every event against
  * it: each thread's `seq` must be dense. What was seen before is passed over, a hole is asked for once more from the
- * cursor, and one that stays is an error. So whoever reads it has every stored event once, in order.
+ * cursor, and one that stays is an error. So a reader gets every stored event once, in order.
  *
  *   connecting ─▶ reading ─▶ connection lost ─▶ waiting ─▶ connecting …
  *                    └─▶ end (deleted, everything sent) │ refused (401, 403, 404, 410) ─▶ over

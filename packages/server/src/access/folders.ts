@@ -1,6 +1,6 @@
 /**
  * Where turns may work. An owner names any folder; others one at or below the folder that the server was started in: an
- * agent writes there, and whoever could point it at any folder of the owner's would be the owner.
+ * agent writes there, and a user who could choose any folder would have the rights of the owner.
  */
 import { realpath } from "node:fs/promises";
 import path from "node:path";

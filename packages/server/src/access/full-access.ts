@@ -50,7 +50,7 @@ function leavesSandbox(question: ApprovalQuestion): boolean {
   return question.kind === "permissions" || ("wish" in question && question.wish !== undefined);
 }
 
-/** Undefined: whoever answers is told what is wrong with it. */
+/** Undefined: there is no such question; answering it is refused later. */
 async function questionOf(
   { journal }: Heddle,
   threadId: string,

@@ -1,6 +1,6 @@
 /**
- * The threads that clients work with now: where their next turn works, and the feed while somebody follows or a turn
- * runs. What is here is lost with the server and costs nobody anything: a thread that is resumed is read again.
+ * The threads that clients work with now: where their next turn works, and the feed while it has followers or a running
+ * turn. What is here is lost with the server and costs nobody anything: a thread that is resumed is read again.
  */
 import { ThreadFeed, type FeedOptions, type Follower } from "../followers/subscribe.ts";
 

@@ -1,7 +1,7 @@
 /**
  * One reading of the journal for all who follow it, at any door: one stream, or all there is. Stored events are handed out
- * in their order, a live delta only after the stored beginning of its item. Nothing is kept for anybody: whoever is slow
- * reads the journal again.
+ * in their order, a live delta only after the stored beginning of its item. Nothing is kept for slow listeners:
+ * they read the journal again.
  *
  *   journal.tail ─┐
  *                 ├─▶ listeners: one encoder for each dialect

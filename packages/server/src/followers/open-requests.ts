@@ -1,10 +1,10 @@
 /**
  * What followers of a thread are asked and have not answered: each of them under the same id, the first answer counts, and
- * whoever comes later is asked too.
+ * later followers are asked too.
  *
  *   open ─▶ put to everyone ─▶ answered by one ─▶ stored ─▶ (the journal says so) ─▶ closed for all
  *                          └─▶ refused by all  ─▶ stored
- *                          └─▶ nobody is there ─▶ waits for whoever comes, or is given up after a while
+ *                          └─▶ no followers    ─▶ waits for one, or is given up after a while
  */
 import type { Author } from "@heddle/protocol";
 import type { CodexServerRequest } from "@heddle/dialects/codex-app-server";

@@ -76,7 +76,7 @@ export function sendError(response: ServerResponse, error: unknown, { headers = 
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   if (closes === true) response.setHeader("connection", "close");
   const { code, details } = failure;
-  // What is wrong inside is for the log of the server, not for whoever calls.
+  // Internal errors are for the log of the server, not for the caller.
   const message = code === "internal" ? "internal error; see the log of the server" : failure.message;
   sendJson(response, statusOf(failure), {
     error: { code, message, ...(Object.keys(details).length === 0 ? {} : { details }) },

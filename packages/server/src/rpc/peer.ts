@@ -4,7 +4,7 @@
  * use it as it is.
  *
  *   channel ─▶ request ──▶ handler ──▶ answer ─▶ outbox ─▶ channel
- *           ─▶ response ─▶ whoever asked
+ *           ─▶ response ─▶ the code that asked
  */
 import { rpcCodeOf, toHeddleError, visibleLine } from "@heddle/protocol";
 import type { Channel } from "./channel.ts";

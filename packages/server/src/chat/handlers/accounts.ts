@@ -53,7 +53,7 @@ export const startLogin: ChatHandler<"chat.account.login.start"> = async (params
 
 type Name = Pick<ChatParams<"chat.account.login.start">, "provider" | "profile">;
 
-/** A key is there at once; whoever polls all the same hears so. */
+/** A key is saved at once; a client that polls is told so. */
 async function saveKey(server: ChatContext, name: Name, key: string | undefined) {
   if (key === undefined) throw new HeddleError("usage.invalid", "api_key: is missing");
   const { provider } = await (await server.accounts()).saveKey(name, key);
