@@ -124,7 +124,7 @@ test.each([
   [["mcp", "login"], 2, /heddle mcp login NAME/],
   [["mcp", "login", "nobody"], 2, /No MCP server named 'nobody' found/],
   [["mcp", "logout", "own"], 2, /only supported for streamable HTTP/],
-  [["mcp", "login", "given"], 3, /has a token of its own/],
+  [["mcp", "login", "given"], 3, /has a token in the configuration/],
   [["mcp", "login", "far"], 4, /cannot reach http:\/\/127\.0\.0\.1:9\/mcp/],
   [["mcp", "--help"], 0, /heddle mcp login linear/],
 ])("%j ends with %i and one clear line", async (args, code, words) => {
