@@ -57,7 +57,7 @@ describe("a key", () => {
       stdin: KEY,
       env: { LOCAL_KEY: "other-key" },
     });
-    expect(wins.stderr).toContain("LOCAL_KEY is set and wins over it");
+    expect(wins.stderr).toContain("LOCAL_KEY is set and is used instead");
     expect(shown(before, stored, ran, resumed, listed, models, wins)).not.toContain(CANARY);
     expect(await filesWith(world.home, CANARY)).toEqual(["credentials.json"]);
     expect(await run(["logout", "local"], { world })).toMatchObject({
@@ -92,7 +92,7 @@ describe("a key", () => {
   test.each([
     [["login", "nobody"], 2, /there is no provider "nobody"; known are/],
     [["login", "openai", "anthropic"], 2, /name one provider/],
-    [["login", "openai"], 2, /hand the key over with --api-key-stdin/],
+    [["login", "openai"], 2, /pass the key with --api-key-stdin/],
     [["login", "--device", "--browser"], 2, /contradict each other/],
     [["login", "openai", "--device"], 2, /has no login by device/],
     [["login", "codex"], 2, /ChatGPT is disabled; enable it with: heddle config set/],

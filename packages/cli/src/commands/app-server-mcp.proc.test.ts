@@ -140,7 +140,7 @@ test("mcpServer/resource/read, mcpServer/oauth/login and config/mcpServer/reload
   );
   expect(await refused(client, "mcpServer/oauth/login", { name: "x" })).toBe("-32600 No MCP server named 'x' found.");
   expect(await refused(client, "mcpServer/oauth/login", { name: "far" })).toContain(
-    "-32600 mcp_servers.far has a token of its own in the configuration",
+    "-32600 mcp_servers.far has a token in the configuration",
   );
   expect(await client.call("config/mcpServer/reload", null)).toEqual({});
   await client.call("config/value/write", {
