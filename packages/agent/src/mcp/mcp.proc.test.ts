@@ -272,7 +272,9 @@ test("a server that closes its output but lives costs the limit of one call and 
   const { status, bodies } = await play(t);
   expect(status).toBe("completed");
   expect(mcpItems(bodies).map((item) => item.status)).toEqual(["failed", "completed"]);
-  expect(notices(bodies).map(({ message }) => message)).toEqual([expect.stringContaining("the server did not respond")]);
+  expect(notices(bodies).map(({ message }) => message)).toEqual([
+    expect.stringContaining("the server did not respond"),
+  ]);
 });
 
 test("chatter between the answers is no harm", async () => {

@@ -195,7 +195,9 @@ describe("12.19: Copilot's token", () => {
     await using own = place.open();
     for (const apiUrl of ["http://evil.example", "https://a:b@evil.example", "ftp://evil.example", "nowhere"]) {
       place.github.apiUrl = apiUrl;
-      await expect(own.refresh({ provider: "copilot" }), apiUrl).rejects.toThrow(/only to https|not a token for Copilot/);
+      await expect(own.refresh({ provider: "copilot" }), apiUrl).rejects.toThrow(
+        /only to https|not a token for Copilot/,
+      );
     }
     const other = { id: "copilot", auth: { type: "copilot", githubUrl: "https://ghe.example" } } as const;
     await using elsewhere = openAccounts({ home: place.home.home, env: {}, configs: [other] });
