@@ -9,8 +9,8 @@ import { Visitor } from "oxc-parser";
 import { isTestFile, parseSource, sourceFiles, type Source } from "./source-files.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-/** Two words in a row, in letters. */
-const HAS_WORDS = /[A-Za-z]{2,}[,;:]? +[A-Za-z]/;
+/** Two words in a row, in letters, or a word with a colon before a value: `sandbox: ${…}`. */
+const HAS_WORDS = /[A-Za-z]{2,}(?:[,;:]? +[A-Za-z]|: +\$\{)/;
 
 export interface Message {
   readonly line: number;
