@@ -1,21 +1,21 @@
 /**
- * Who caused an event; taken from the channel it came through, never from its payload. Of a user the name of the
- * principal: the name of its token, `owner` for whoever runs Heddle on this machine. A name of a token has no colon, so
- * `door:…` names those who come through a door without being a principal.
+ * Who caused an event; taken from the channel it came through, never from its payload. A user is named by the principal:
+ * the name of its token, or `owner` for the user who runs Heddle on this machine. Names of tokens have no colon, so
+ * `door:…` names callers of a door that are not principals.
  */
 export type UserAuthor = `user:${string}`;
 export type Author = UserAuthor | "system" | `agent:${string}` | `policy:${string}`;
 
-/** What every call that changes something says: who asks for it. */
+/** In every call that changes something. */
 export interface By {
   readonly by: Author;
 }
 
-/** Whoever can open a file, a socket or a terminal that only the owner can open. */
+/** Has access to a file, a socket or a terminal that only the owner can open. */
 export const OWNER = "user:owner" satisfies Author;
-/** Of events that were stored before the names of users were. */
+/** Of events from before the names of users were stored. */
 export const UNNAMED = "user:unnamed" satisfies Author;
-/** Whoever may write into the folder of the inbox. */
+/** Has write access to the folder of the inbox. */
 export const INBOX = "user:door:inbox" satisfies Author;
 
 /** Names of principals that no token may have. */
@@ -29,7 +29,7 @@ export function principalName(author: UserAuthor): string {
   return author.slice("user:".length);
 }
 
-/** An author as it is stored. Stored bytes stay: `user` is how events without a name of their user say it. */
+/** An author as it is stored; `user` in events that do not name their user. */
 export function readAuthor(stored: string): Author | undefined {
   if (stored === "user") return UNNAMED;
   return isAuthor(stored) ? stored : undefined;

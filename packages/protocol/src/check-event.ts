@@ -1,6 +1,6 @@
 /**
- * For a body whose hash is not its own any more: damaged, or altered by somebody. What still has its shape can be shown, with
- * the damage named beside it; anything else cannot. Apart from reading proven bodies, because it brings every schema along.
+ * For a body whose hash does not match: damaged or altered. What still has its shape can be shown, together with the damage.
+ * Apart from reading verified bodies, because it loads every schema.
  */
 import { HeddleError } from "./errors.ts";
 import { EventBody } from "./events.ts";

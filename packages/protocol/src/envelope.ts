@@ -11,22 +11,22 @@ export type SandboxMode = z.infer<typeof SandboxMode>;
 export const Effect = z.enum(["read", "write", "exec", "net", "spawn", "message"]);
 export type Effect = z.infer<typeof Effect>;
 
-/** When a call that the envelope permits must still be put to somebody. */
+/** When a call that the envelope permits still needs an approval. */
 export const ApprovalPolicy = z.enum(["never", "on-request", "untrusted"]);
 export type ApprovalPolicy = z.infer<typeof ApprovalPolicy>;
 
-/** What holds the wall. `none` means no kernel layer at all. */
+/** The sandbox back-end. `none`: no kernel sandbox. */
 export const SandboxLevel = z.enum(["namespaces", "bwrap", "seatbelt", "none"]);
 export type SandboxLevel = z.infer<typeof SandboxLevel>;
 
 /**
- * What the kernel holds a sandbox to. A cgroup and a pid namespace bind everything inside together, `rlimit` each command
- * (processes) or each process (memory). `nothing`: the host gives no means, or nobody asked for a limit.
+ * The limits that the kernel enforces. A cgroup and a pid namespace limit everything inside together, `rlimit` each command
+ * (processes) or each process (memory). `nothing`: the host offers no way, or no limit was requested.
  */
 export const SandboxHolds = z.object({
   processes: z.object({ by: z.enum(["cgroup", "pid-namespace", "rlimit", "nothing"]), max: z.int().optional() }),
   memory: z.object({ by: z.enum(["cgroup", "rlimit", "nothing"]), maxBytes: z.int().optional() }),
-  /** Whether a filter holds what commands may ask the kernel for; absent: nobody looked. */
+  /** Whether system calls are filtered; absent: not checked. */
   systemCalls: z.enum(["filtered", "open"]).optional(),
 });
 export type SandboxHolds = z.infer<typeof SandboxHolds>;

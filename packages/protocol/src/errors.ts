@@ -154,18 +154,20 @@ export function isRetryable(code: string | undefined): boolean {
   return code !== undefined && RETRYABLE.has(code);
 }
 
-/** Of this process, of the whole machine, and memory for either. */
-const EXHAUSTION: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE", "ENOMEM"]);
+/** Too many open files in this process or on the machine, or no memory. */
+const EXHAUSTION: ReadonlySet<string | undefined> = new Set(["EMFILE", "ENFILE", "ENOMEM"]);
+
+/** Facts for programs: never prose, never secrets. */
+type Details = Readonly<Record<string, string | number | boolean>>;
 
 export interface HeddleErrorOptions {
   readonly cause?: unknown;
-  /** Facts for programs: never prose, never secrets. */
-  readonly details?: Readonly<Record<string, string | number | boolean>>;
+  readonly details?: Details;
 }
 
 export class HeddleError extends Error {
   readonly code: ErrorCode;
-  readonly details: Readonly<Record<string, string | number | boolean>>;
+  readonly details: Details;
 
   constructor(code: ErrorCode, message: string, options: HeddleErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -175,15 +177,20 @@ export class HeddleError extends Error {
   }
 }
 
-/** Errors cross bundle and worker borders, so the code decides, not `instanceof`. */
+/** The code of a failed system call, such as ENOENT, or of an error of Heddle. */
+export function errorCodeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
+
+/** Errors cross bundle and worker boundaries, so the code decides, not `instanceof`. */
 export function isHeddleError(error: unknown): error is HeddleError {
-  return error instanceof Error && "code" in error && typeof error.code === "string" && error.code in table;
+  return (errorCodeOf(error) ?? "") in table;
 }
 
 /** Gives an unknown failure a code, keeping the original as cause. */
 export function toHeddleError(error: unknown, fallback: ErrorCode = "internal"): HeddleError {
   if (isHeddleError(error)) return error;
-  // Putting things away failed because of the failure that came first.
+  // Cleaning up failed because of the failure before it.
   if (error instanceof SuppressedError) return toHeddleError(error.suppressed, fallback);
   const isNamed = error instanceof Error && "path" in error && typeof error.path === "string" && "syscall" in error;
   const message = `${reasonOf(error)}${isNamed ? ` (${String(error.syscall)} ${String(error.path)})` : ""}`;
@@ -206,11 +213,11 @@ export function reasonOf(error: unknown): string {
   return said || ("code" in error ? String(error.code) : error.name);
 }
 
-/** A file that could not be opened for want of descriptors or memory is in order, and so is whoever named it. */
+/** When the host lacks descriptors or memory, neither the file nor the configuration that names it is wrong. */
 export function hostFaultOr(cause: unknown, otherwise: ErrorCode): ErrorCode {
   return isExhaustion(cause) ? "host.exhausted" : otherwise;
 }
 
 function isExhaustion(error: unknown): boolean {
-  return error instanceof Error && "code" in error && EXHAUSTION.has(error.code);
+  return EXHAUSTION.has(errorCodeOf(error));
 }

@@ -1,7 +1,7 @@
 /** Parts that events of more than one kind are made of. */
 import { z } from "zod";
 
-/** The process that holds a turn or a task, so that another one can tell whether it lives without trusting the clock. */
+/** The process that holds a turn or a task, so that another one can tell whether it is alive without trusting the clock. */
 export const Holder = z.object({
   /** The host it runs on. Absent in older events: then it is the host that the store is on. */
   host: z.string().optional(),
@@ -20,3 +20,13 @@ export const Failure = z.object({
   details: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
 });
 export type Failure = z.infer<typeof Failure>;
+
+/** The schema of one type of stored event, in its first version. */
+export function event<T extends string, S extends z.ZodRawShape>(type: T, shape: S) {
+  return z.object({ type: z.literal(type), v: z.literal(1), ...shape });
+}
+
+/** Of an event that belongs to a turn. */
+export function turnEvent<T extends string, S extends z.ZodRawShape>(type: T, shape: S) {
+  return event(type, { turnId: z.string(), ...shape });
+}

@@ -1,6 +1,6 @@
 /**
- * Numbered places where a test can strike: HEDDLE_FAILPOINT=name@n=kill|throw|delay|stall|enospc|eio, several separated by commas.
- * `@n` means the nth time the place is reached (default 1). The list is the contract: a name that is not in it does not
+ * Named points where a test can inject a failure: HEDDLE_FAILPOINT=name@n=kill|throw|delay|stall|enospc|eio, several separated by commas.
+ * `@n` means the nth time the point is reached (default 1). The list is the contract: a name that is not in it does not
  * compile, and a suite can enumerate it. Unset, a failpoint costs one comparison.
  */
 export const FAILPOINTS = [
@@ -81,7 +81,7 @@ interface Armed {
 }
 
 const DELAY_MS = 250;
-/** As long as a server must be able to stand still without losing anything. */
+/** A server must be able to block this long without losing anything. */
 const STALL_MS = 5_000;
 
 const armed = parse(process.env["HEDDLE_FAILPOINT"]);
@@ -98,7 +98,7 @@ function strike(name: Failpoint, action: Action): void {
   switch (action) {
     case "kill":
       process.kill(process.pid, "SIGKILL");
-      // The signal is delivered before this returns in practice; never run on past a kill.
+      // Nothing may run after the kill, even where the signal arrives late.
       for (;;) block(1_000);
     case "delay":
       return block(DELAY_MS);

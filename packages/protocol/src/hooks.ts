@@ -1,6 +1,6 @@
 /**
- * A configured hook, as every door hands it to the agent. Hooks come only from Heddle's own configuration, never from a
- * workspace: what a repository could name here would run before anybody looked at it.
+ * A configured hook, as every door passes it to the agent. Hooks come only from Heddle's own configuration, never from a
+ * workspace: a hook of a repository would run before the user has looked at it.
  */
 import { z } from "zod";
 
@@ -26,12 +26,12 @@ export const HookConfig = z.strictObject({
   /** A string is run by the shell, a list as it is. */
   command: z.union([z.string().min(1), z.array(z.string()).min(1)]),
   timeoutMs: z.int().min(1).max(MAX_TIMEOUT_MS).optional(),
-  /** What a hook that cannot start, breaks or takes too long means. Absent: `closed` for PreToolUse, else `open`. */
+  /** Whether a hook that cannot start, fails or takes too long blocks. Absent: `closed` for PreToolUse, else `open`. */
   onFailure: z.enum(["open", "closed"]).optional(),
 });
 export type HookConfig = z.infer<typeof HookConfig>;
 
-/** What a hook may print; unknown fields pass, because scripts are written for more than one program. */
+/** What a hook may print; unknown fields are ignored, because scripts are written for more than one program. */
 export const HookOutput = z.object({
   continue: z.boolean().optional(),
   stopReason: z.string().optional(),

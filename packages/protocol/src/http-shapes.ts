@@ -1,105 +1,27 @@
-/** The shapes of answers and bodies of the HTTP door, for the server and for clients. Unknown fields of a request are refused, so that a misspelt one is not passed over. */
+/** The shapes of answers and bodies of the HTTP door, for the server and for clients. Unknown fields of a request are refused, so that a misspelt one is noticed. */
 import { z } from "zod";
 import { ApprovalQuestion, Decision, Permissions, UserAnswers } from "./approvals.ts";
 import { ApprovalPolicy, SandboxLevel, SandboxMode } from "./envelope.ts";
 import { Failure } from "./event-parts.ts";
-import { EventBody, TurnLimits, TurnSettings, type StoredEvent } from "./events.ts";
+import { EventBody, TurnLimits, TurnSettings, TurnStatus, type StoredEvent } from "./events.ts";
+import { AfterQuery, flag, Folder, Id, page, pageAfter, PageQuery, time, wholeNumber } from "./http-parts.ts";
 import { isUuid } from "./ids.ts";
 import { InputPart, Item } from "./items.ts";
 import { Usage } from "./model-output.ts";
 
 export { ApprovalQuestion, EventBody, Failure, InputPart, Item, TurnSettings, Usage };
-export {
-  AttemptList,
-  BrowseQuery,
-  CheckRun,
-  CheckRunList,
-  ClearedTasks,
-  ClearTasksBody,
-  CompleteTaskBody,
-  ConfigSummary,
-  CreatedTask,
-  CreateTaskBody,
-  FolderList,
-  InboxBody,
-  Notification,
-  NotificationPage,
-  NotificationParams,
-  NotificationsQuery,
-  PlanAnswer,
-  PlanTaskBody,
-  ReasonBody,
-  RelieveTaskBody,
-  ResumeTaskBody,
-  RetryTaskBody,
-  SinkEntry,
-  SinkList,
-  SinkParams,
-  SinkTest,
-  SourceList,
-  SourceParams,
-  StallList,
-  StateAnswer,
-  Task,
-  TaskAttempt,
-  TaskLogQuery,
-  TaskPage,
-  TaskParams,
-  TasksQuery,
-  TaskSummary,
-  UsageEntry,
-  UsagePage,
-  UsageQuery,
-  WebhookAnswer,
-  WorkspaceList,
-  type ClearTasksInput,
-  type CompleteTaskInput,
-  type CreateTaskInput,
-  type NotificationsQueryInput,
-  type PlanTaskInput,
-  type ReasonInput,
-  type RelieveTaskInput,
-  type ResumeTaskInput,
-  type RetryTaskInput,
-  type SendOrderInput,
-  type TaskLogQueryInput,
-  type TasksQueryInput,
-  type UsageBy,
-  type UsageQueryInput,
-} from "./http-task-shapes.ts";
-export {
-  AcceptTaskBody,
-  TaskDiff,
-  TaskDiffQuery,
-  TaskVerification,
-  UndoneTask,
-  UndoTaskBody,
-  type AcceptTaskInput,
-  type TaskDiffQueryInput,
-  type UndoTaskInput,
-} from "./http-work-shapes.ts";
+export { PageQuery };
+export * from "./http-task-shapes.ts";
+export * from "./http-work-shapes.ts";
 
-const time = z.number().int().describe("Milliseconds since 1970");
 const seq = z.number().int().describe("Dense, 1..n within the thread");
-const Id = z.string().min(1).max(200);
+const TurnState = z.enum(["open", ...TurnStatus.options]);
 
 export const ThreadParams = z.strictObject({
   threadId: z.string().refine(isUuid, "a thread's id is a UUID").describe("A thread's id"),
 });
 export const TurnParams = ThreadParams.extend({ turnId: Id });
 export const ApprovalParams = ThreadParams.extend({ approvalId: Id });
-
-const wholeNumber = (name: string) =>
-  z
-    .string()
-    .regex(/^\d{1,15}$/, `${name} is a whole number`)
-    .transform(Number);
-const flag = z.enum(["true", "false"]).transform((word) => word === "true");
-
-export const PageQuery = z.strictObject({
-  cursor: z.string().max(500).optional().describe("`nextCursor` of the page before"),
-  limit: wholeNumber("limit").optional().describe("1 to 100; 25 when absent"),
-});
 
 export const ThreadsQuery = PageQuery.extend({
   workspace: z.string().max(4096).optional().describe("Only threads that work in this folder"),
@@ -117,11 +39,7 @@ export const AllEventsQuery = EventsQuery.extend({
   only: z.literal("tasks").optional().describe("tasks: nothing but what happens to tasks"),
 });
 
-export const ItemsQuery = z.strictObject({
-  after: wholeNumber("after").optional().describe("`nextAfter` of the page before"),
-  limit: wholeNumber("limit").optional(),
-  turnId: Id.optional(),
-});
+export const ItemsQuery = AfterQuery.extend({ turnId: Id.optional() });
 
 export const Thread = z.object({
   id: z.string(),
@@ -135,7 +53,7 @@ export const Thread = z.object({
   updatedAt: time,
   turnCount: z.number().int(),
   status: z.enum(["running", "idle"]),
-  lastTurnStatus: z.enum(["open", "completed", "failed", "interrupted"]).optional(),
+  lastTurnStatus: TurnState.optional(),
   isEphemeral: z.boolean(),
   isArchived: z.boolean(),
 });
@@ -144,7 +62,7 @@ export const ThreadDetail = Thread.extend({ seq: seq.describe("The last event; f
 export const Turn = z.object({
   id: z.string(),
   threadId: z.string(),
-  status: z.enum(["open", "completed", "failed", "interrupted"]),
+  status: TurnState,
   seq: seq.describe("Where it was admitted"),
   by: z.string().describe("Who asked for it: user:NAME of a principal, or system"),
   clientId: z.string().optional(),
@@ -178,12 +96,11 @@ export const Approval = z.object({
   question: ApprovalQuestion,
 });
 
-/** What a stored event looks like in a stream. */
 export const StreamedEvent = z.object({
   threadId: z.string().describe("The stream it is in: of a thread, or of what `taskId` names"),
   taskId: z.string().optional().describe("Of an event of a task"),
   seq,
-  position: z.number().int().describe("Place in the whole journal"),
+  position: z.number().int().describe("Position in the whole journal"),
   id: z.string(),
   at: time,
   author: z.string(),
@@ -209,22 +126,14 @@ export function streamedEvent(event: StoredEvent): StreamedEvent {
   return { threadId: stream, ...task, seq: version, position, id, at, author, hash, body };
 }
 
-const page = <T extends z.ZodType>(member: T) =>
-  z.object({ data: z.array(member), nextCursor: z.string().nullable().describe("null: there are no more") });
 export const ThreadPage = page(Thread);
 export const TurnPage = page(Turn);
-export const ItemPage = z.object({
-  data: z.array(ItemEntry),
-  nextAfter: z.number().int().nullable().describe("null: there are no more now"),
-});
+export const ItemPage = pageAfter(ItemEntry);
 export const ApprovalList = z.object({ data: z.array(Approval) });
-export const EventPage = z.object({
-  data: z.array(StreamedEvent),
-  nextAfter: z.number().int().nullable().describe("null: there are no more now"),
-});
+export const EventPage = pageAfter(StreamedEvent);
 
 export const CreateThreadBody = z.strictObject({
-  workspace: z.string().min(1).max(4096).optional().describe("An existing folder; the server's own when absent"),
+  workspace: Folder.optional().describe("An existing folder; the server's own when absent"),
   name: z.string().max(200).optional(),
   clientId: Id.optional().describe("Repeat a request with the same id and it is the same thread"),
 });
@@ -239,7 +148,7 @@ export const PatchThreadBody = z
   .refine(({ name, settings }) => name !== undefined || settings !== undefined, "name or settings is missing");
 export const ForkThreadBody = z.strictObject({
   atTurn: Id.optional().describe("The last turn to take over; the last ended one when absent"),
-  workspace: z.string().min(1).max(4096).optional(),
+  workspace: Folder.optional(),
 });
 
 const Input = z
@@ -249,7 +158,7 @@ const Input = z
 export const StartTurnBody = z.strictObject({
   input: Input,
   clientId: Id.optional().describe("Repeat a request with the same id and it is the same turn"),
-  workspace: z.string().min(1).max(4096).optional().describe("The thread works there from here on"),
+  workspace: Folder.optional().describe("The thread works there from here on"),
   model: z.string().max(200).optional(),
   provider: z.string().max(200).optional(),
   effort: z.string().max(50).optional(),
@@ -258,7 +167,7 @@ export const StartTurnBody = z.strictObject({
   mode: z
     .enum(["plan", "default"])
     .optional()
-    .describe("plan: the agent finds out, may ask, and proposes a plan; default: back to work"),
+    .describe("plan: the agent investigates, may ask, and proposes a plan; default: back to work"),
   outputSchema: z.record(z.string(), z.unknown()).optional(),
   limits: TurnLimits.optional(),
 });
@@ -275,13 +184,7 @@ export const EmptyBody = z.strictObject({});
 
 export const Accepted = z.object({ ok: z.literal(true) });
 export const DONE = { ok: true } as const;
-export const ErrorAnswer = z.object({
-  error: z.object({
-    code: z.string(),
-    message: z.string(),
-    details: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
-  }),
-});
+export const ErrorAnswer = z.object({ error: Failure });
 export const Health = z.object({ ok: z.boolean() });
 export const SandboxAnswer = z.object({
   level: SandboxLevel,

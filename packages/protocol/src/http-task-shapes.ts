@@ -1,16 +1,14 @@
-/** The shapes of tasks over HTTP: what is asked, what is answered. Part of http-shapes.ts, and as strict with requests. */
+/** The shapes of tasks over HTTP: requests and answers. Part of http-shapes.ts, and as strict with requests. */
 import { z } from "zod";
 import { Failure } from "./event-parts.ts";
 import { Usage } from "./model-output.ts";
-import { CheckResult, CheckViolation, JudgedWork, WorkReview } from "./task-checks.ts";
+import { AfterQuery, flag, Folder, Id, page, PageQuery, time } from "./http-parts.ts";
+import { CheckResult, CheckViolation, JudgedWork, SecondOpinion, WorkReview } from "./task-checks.ts";
 import { Culprit, PromptReason, TaskSource, WaitCause } from "./task-events.ts";
 import { TASK_STATES } from "./task-record.ts";
 import { FailureClass, StallAction, TaskSpec } from "./task-spec.ts";
 
-const time = z.number().int().describe("Milliseconds since 1970");
-const Id = z.string().min(1).max(200);
-const Folder = z.string().min(1).max(4096);
-const Words = z.string().max(2000);
+const Note = z.string().max(2000).optional();
 const State = z.enum(TASK_STATES);
 
 export const TaskParams = z.strictObject({
@@ -23,12 +21,6 @@ export const NotificationParams = z.strictObject({ notificationId: Id });
 export const SinkParams = z.strictObject({ sink: Id });
 export const SourceParams = z.strictObject({ source: Id });
 
-const wholeNumber = (name: string) =>
-  z
-    .string()
-    .regex(/^\d{1,15}$/, `${name} is a whole number`)
-    .transform(Number);
-const flag = z.enum(["true", "false"]).transform((word) => word === "true");
 /** `a,b`: each of them one of these. */
 const listOf = <T extends readonly [string, ...string[]]>(words: T) =>
   z
@@ -37,13 +29,7 @@ const listOf = <T extends readonly [string, ...string[]]>(words: T) =>
     .transform((text) => text.split(","))
     .pipe(z.array(z.enum(words)).min(1));
 
-const paging = {
-  cursor: z.string().max(500).optional().describe("`nextCursor` of the page before"),
-  limit: wholeNumber("limit").optional().describe("1 to 100; 25 when absent"),
-};
-
-export const TasksQuery = z.strictObject({
-  ...paging,
+export const TasksQuery = PageQuery.extend({
   state: listOf(TASK_STATES).optional().describe("Only these states, separated by commas"),
   archived: flag.optional().describe("true: archived tasks; absent or false: the others"),
   workspace: Folder.optional(),
@@ -51,20 +37,15 @@ export const TasksQuery = z.strictObject({
   parentId: Id.optional().describe("What this schedule has begun"),
   search: z.string().max(200).optional().describe("Text in the name"),
 });
-export const TaskLogQuery = z.strictObject({
-  after: wholeNumber("after").optional().describe("`nextAfter` of the page before"),
-  limit: wholeNumber("limit").optional(),
-});
-export const NotificationsQuery = z.strictObject({
-  ...paging,
+export const TaskLogQuery = AfterQuery;
+export const NotificationsQuery = PageQuery.extend({
   sink: Id.optional(),
   state: z.enum(["queued", "delivered", "dead"]).optional().describe("dead: what could not be delivered"),
   taskId: Id.optional(),
 });
 const UsageBy = ["day", "provider", "model", "workspace", "thread", "task"] as const;
 const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/, "a day is written 2026-11-15");
-export const UsageQuery = z.strictObject({
-  ...paging,
+export const UsageQuery = PageQuery.extend({
   by: listOf(UsageBy).optional().describe("What to group by, separated by commas; day when absent"),
   from: day.optional().describe("First day, in UTC"),
   to: day.optional().describe("Last day, in UTC"),
@@ -79,12 +60,12 @@ export const BrowseQuery = z.strictObject({
 });
 
 const Spent = z.object({
-  timeMs: z.number(),
+  timeMs: z.number().describe("Of turns and checks; waiting and pauses do not count"),
   turns: z.number().int(),
   tokens: z.number().int(),
   costUsd: z.number(),
   isCostPartial: z.boolean().describe("A turn had no known price"),
-  nudges: z.number().int(),
+  nudges: z.number().int().describe("Turns that the harness began to have work fixed, since the user last acted"),
 });
 const Wait = z.object({ cause: WaitCause, message: z.string() });
 const Claim = z.object({
@@ -92,27 +73,17 @@ const Claim = z.object({
   summary: z.string(),
   attempt: z.number().int(),
 });
-const Opinion = z.object({
-  model: z.string(),
-  accepts: z.boolean(),
-  reason: z.string(),
-  failure: Failure.optional(),
-  threadId: z.string().optional(),
-  usage: Usage.optional(),
-  costUsd: z.number().optional(),
-});
-const checked = {
+export const CheckRun = z.object({
   attempt: z.number().int(),
   round: z.number().int(),
   at: time,
   passed: z.boolean(),
   results: z.array(CheckResult).readonly(),
   violations: z.array(CheckViolation).readonly(),
-  opinion: Opinion.optional(),
+  opinion: SecondOpinion.optional(),
   work: JudgedWork.optional().describe("What was judged, and what it stands for"),
   review: WorkReview.optional().describe("Why the owner has to decide"),
-};
-export const CheckRun = z.object(checked);
+});
 const Stall = z.object({
   episode: z.number().int(),
   isOpen: z.boolean(),
@@ -121,65 +92,58 @@ const Stall = z.object({
   action: StallAction.optional(),
 });
 
+const common = {
+  id: z.string(),
+  state: State.describe("Only verified means that its checks passed"),
+  source: TaskSource,
+  parentId: z.string().optional(),
+  createdAt: time,
+  updatedAt: time,
+  attempt: z.number().int().describe("0: never taken"),
+  threadId: z.string().optional(),
+  nextAt: z.number().optional(),
+  wait: Wait.optional(),
+  reason: z.string().optional().describe("Why it is paused, has failed or was cancelled"),
+  spent: Spent,
+};
+
 /** What a list shows. */
 export const TaskSummary = z.object({
-  id: z.string(),
+  ...common,
   name: z.string(),
-  state: State.describe("Only verified means that its checks say so"),
   workspace: z.string(),
   labels: z.array(z.string()).readonly(),
   priority: z.number().int(),
-  source: TaskSource,
-  parentId: z.string().optional(),
-  createdAt: time,
-  updatedAt: time,
-  attempt: z.number().int(),
-  threadId: z.string().optional(),
-  nextAt: z.number().optional(),
-  wait: Wait.optional(),
-  reason: z.string().optional(),
   steps: z.object({ done: z.number().int(), all: z.number().int() }),
   isStalled: z.boolean(),
   passedLastCheck: z.boolean().optional(),
-  spent: Spent,
 });
 
 export const Task = z.object({
-  id: z.string(),
-  state: State,
-  stateBefore: State.optional(),
+  ...common,
+  stateBefore: State.optional().describe("Before it was archived or paused"),
   spec: TaskSpec,
-  source: TaskSource,
-  parentId: z.string().optional(),
   occurrence: z.number().optional(),
-  createdAt: time,
-  updatedAt: time,
   seq: z.number().int().describe("Its last event; follow after it"),
   hasEnded: z.boolean().describe("It will not move again by itself"),
-  attempt: z.number().int().describe("0: never taken"),
-  retries: z.number().int(),
-  round: z.number().int(),
-  threadId: z.string().optional(),
+  retries: z.number().int().describe("Attempts that followed a failure by rule, since the user last acted"),
+  round: z.number().int().describe("Prompts so far, of all attempts"),
   folder: z.string().optional().describe("Where it works: the workspace, or a worktree of it"),
-  nextAt: z.number().optional(),
-  wait: Wait.optional(),
-  reason: z.string().optional(),
   failure: Failure.extend({ class: FailureClass }).optional(),
   claim: Claim.optional(),
   checking: z
     .object({ name: z.string(), room: z.enum(["baseline", "work", "delivered", "again"]), since: time })
     .optional()
-    .describe("The check that is run now"),
+    .describe("The check that runs now"),
   deliver: z.array(z.string()).readonly().optional().describe("What the user accepted as the work"),
   lastCheck: CheckRun.optional(),
   stall: Stall.optional(),
   stepsDone: z.array(z.number().int()).readonly(),
-  spent: Spent,
-  extraBudget: z.record(z.string(), z.number()).readonly(),
+  extraBudget: z.record(z.string(), z.number()).readonly().describe("What the user added when it ran out"),
   undone: z
     .object({ at: time, files: z.number().int() })
     .optional()
-    .describe("The workspace was put back to how it was when the task began"),
+    .describe("The workspace was restored to its state before the task"),
   merged: z.object({ how: z.string(), ref: z.string() }).optional(),
   replacedBy: z.string().optional(),
 });
@@ -200,10 +164,7 @@ export const TaskAttempt = z.object({
   message: z.string().optional(),
 });
 
-const nextCursor = z.string().nullable().describe("null: there are no more");
-export const TaskPage = z.object({
-  data: z.array(TaskSummary),
-  nextCursor,
+export const TaskPage = page(TaskSummary).extend({
   position: z.number().int().describe("Follow /api/events?only=tasks after it, and nothing is missed"),
 });
 export const AttemptList = z.object({ data: z.array(TaskAttempt) });
@@ -244,9 +205,8 @@ export const PlanAnswer = z.object({
   warnings: z.array(z.string()).readonly(),
   threadId: z.string().describe("Where it was requested; its usage is counted there"),
 });
-export const ReasonBody = z.strictObject({ reason: Words.optional() });
-export const RetryTaskBody = z.strictObject({
-  reason: Words.optional(),
+export const ReasonBody = z.strictObject({ reason: Note });
+export const RetryTaskBody = ReasonBody.extend({
   fresh: z.boolean().optional().describe("In a new thread"),
 });
 export const ResumeTaskBody = z.strictObject({
@@ -255,7 +215,7 @@ export const ResumeTaskBody = z.strictObject({
     .optional()
     .describe("More of what ran out: timeMs, turns, tokens, costUsd"),
 });
-export const CompleteTaskBody = z.strictObject({ note: Words.optional() });
+export const CompleteTaskBody = z.strictObject({ note: Note });
 export const RelieveTaskBody = z.strictObject({ action: StallAction });
 export const ClearTasksBody = z.strictObject({
   states: z.array(State).min(1).optional().describe("Of tasks that have ended; all of these when absent"),
@@ -297,7 +257,7 @@ export const Notification = z.object({
   queuedAt: time,
   updatedAt: time,
 });
-export const NotificationPage = z.object({ data: z.array(Notification), nextCursor });
+export const NotificationPage = page(Notification);
 export const SinkEntry = z.object({
   name: z.string(),
   kind: z.string(),
@@ -321,7 +281,7 @@ export const UsageEntry = z.object({
   usage: Usage,
   costUsd: z.number(),
 });
-export const UsagePage = z.object({ data: z.array(UsageEntry), nextCursor });
+export const UsagePage = page(UsageEntry);
 
 export const FolderList = z.object({ path: z.string(), folders: z.array(z.string()), isCut: z.boolean() });
 export const WorkspaceList = z.object({ data: z.array(z.string()) });
@@ -341,7 +301,7 @@ export const StateAnswer = z.object({
   counts: z.partialRecord(State, z.number().int()),
   tasks: z.array(TaskSummary).describe("The newest that are not archived"),
   stalls: StallList.shape.data,
-  approvals: z.number().int().describe("Questions that wait for an answer"),
+  approvals: z.number().int().describe("Questions without an answer"),
   sinks: z.array(SinkEntry),
   usage: z.object({ today: z.array(UsageEntry), month: z.array(UsageEntry), total: z.array(UsageEntry) }),
   config: ConfigSummary,

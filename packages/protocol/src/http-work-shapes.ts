@@ -1,5 +1,6 @@
 /** The shapes of what an owner does with the work of a task over HTTP. Part of http-shapes.ts, and as strict with requests. */
 import { z } from "zod";
+import { flag, Folder } from "./http-parts.ts";
 import { Task } from "./http-task-shapes.ts";
 import { WorkFile } from "./task-checks.ts";
 
@@ -7,9 +8,9 @@ export const AcceptTaskBody = z.strictObject({
   note: z.string().max(2000).optional().describe("Stored when it ends without verification"),
 });
 export const UndoTaskBody = z.strictObject({
-  dryRun: z.boolean().optional().describe("Only report what would be put back"),
+  dryRun: z.boolean().optional().describe("Only reports what would be restored"),
   force: z.boolean().optional().describe("Also what changed after the agent stopped"),
-  retry: z.boolean().optional().describe("Begins another attempt from there"),
+  retry: z.boolean().optional().describe("Starts another attempt from there"),
 });
 export const UndoneTask = z.object({
   task: Task,
@@ -20,12 +21,8 @@ export const UndoneTask = z.object({
 });
 
 export const TaskDiffQuery = z.strictObject({
-  path: z.string().min(1).max(4096).optional().describe("A path or glob of the workspace; everything when absent"),
-  stat: z
-    .enum(["true", "false"])
-    .transform((word) => word === "true")
-    .optional()
-    .describe("true: only names and numbers of lines"),
+  path: Folder.optional().describe("A path or glob of the workspace; everything when absent"),
+  stat: flag.optional().describe("true: only names and numbers of lines"),
 });
 const FileFacts = z.object({
   kind: z.enum(["file", "link", "folder", "other"]),
@@ -40,8 +37,8 @@ export const TaskDiff = z.object({
   files: z
     .array(
       WorkFile.extend({
-        shown: z.string().describe("Its path, with what is not text escaped"),
-        standing: z.enum(["delivered", "left-out"]).optional().describe("Whether the verdict stands for it"),
+        shown: z.string().describe("Its path, with everything but text escaped"),
+        standing: z.enum(["delivered", "left-out"]).optional().describe("Whether the verdict covers it"),
         before: FileFacts.optional(),
         now: FileFacts.optional(),
         added: z.number().int().optional(),
@@ -54,15 +51,15 @@ export const TaskDiff = z.object({
   isCut: z.boolean(),
 });
 
-const ToldVerdict = z.object({
+const Verdict = z.object({
   verdict: z.enum(["passed", "rejected", "review"]),
   checks: z.array(z.object({ name: z.string(), outcome: z.string(), message: z.string() })).readonly(),
 });
 export const TaskVerification = z.object({
-  outcome: z.enum(["same", "differs", "missing"]).describe("missing: there is not enough left to judge it again"),
+  outcome: z.enum(["same", "differs", "missing"]).describe("missing: too little is left to judge it again"),
   reasons: z.array(z.string()).readonly(),
-  recorded: ToldVerdict.optional(),
-  now: ToldVerdict.optional(),
+  recorded: Verdict.optional(),
+  now: Verdict.optional(),
   base: z.string().optional().describe("Hash of the beginning"),
   work: z.string().optional().describe("Hash of the work"),
 });

@@ -4,7 +4,7 @@
  */
 
 const ID_BYTES = 10;
-/** Enough for a hundred ids: asking for each alone takes longer than making one. */
+/** Enough for a hundred ids: random bytes for one id take longer than the id. */
 const random = new Uint8Array(100 * ID_BYTES);
 let used = random.length;
 
@@ -14,17 +14,17 @@ const fill: (bytes: Uint8Array<ArrayBuffer>) => unknown =
     ? (bytes) => process.getBuiltinModule("node:crypto").randomFillSync(bytes)
     : (bytes) => crypto.getRandomValues(bytes);
 
-/** UUIDv7: 48 bits of milliseconds, then chance. Sorts by time of making. */
+/** UUIDv7: 48 bits of milliseconds, then random bits. Sorts by time of creation. */
 export function uuidv7(now: number = Date.now()): string {
   const time = Math.trunc(now).toString(16).padStart(12, "0").slice(-12);
-  const chance = Array.from(nextChance(), (byte) => byte.toString(16).padStart(2, "0")).join("");
-  const version = `7${chance.slice(0, 3)}`;
-  const variant = ((Number.parseInt(chance.slice(3, 4), 16) & 0x3) | 0x8).toString(16) + chance.slice(4, 7);
-  return `${time.slice(0, 8)}-${time.slice(8)}-${version}-${variant}-${chance.slice(7, 19)}`;
+  const bits = Array.from(nextRandom(), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const version = `7${bits.slice(0, 3)}`;
+  const variant = ((Number.parseInt(bits.slice(3, 4), 16) & 0x3) | 0x8).toString(16) + bits.slice(4, 7);
+  return `${time.slice(0, 8)}-${time.slice(8)}-${version}-${variant}-${bits.slice(7, 19)}`;
 }
 
 /** Never the same bytes twice. */
-function nextChance(): Uint8Array {
+function nextRandom(): Uint8Array {
   if (used === random.length) {
     fill(random);
     used = 0;
@@ -37,7 +37,7 @@ export const newThreadId = (): string => uuidv7();
 export const newTurnId = (): string => uuidv7();
 export const newEventId = (): string => `evt_${uuidv7()}`;
 export const newItemId = (): string => `item_${uuidv7()}`;
-/** Of the message a turn begins with, so that whoever starts it can name it. */
+/** Of the first message of a turn, so that its caller can name it. */
 export const inputItemId = (turnId: string): string => `item_${turnId}`;
 export const newApprovalId = (): string => `apr_${uuidv7()}`;
 export const newTaskId = (): string => `task_${uuidv7()}`;

@@ -1,8 +1,10 @@
 export { never } from "./never.ts";
 export { canonical } from "./canonical.ts";
 export { clockMs } from "./clock.ts";
+export { given } from "./given.ts";
 export {
   ERROR_CODES,
+  errorCodeOf,
   EXIT,
   exitCodeOf,
   HeddleError,
@@ -40,8 +42,6 @@ export {
   type ApprovalAnswer,
   type StoredAnswer,
 } from "./approvals.ts";
-export type { ClientTool } from "./client-tools.ts";
-export type { HopScope } from "./hop-events.ts";
 export { ModelOutputPart, Usage, type ModelToolCall, type Opaque } from "./model-output.ts";
 export { addUsage, NO_USAGE } from "./usage.ts";
 export {
@@ -64,6 +64,7 @@ export {
   TurnStatus,
   type EventOf,
   type EventType,
+  type HopScope,
   type StoredEvent,
 } from "./events.ts";
 export {
@@ -81,7 +82,7 @@ export {
 export { Failure, Holder } from "./event-parts.ts";
 export { nextGoal, type StandingGoal } from "./standing-goal.ts";
 export { FIRST_EPOCH, holderNamed, leaseLost, ownerOf, type Lease } from "./leases.ts";
-export { ConversationEntry, GitInfoChange, Goal, GoalStatus } from "./thread-facts.ts";
+export { ConversationEntry, GitInfoChange, Goal, GoalStatus, type ClientTool } from "./thread-facts.ts";
 export {
   isNotificationEvent,
   isOutsideThreads,

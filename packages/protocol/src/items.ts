@@ -3,10 +3,11 @@
  * the completed form holds the whole content, and its deltas concatenate to it.
  */
 import { z } from "zod";
+import type { StreamedDelta } from "./http-shapes.ts";
 
 /**
- * `declined`: refused by envelope, policy or a person. `interrupted`: stopped with the turn.
- * `unknown`: Heddle died while it ran, so nobody can say what it did.
+ * `declined`: refused by envelope, policy or the user. `interrupted`: stopped with the turn.
+ * `unknown`: Heddle died while it ran, so its effect is not known.
  */
 export const ItemStatus = z.enum(["inProgress", "completed", "failed", "declined", "interrupted", "unknown"]);
 export type ItemStatus = z.infer<typeof ItemStatus>;
@@ -33,6 +34,8 @@ export const PlanStep = z.object({ text: z.string(), status: z.enum(["pending", 
 export type PlanStep = z.infer<typeof PlanStep>;
 
 const id = z.string();
+/** Of an item that carries out a call of the model. */
+const called = { id, callId: z.string(), status: ItemStatus, error: z.string().optional() };
 
 export const Item = z.discriminatedUnion("type", [
   z.object({ type: z.literal("userMessage"), id, content: z.array(InputPart), clientId: z.string().optional() }),
@@ -46,16 +49,14 @@ export const Item = z.discriminatedUnion("type", [
   z.object({ type: z.literal("reasoning"), id, summary: z.array(z.string()), text: z.string().optional() }),
   z.object({
     type: z.literal("commandExecution"),
-    id,
-    callId: z.string(),
+    ...called,
     command: z.string(),
-    /** Who wanted it; absent: the agent. */
+    /** Who asked for it; absent: the agent. */
     source: z.literal("user").optional(),
     /** It ran in a login shell. */
     isLogin: z.boolean().optional(),
     cwd: z.string(),
-    status: ItemStatus,
-    /** What the command printed, head and tail when it was more than the cap. */
+    /** What the command printed; head and tail when it was more than the limit. */
     output: z.string(),
     truncatedBytes: z.number().optional(),
     /** The whole output, when it did not fit. */
@@ -65,44 +66,30 @@ export const Item = z.discriminatedUnion("type", [
     exitCode: z.number().optional(),
     signal: z.string().optional(),
     durationMs: z.number().optional(),
-    error: z.string().optional(),
   }),
-  z.object({
-    type: z.literal("fileChange"),
-    id,
-    callId: z.string(),
-    status: ItemStatus,
-    changes: z.array(FileChangeEntry),
-    error: z.string().optional(),
-  }),
+  z.object({ type: z.literal("fileChange"), ...called, changes: z.array(FileChangeEntry) }),
   z.object({
     type: z.literal("toolCall"),
-    id,
-    callId: z.string(),
+    ...called,
     tool: z.string(),
     arguments: z.unknown(),
-    status: ItemStatus,
-    /** A client carries it out: under which of its names, and what it answered. */
+    /** A client runs it: under which namespace, and what it answered. */
     client: z.object({ namespace: z.string().optional(), content: z.array(InputPart).optional() }).optional(),
     output: z.string().optional(),
     truncatedBytes: z.number().optional(),
     durationMs: z.number().optional(),
-    error: z.string().optional(),
   }),
-  /** A call of a tool that an MCP server brings. */
+  /** A call of a tool of an MCP server. */
   z.object({
     type: z.literal("mcpToolCall"),
-    id,
-    callId: z.string(),
+    ...called,
     /** As configured. */
     server: z.string(),
     /** As the server knows it. */
     tool: z.string(),
     arguments: z.unknown(),
-    status: ItemStatus,
-    /** What the server answered, texts and images capped. */
+    /** What the server answered; texts and images are cut to a limit. */
     result: z.object({ content: z.array(z.unknown()), structuredContent: z.unknown().optional() }).optional(),
-    error: z.string().optional(),
     durationMs: z.number().optional(),
   }),
   z.object({
@@ -113,21 +100,14 @@ export const Item = z.discriminatedUnion("type", [
     steps: z.array(PlanStep),
     explanation: z.string().optional(),
   }),
-  /** What an agent that plans proposes to do, for the user to judge. */
+  /** What the agent proposes in plan mode, for the user to judge. */
   z.object({ type: z.literal("proposedPlan"), id, status: ItemStatus, text: z.string() }),
-  z.object({
-    type: z.literal("imageView"),
-    id,
-    callId: z.string(),
-    path: z.string(),
-    status: ItemStatus,
-    error: z.string().optional(),
-  }),
+  z.object({ type: z.literal("imageView"), ...called, path: z.string() }),
   z.object({
     type: z.literal("contextCompaction"),
     id,
     trigger: z.enum(["auto", "overflow", "manual"]),
-    /** `declined`: a hook said no. */
+    /** `declined`: a hook refused it. */
     status: ItemStatus,
     tokensBefore: z.number().int(),
     tokensAfter: z.number().int().optional(),
@@ -139,27 +119,21 @@ export const Item = z.discriminatedUnion("type", [
     level: z.enum(["warning", "error"]),
     code: z.string(),
     message: z.string(),
-    /** Of an MCP server that could not be used: which one, and what it said. */
+    /** Of an MCP server that could not be used. */
     mcp: z.object({ server: z.string(), error: z.string() }).optional(),
   }),
 ]);
 export type Item = z.infer<typeof Item>;
 export type ItemType = Item["type"];
 export type ItemOf<T extends ItemType> = Extract<Item, { type: T }>;
-/** Something about a turn that its user must know and its model need not. */
+/** For the user of a turn, not for its model. */
 export type NoticeText = Readonly<Omit<ItemOf<"notice">, "type" | "id">>;
 
-/** A running item with what it has added since it began. */
+/** A running item with what it has added since it started. */
 export function grownItem(item: Item, appended: string): Item {
   if (item.type === "agentMessage" || item.type === "proposedPlan") return { ...item, text: item.text + appended };
   return item.type === "commandExecution" ? { ...item, output: item.output + appended } : item;
 }
 
 /** Live only, never stored: what a running item adds. */
-export interface ItemDelta {
-  readonly threadId: string;
-  readonly turnId: string;
-  readonly itemId: string;
-  readonly channel: "text" | "reasoningSummary" | "reasoningText" | "output";
-  readonly delta: string;
-}
+export type ItemDelta = Readonly<StreamedDelta>;

@@ -1,9 +1,10 @@
 /**
- * A lease: the right of one process to run a turn or a task. Taking it is an event that names the holder; each taking has a
- * higher epoch than the one before, and whoever appends under an older epoch is refused.
+ * A lease: the right of one process to run a turn or a task. Taking it is an event that names the holder and has a
+ * higher epoch than the one before; an append under an older epoch is refused.
  */
 import { HeddleError } from "./errors.ts";
 import type { Holder } from "./event-parts.ts";
+import { given } from "./given.ts";
 
 export interface Lease {
   /** The id of the turn or the task. */
@@ -26,14 +27,14 @@ export function holderNamed(owner: string): Holder {
   const [host = "", bootId = "", pidNamespace = "", pid = "", startTicks = ""] = Array.isArray(parts)
     ? parts.map(String)
     : [];
-  return { ...(host === "" ? {} : { host }), bootId, pidNamespace, pid: Number(pid), startTicks };
+  return { ...given({ host: host || undefined }), bootId, pidNamespace, pid: Number(pid), startTicks };
 }
 
-/** `current`: the epoch that is valid now; undefined: the turn or task has ended, or nobody holds it. */
+/** `current`: the epoch that is valid now; undefined: the turn or task has ended, or has no holder. */
 export function leaseLost({ subject, epoch }: Lease, current: number | undefined): HeddleError {
   const what =
     current === undefined ? "it has ended or was given back" : `epoch ${current} was taken by another process`;
   const message = `the lease of ${subject} with epoch ${epoch} is lost: ${what}; nothing more can be recorded under it`;
-  const details = { lease: subject, epoch, ...(current === undefined ? {} : { current }) };
+  const details = { lease: subject, epoch, ...given({ current }) };
   return new HeddleError("lease.lost", message, { details });
 }

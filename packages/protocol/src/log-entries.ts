@@ -1,7 +1,6 @@
 /**
- * How many entries of a thread's log one stored event makes, told by its body alone. The log that clients read is numbered
- * densely from 1, and they keep such numbers: nothing here may change for events that exist. Without zod, because the
- * journal counts with it.
+ * How many entries of a thread's log one stored event makes. The log that clients read is numbered densely from 1, and they
+ * keep such numbers: nothing here may change for events that exist. Without zod, because the journal counts with it.
  */
 import type { EventBody } from "./events.ts";
 import type { Item } from "./items.ts";
@@ -40,7 +39,7 @@ function entriesOfCompleted(item: Item): 0 | 1 | 2 {
   return item.type === "fileChange" && item.status === "completed" ? 2 : 1;
 }
 
-/** A plan is told when it stands, a notice when it is whole. */
+/** A plan is shown when it is complete, and so is a notice. */
 export function isShownOtherwise({ type }: Item): boolean {
   return type === "plan" || type === "notice";
 }

@@ -1,18 +1,17 @@
 /**
- * A login at an MCP server that is reached over HTTP, in the words that those who speak to issuers and those who keep
- * credentials share. Types alone: who speaks is in tools, who keeps is in models.
+ * Logins at MCP servers that are reached over HTTP. Types only: `tools` talks to issuers, `models` stores credentials.
  */
 import type { McpHttpServer } from "./mcp.ts";
 
-/** Whose login it is, and how the server would take it; Codex's words. */
+/** In the terms of Codex. */
 export type McpAuthStatus = "unknown" | "unsupported" | "notLoggedIn" | "bearerToken" | "oAuth";
 
-/** Who hands out tokens for a server, and what Heddle is called there. Tokens of a login go here and to the server alone. */
+/** The issuer of tokens for a server, and Heddle's client id there. Tokens of a login are sent only here and to the server. */
 export interface McpAuthority {
   readonly issuer: string;
   readonly tokenEndpoint: string;
   readonly revocationEndpoint?: string | undefined;
-  /** How a client may show who it is; empty: not told. */
+  /** How a client may authenticate; empty: not known. */
   readonly authMethods: readonly string[];
   /** What the tokens are for, as the server names itself. */
   readonly resource?: string | undefined;
@@ -28,11 +27,11 @@ export interface McpTokens {
 
 export interface McpCode {
   readonly code: string;
-  /** Who says that it gave the code, where it said so. */
+  /** The issuer that claims to have given the code, where it names itself. */
   readonly issuer?: string | undefined;
 }
 
-/** Begun at the issuer: where to send the person, and what to do with what comes back. */
+/** A login that was started at the issuer. */
 export interface BegunMcpLogin {
   readonly authorizationUrl: string;
   readonly authority: McpAuthority;
@@ -40,7 +39,7 @@ export interface BegunMcpLogin {
 }
 
 export interface McpLoginWish {
-  /** Where the browser comes back to. */
+  /** Where the browser returns to. */
   readonly redirectUri: string;
   /** Cannot be guessed. */
   readonly state: string;
@@ -48,20 +47,19 @@ export interface McpLoginWish {
   readonly signal: AbortSignal;
 }
 
-/** How to speak to issuers. Failures are typed: `auth.rejected` is final, `provider.*` may pass. */
+/** Requests to issuers. Failures are typed: `auth.rejected` is final, `provider.*` may pass. */
 export interface McpIssuers {
-  /** Whether the server has logins at all. */
   hasLogins(server: McpHttpServer, signal: AbortSignal): Promise<boolean>;
-  begin(server: McpHttpServer, wish: McpLoginWish): Promise<BegunMcpLogin>;
+  begin(server: McpHttpServer, request: McpLoginWish): Promise<BegunMcpLogin>;
   refresh(authority: McpAuthority, refreshToken: string, signal: AbortSignal): Promise<McpTokens>;
-  /** False: it could not be. */
+  /** False: it failed. */
   revoke(authority: McpAuthority, token: string, signal: AbortSignal): Promise<boolean>;
 }
 
 /** Where requests to a server get their token. */
 export interface McpTokenSource {
-  /** undefined: nobody is logged in there. */
+  /** undefined: not logged in there. */
   token(server: McpHttpServer): Promise<string | undefined>;
-  /** After the server has refused this token; a `HeddleError` that says what to do when there is no other. */
+  /** After the server has refused this token. Throws a `HeddleError` that says what to do when there is no other. */
   renew(server: McpHttpServer, rejected: string | undefined): Promise<void>;
 }

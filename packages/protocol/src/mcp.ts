@@ -1,14 +1,13 @@
 /**
- * A configured MCP server, as every door hands it to the agent. Where it comes from (which file, which keys) is the door's
- * affair; secrets are named here by the environment variable that holds them, or stand in `headers` and `env`, and are
- * never stored.
+ * A configured MCP server, as every door passes it to the agent. Secrets are named by the environment variable that holds
+ * them, or are in `headers` and `env`, and are never stored.
  */
 import { z } from "zod";
 import { MCP_STARTUP_TIMEOUT_MS, MCP_TOOL_TIMEOUT_MS } from "./mcp-limits.ts";
 
 /**
- * `auto`: like Heddle's own tools, by the approval policy of the turn. `prompt`: a person is asked before every call that
- * the server does not call read-only; where nobody can be asked, the call is declined. `deny`: the tool does not exist.
+ * `auto`: like Heddle's own tools, by the approval policy of the turn. `prompt`: every call that the server does not call
+ * read-only needs an approval; where no client can be asked, it is declined. `deny`: the tool does not exist.
  */
 export const McpApproval = z.enum(["auto", "prompt", "deny"]);
 export type McpApproval = z.infer<typeof McpApproval>;
@@ -34,7 +33,7 @@ const common = {
   toolApproval: z.record(z.string(), McpApproval).default({}),
 };
 
-/** A program that Heddle starts inside the thread's sandbox and speaks to over its standard streams. */
+/** A program that Heddle starts inside the thread's sandbox and talks to over its standard streams. */
 export const McpStdioServer = z.strictObject({
   ...common,
   command: z.string().min(1),
@@ -43,30 +42,30 @@ export const McpStdioServer = z.strictObject({
   env: strings.default({}),
   /** From the workspace when relative; the workspace itself when absent. */
   cwd: z.string().optional(),
-  /** This server alone reaches the network, whatever the thread may. Absent: as the thread. */
+  /** Network access of this server alone. Absent: as the thread. */
   network: z.boolean().optional(),
 });
 export type McpStdioServer = z.infer<typeof McpStdioServer>;
 
-/** A server that is already running somewhere, spoken to over streamable HTTP. */
+/** A server that is already running, reached over streamable HTTP. */
 export const McpHttpServer = z.strictObject({
   ...common,
   url: z.url({ protocol: /^https?$/ }),
   headers: strings.default({}),
   /** The environment variable that holds the bearer token. */
   bearerTokenEnv: z.string().min(1).optional(),
-  /** What a login asks for; absent: what the server says. */
+  /** Scopes that a login requests; absent: those that the server names. */
   scopes: z.array(z.string().regex(/^[\u0021\u0023-\u005b\u005d-\u007e]+$/)).optional(),
-  /** What tokens are for, where the server does not say. */
+  /** The resource of tokens, where the server does not name it. */
   oauthResource: z.url({ protocol: /^https?$/ }).optional(),
-  /** What Heddle is called at the issuer, where it does not register itself. */
+  /** Heddle's client id at the issuer, where it does not register itself. */
   oauthClientId: z.string().min(1).optional(),
-  /** The port a browser comes back to; absent: a free one. */
+  /** The port that a browser returns to; absent: a free one. */
   oauthCallbackPort: z.int().min(1).max(65_535).optional(),
 });
 export type McpHttpServer = z.infer<typeof McpHttpServer>;
 
 export const McpServerConfig = z.union([McpStdioServer, McpHttpServer]);
 export type McpServerConfig = z.infer<typeof McpServerConfig>;
-/** As a door may write it down: everything with a default may be left out. */
+/** Everything with a default may be left out. */
 export type McpServerInput = z.input<typeof McpServerConfig>;

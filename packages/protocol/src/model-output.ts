@@ -13,7 +13,7 @@ export const ModelOutputPart = z.discriminatedUnion("kind", [
     kind: z.literal("reasoning"),
     /** Readable summaries, one string a section. */
     summary: z.array(z.string()),
-    /** Raw reasoning text where the provider shows it. */
+    /** The raw reasoning, where the provider shows it. */
     text: z.string().optional(),
     opaque: Opaque.optional(),
   }),

@@ -1,6 +1,6 @@
 /**
- * What a review says, in words. Models that were trained to review answer with their findings as JSON, alone or among
- * words; people and programs get it as text, laid out as Codex does. An answer in words stays as it is. Pure.
+ * The text of a review. Models that were trained to review answer with their findings as JSON, alone or inside text; it is
+ * shown as text, in the layout of Codex. Any other answer stays as it is. Pure.
  */
 import type { EventOf } from "./events.ts";
 
@@ -19,7 +19,7 @@ interface ReviewOutput {
   readonly overall_explanation: string;
 }
 
-/** What an agent said in a turn, as it is shown. Whoever asks for an answer of some shape gets it in that shape. */
+/** The answer of an agent as it is shown. An answer to an output schema keeps its shape. */
 export function shownAnswer(turn: EventOf<"turn.admitted"> | undefined, answer: string): string {
   return turn?.task === "review" && turn.settings.outputSchema === undefined ? reviewText(answer) : answer;
 }
@@ -33,7 +33,6 @@ export function reviewText(answer: string): string {
     review.overall_explanation.trim(),
     ...(findings.length === 0 ? [] : [heading, ...findings.map(findingText)]),
   ].filter((section) => section !== "");
-  // Nothing but a verdict is still a verdict.
   return sections.length === 0 ? review.overall_correctness : sections.join("\n\n");
 }
 
@@ -57,7 +56,7 @@ function parse(text: string): ReviewOutput | undefined {
   }
 }
 
-/** By hand: every run prints through here, and a schema would bring the whole library of schemas onto its start. */
+/** Without zod: every run prints through here, and must not load zod for it. */
 function isReview(value: unknown): value is ReviewOutput {
   return (
     has(value, "overall_correctness", "string") &&

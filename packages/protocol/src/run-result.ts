@@ -3,12 +3,11 @@
  * line of its JSON stream. Names are those of the wire, so that what is written is what is described here.
  */
 import { z } from "zod";
+import { Failure } from "./event-parts.ts";
 
-/** `cancelled`: somebody stopped it with a signal. A limit, a timeout and a refusal are failures. */
+/** `cancelled`: stopped by a signal. A limit, a timeout and a refusal are failures. */
 export const RunStatus = z.enum(["completed", "failed", "cancelled"]);
 export type RunStatus = z.infer<typeof RunStatus>;
-
-const Details = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
 
 const RunUsage = z.object({
   input_tokens: z.number().int(),
@@ -61,7 +60,7 @@ export const RunResult = z.object({
   status: RunStatus,
   reason: z.string().optional().meta({ description: "The code of the failure; absent exactly when completed" }),
   message: z.string().optional().meta({ description: "The failure as text" }),
-  details: Details.optional().meta({ description: "Facts of the failure, such as which limit and by how much" }),
+  details: Failure.shape.details.meta({ description: "Facts of the failure, such as which limit and by how much" }),
   exit_code: z.number().int(),
   retryable: z.boolean().meta({ description: "The same run may succeed later without any change" }),
   response: z.string().nullable().meta({ description: "The last thing the agent said; null when it said nothing" }),

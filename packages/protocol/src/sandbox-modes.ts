@@ -1,4 +1,4 @@
-/** The names of the sandbox modes. Apart from their schema, because every run asks and few runs parse. */
+/** The names of the sandbox modes. Apart from their schema, because every run needs them and few runs parse. */
 import type { SandboxMode } from "./envelope.ts";
 
 export const SANDBOX_MODES = ["read-only", "workspace-write", "danger-full-access"] as const;

@@ -1,8 +1,10 @@
 /**
- * What decides that a task is done. Every kind is carried out by one file of `@heddle/tasks`; a check that cannot be
- * carried out has not passed. Paths and globs are relative to the workspace and never lead out of it.
+ * What decides that a task is done. Every kind is run by one file of `@heddle/tasks`; a check that cannot run has not
+ * passed. Paths and globs are relative to the workspace and never lead out of it.
  */
 import { z } from "zod";
+import { Failure } from "./event-parts.ts";
+import { Usage } from "./model-output.ts";
 
 const text = z.string().min(1);
 const name = text.optional();
@@ -17,11 +19,7 @@ const at = z.string().optional();
 const value = z.json();
 
 /** Exactly one of the three. */
-const expectation = {
-  equals: value.optional(),
-  matches: text.optional(),
-  exists: z.boolean().optional(),
-} as const;
+const expectation = { equals: value.optional(), matches: text.optional(), exists: z.boolean().optional() };
 
 const leaf = [
   z.strictObject({ kind: z.literal("file-exists"), name, path, notEmpty: z.boolean().default(false) }),
@@ -104,20 +102,8 @@ type TaskCheckInput =
 
 export const TaskCheck: z.ZodType<TaskCheck, TaskCheckInput> = z.discriminatedUnion("kind", [
   ...leaf,
-  z.strictObject({
-    kind: z.literal("all"),
-    name,
-    get of() {
-      return z.array(TaskCheck).min(1);
-    },
-  }),
-  z.strictObject({
-    kind: z.literal("any"),
-    name,
-    get of() {
-      return z.array(TaskCheck).min(1);
-    },
-  }),
+  severalOf("all"),
+  severalOf("any"),
   z.strictObject({
     kind: z.literal("not"),
     name,
@@ -127,43 +113,56 @@ export const TaskCheck: z.ZodType<TaskCheck, TaskCheckInput> = z.discriminatedUn
   }),
 ]);
 
+function severalOf<K extends "all" | "any">(kind: K) {
+  return z.strictObject({
+    kind: z.literal(kind),
+    name,
+    get of(): z.ZodArray<typeof TaskCheck> {
+      return z.array(TaskCheck).min(1);
+    },
+  });
+}
+
+const TestCounts = z.object({ passed: z.number(), failed: z.number(), skipped: z.number() });
+const HowChanged = z.enum(["added", "changed", "removed"]);
+
 const PartResult = z.object({
-  /** Its name, or what it says in a few words. */
+  /** Its name, or a short description. */
   name: z.string(),
   kind: z.string(),
   outcome: z.enum(["passed", "failed", "error"]),
   /** One line for people and for the agent. */
   message: z.string(),
-  /** End of what it printed; the agent is told it. */
+  /** The end of what it printed, for the agent too. */
   output: z.string().optional(),
-  /** Of the whole output, or of the file that was looked at. */
+  /** Of the whole output, or of the file that was checked. */
   sha256: z.string().optional(),
   startedAt: z.number(),
   durationMs: z.number(),
   /** It passed before the task began as well, so its pass says nothing about the work. */
   isVacuous: z.boolean().optional(),
-  /** It demands that something stays as it was, so that its pass says nothing about the work either. */
+  /** It demands that something stays unchanged, so its pass says nothing about the work either. */
   isGuard: z.literal(true).optional(),
   /** It passed and failed over the same content. */
   isFlaky: z.literal(true).optional(),
-  /** Files of the work that it read or ran, and where nothing says what is delivered could look for, as text; at most MAX_WORK_FILES. */
+  /** Files of the work that it read or ran (or, without `deliver`, could look for), as text; at most MAX_WORK_FILES. */
   restsOn: z.array(z.string()).optional(),
   /** How many they are; absent: `restsOn` names them all. */
   restsOnCount: z.number().int().optional(),
-  /** false: this host cannot tell what it read, and `restsOn` is everything that was in the room. */
+  /** false: this host cannot tell what it read, and `restsOn` is everything in the room. */
   areReadsKnown: z.boolean().optional(),
   /** Of `tests`. */
-  tests: z.object({ passed: z.number(), failed: z.number(), skipped: z.number() }).optional(),
+  tests: TestCounts.optional(),
 });
 
-/** What one check found. `error`: it could not be carried out, which is no pass. */
+/** What one check found. `error`: it could not run, which is not a pass. */
 export const CheckResult = PartResult.extend({
   /** Of `all`, `any` and `not`: every check below it that was run, in order. */
   parts: z.array(PartResult).optional(),
 });
 export type CheckResult = z.infer<typeof CheckResult>;
 
-/** Something the agent did that checks must not be judged over: protected files it changed, fewer tests. */
+/** Something the agent did that no check may excuse: changed protected files, fewer tests. */
 export const CheckViolation = z.object({
   kind: z.enum(["protected-changed", "protected-removed", "fewer-tests", "check-changed", "workspace-missing"]),
   path: z.string().optional(),
@@ -171,16 +170,16 @@ export const CheckViolation = z.object({
 });
 export type CheckViolation = z.infer<typeof CheckViolation>;
 
-/** What an event names of each kind; the rest is a number. */
+/** How many files an event names of each kind; the rest is counted. */
 export const MAX_WORK_FILES = 200;
 
-/** Of what earlier tasks left. Each is watched in every room; where there are more, checks are run again without them. */
+/** Files that earlier tasks left. Each is watched in every room; with more, checks are run again without them. */
 export const MAX_LEFT_FILES = 1000;
 
-/** What an owner can accept one by one; more than that is said by globs in the spec. */
+/** What an owner can accept file by file; for more, use globs in the spec. */
 export const MAX_ACCEPTED_FILES = 2000;
 
-/** What a file is, as far as its name tells. It decides nothing by itself. */
+/** By the name of the file. It decides nothing by itself. */
 export const FileRole = z.enum([
   "source",
   "test",
@@ -193,47 +192,59 @@ export const FileRole = z.enum([
 ]);
 export type FileRole = z.infer<typeof FileRole>;
 
-/** A file that is not as it was when the task began. */
+/** A file that has changed since the task began. */
 export const WorkFile = z.object({
   /** Relative to the workspace, as text. */
   path: z.string(),
-  how: z.enum(["added", "changed", "removed"]),
+  how: HowChanged,
   role: FileRole.optional(),
   /** Of its content, or of where a link leads; absent: it is removed or has none. */
   sha256: z.string().optional(),
-  /** It is a link: where to, as text. */
+  /** Of a link: its target, as text. */
   leadsTo: z.string().optional(),
-  /** Why it is not judged, or not as it was made, although it could be part of the work. */
+  /** Why it is not judged, or not as the agent left it, although it could be part of the work. */
   why: z.string().optional(),
 });
 export type WorkFile = z.infer<typeof WorkFile>;
 
+/** Of another model; it can only add a rejection. `failure`: there was no answer, and the spec decides what `accepts` is then. */
+export const SecondOpinion = z.object({
+  model: z.string(),
+  accepts: z.boolean(),
+  reason: z.string(),
+  failure: Failure.optional(),
+  /** Where it was requested. */
+  threadId: z.string().optional(),
+  usage: Usage.optional(),
+  costUsd: z.number().optional(),
+});
+
 /** What was judged: enough to judge it again. */
 export const JudgedWork = z.object({
-  /** Of the manifests of the kept beginning and of the frozen work. */
+  /** Hashes of the manifests of the baseline and of the frozen work. */
   base: z.string(),
   sha256: z.string(),
   /** How the rooms of the commands were made; absent: no check ran a command. */
   room: z.enum(["overlay", "copy", "none"]).optional(),
-  /** What the verdict stands for, and what else has changed. At most MAX_WORK_FILES each. */
+  /** What the verdict covers, and what else has changed. At most MAX_WORK_FILES each. */
   delivered: z.array(WorkFile),
   deliveredCount: z.number().int(),
   others: z.array(WorkFile),
   othersCount: z.number().int(),
-  /** The file that the task came from, as the work left it. Only where the work changed it. */
+  /** The file that the task came from, where the work changed it. */
   spec: z.object({ path: z.string(), sha256: z.string() }).optional(),
 });
 export type JudgedWork = z.infer<typeof JudgedWork>;
 
-/** Why work that nothing rejects is not verified but put to the owner. */
+/** Why work that nothing rejects is not verified, and the owner decides. */
 export const WorkReview = z.object({
   reasons: z.array(
     z.object({
       /**
        * It rests on files that nothing names as the work; every check was vacuous or a guard; a check is flaky; it rests on
-       * what earlier tasks left and nobody judged; a file that is also known outside the workspace may have been changed there;
-       * its setup changed what judges; a check read through a delivered link to what is not delivered; or it passed, and what
-       * is in the workspace or the repository keeps it from being put there: `task.resumed` tries again.
+       * what earlier tasks left unjudged; a file that also has a name outside the workspace may have been changed there; its
+       * setup changed what judges; a check read through a delivered link to what is not delivered; or it passed, and the
+       * state of the workspace or the repository prevents its delivery: `task.resumed` tries again.
        */
       kind: z.enum(["rests", "vacuous", "flaky", "delivery", "left", "beside", "outside", "setup", "link"]),
       message: z.string(),
@@ -243,7 +254,7 @@ export const WorkReview = z.object({
       count: z.number().int().optional(),
     }),
   ),
-  /** What to write behind `deliver:` to have it accepted. Absent: no deliver would make it verified. */
+  /** What to write as `deliver:` to have it accepted. Absent: no value would make it verified. */
   deliver: z.array(z.string()).optional(),
 });
 export type WorkReview = z.infer<typeof WorkReview>;
@@ -251,23 +262,18 @@ export type WorkReview = z.infer<typeof WorkReview>;
 /** The workspace as it was when the task began: what `changed`, `unchanged` and `noFewer` compare with. */
 export const TaskBaseline = z.object({
   takenAt: z.number(),
-  /** Where it was, without links. */
+  /** Its path, without links. */
   folder: z.string(),
-  /** The copy in Heddle's home that checks are run on. Absent: the task began before there were such copies, or has no checks and is too large. */
+  /** The copy in Heddle's home that checks run on. Absent: the task is older than such copies, or has no checks and is too large. */
   kept: z.object({ sha256: z.string(), files: z.number(), bytes: z.number() }).optional(),
-  git: z
-    .object({
-      commit: z.string(),
-      branch: z.string().optional(),
-    })
-    .optional(),
+  git: z.object({ commit: z.string(), branch: z.string().optional() }).optional(),
   /** By name of the check. */
-  tests: z.record(z.string(), z.object({ passed: z.number(), failed: z.number(), skipped: z.number() })),
+  tests: z.record(z.string(), TestCounts),
   /** How many checkboxes there were, by name of the check. */
   boxes: z.record(z.string(), z.number()),
   /** Names of the checks that passed already. */
   passed: z.array(z.string()),
-  /** What agents of earlier tasks left there, as it was when this one began, and nobody judged or accepted. Absent: nothing. */
+  /** What agents of earlier tasks left there, neither judged nor accepted, when this one began. Absent: nothing. */
   left: z
     .object({
       /** At most MAX_LEFT_FILES. */
@@ -275,11 +281,11 @@ export const TaskBaseline = z.object({
         z.object({
           /** Relative to the workspace, as text. */
           path: z.string(),
-          how: z.enum(["added", "changed", "removed"]),
+          how: HowChanged,
           taskId: z.string(),
-          /** Undoing that task takes back nothing that was verified or accepted. */
+          /** Undoing that task reverts nothing that was verified or accepted. */
           isUndoable: z.literal(true).optional(),
-          /** It had a name outside the workspace too, and was written there as well: nothing takes that back. */
+          /** It also had a name outside the workspace and was changed there; that change cannot be undone. */
           isOutside: z.literal(true).optional(),
         }),
       ),

@@ -1,4 +1,4 @@
-/** Which events belong to tasks and their notifications. Apart from their schemas, because every reader of a thread asks. */
+/** Which events belong to tasks and their notifications. Apart from their schemas, which readers of a thread do not need. */
 import type { EventBody } from "./events.ts";
 
 export type TaskEventBody = Extract<EventBody, { type: `task.${string}` }>;

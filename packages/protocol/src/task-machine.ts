@@ -14,21 +14,23 @@
  *
  * - The only way to `verified` is `task.verified` after a `task.checked` of the same attempt that passed.
  * - `attempt` is the fence: an event that names another attempt than the current one is `task.stale`.
- * - Every other move that is not drawn is `task.illegal`. Whoever appends asks `nextTask` first, on the version it read.
+ * - Every other move that is not drawn is `task.illegal`. Writers call `nextTask` first, on the version they read.
  */
 import { HeddleError } from "./errors.ts";
 import type { EventOf, StoredEvent } from "./events.ts";
+import { given } from "./given.ts";
 import type { TaskEventBody } from "./task-event-kinds.ts";
 import type { PromptReason, WaitCause } from "./task-events.ts";
 import { hasEnded, type TaskRecord, type TaskSpent, type TaskState } from "./task-record.ts";
 
+type Asked = Pick<NonNullable<EventOf<"task.checked">["opinion"]>, "usage" | "costUsd">;
 type TaskEvent = Pick<StoredEvent<TaskEventBody>, "stream" | "version" | "at" | "body">;
 
 const NO_SPENT: TaskSpent = { timeMs: 0, turns: 0, tokens: 0, costUsd: 0, isCostPartial: false, nudges: 0 };
 
 const AWAITS_TIME = { cause: "schedule", message: "waits for its time" } as const;
 
-/** An attempt is under way, and somebody holds it. */
+/** An attempt is running, and a worker holds it. */
 const UNDER_WAY: ReadonlySet<TaskState> = new Set(["running", "claimed", "rejected", "stalled", "waiting"]);
 
 /** The task after the event, or `task.illegal` / `task.stale`. */
@@ -46,7 +48,7 @@ export function nextTask(task: TaskRecord | undefined, event: TaskEvent): TaskRe
   return { ...moved, version: event.version, updatedAt: event.at };
 }
 
-/** Several, in order; the version goes on from where the task is. */
+/** Several, in order; versions continue from that of the task. */
 export function afterEvents(
   task: TaskRecord | undefined,
   id: string,
@@ -67,9 +69,7 @@ function created({ stream, version, at }: TaskEvent, body: EventOf<"task.created
     ...(isScheduled ? { wait: AWAITS_TIME, firstAt: body.notBefore ?? at } : {}),
     spec: body.spec,
     source: body.source,
-    ...(body.parentId === undefined ? {} : { parentId: body.parentId }),
-    ...(body.occurrence === undefined ? {} : { occurrence: body.occurrence }),
-    ...(body.spec.thread === undefined ? {} : { threadId: body.spec.thread }),
+    ...given({ parentId: body.parentId, occurrence: body.occurrence, threadId: body.spec.thread }),
     nextAt: body.notBefore ?? at,
     createdAt: at,
     updatedAt: at,
@@ -142,12 +142,7 @@ function move(task: TaskRecord, body: Exclude<TaskEventBody, { type: "task.creat
       return retried(task, body, at);
     case "task.cancelled":
       demand(task, body, !hasEnded(task));
-      return released({
-        ...task,
-        state: "cancelled",
-        reason: body.reason,
-        ...(body.replacedBy === undefined ? {} : { replacedBy: body.replacedBy }),
-      });
+      return released({ ...task, state: "cancelled", reason: body.reason, ...given({ replacedBy: body.replacedBy }) });
     case "task.undone":
       demand(task, body, task.holder === undefined);
       return { ...task, undone: { at, files: body.files } };
@@ -167,12 +162,8 @@ function waited(task: TaskRecord, body: EventOf<"task.waited">): TaskRecord {
   const isMovable = isHeld || task.state === "pending" || task.state === "waiting";
   demand(task, body, isMovable && (isHeld ? DURING_ATTEMPT : IN_QUEUE).has(body.cause));
   const { nextAt: _, ...rest } = task;
-  return {
-    ...rest,
-    state: "waiting",
-    wait: { cause: body.cause, message: body.message },
-    ...(body.until === undefined ? {} : { nextAt: body.until }),
-  };
+  const wait = { cause: body.cause, message: body.message };
+  return { ...rest, state: "waiting", wait, ...given({ nextAt: body.until }) };
 }
 
 function woken(task: TaskRecord, body: EventOf<"task.woken">, at: number): TaskRecord {
@@ -181,7 +172,7 @@ function woken(task: TaskRecord, body: EventOf<"task.woken">, at: number): TaskR
   return task.holder === undefined ? { ...rest, state: "pending", nextAt: at } : { ...rest, state: "running" };
 }
 
-/** From the queue, or from a worker that is gone: the number goes up, so that what the old one says is refused. */
+/** From the queue, or from a worker that has ended: the number goes up, so that the old worker is refused. */
 function taken(task: TaskRecord, body: EventOf<"task.taken">): TaskRecord {
   const isQueued = task.state === "pending" || (task.state === "waiting" && task.holder === undefined);
   demand(task, body, isQueued || (UNDER_WAY.has(task.state) && task.holder !== undefined));
@@ -190,12 +181,12 @@ function taken(task: TaskRecord, body: EventOf<"task.taken">): TaskRecord {
   return { ...rest, state: "running", attempt: body.attempt, holder: body.holder };
 }
 
-/** Turns that the harness begins because the work is not what it should be; what a crash or a person brings about is not one. */
+/** Turns that the harness starts because the work is not done; those after a crash or by the user are not among them. */
 const NUDGES: ReadonlySet<PromptReason> = new Set(["rejected", "continue", "stall"]);
 
 function prompted(task: TaskRecord, body: EventOf<"task.prompted">, at: number): TaskRecord {
   demand(task, body, task.holder !== undefined && task.openPrompt === undefined && body.round === task.round + 1);
-  // What was accepted was accepted of the work as it was.
+  // What the owner accepted was the work as it was.
   const { wait: _, deliver: __, checking: ___, undone: ____, faults: _____, ...rest } = task;
   return {
     ...rest,
@@ -206,19 +197,11 @@ function prompted(task: TaskRecord, body: EventOf<"task.prompted">, at: number):
   };
 }
 
-/** Counted also when nobody holds the task any more: the turn of a task that was paused or cancelled has cost something. */
+/** Counted also when no worker holds the task any more: the turn of a paused or cancelled task has a cost too. */
 function turnEnded(task: TaskRecord, body: EventOf<"task.turn-ended">): TaskRecord {
   demand(task, body, task.openPrompt?.round === body.round);
   const { openPrompt: _, ...rest } = task;
-  const { usage, costUsd } = body;
-  const spent: TaskSpent = {
-    ...task.spent,
-    timeMs: task.spent.timeMs + body.durationMs,
-    turns: task.spent.turns + 1,
-    tokens: task.spent.tokens + usage.inputTokens + usage.outputTokens,
-    costUsd: task.spent.costUsd + (costUsd ?? 0),
-    isCostPartial: task.spent.isCostPartial || costUsd === undefined,
-  };
+  const spent = { ...spentOf(task, body.durationMs, body), turns: task.spent.turns + 1 };
   if (task.holder === undefined) return { ...rest, spent };
   const { wait: __, ...held } = rest;
   return { ...held, ...closedStall(task), state: "running", spent };
@@ -228,7 +211,7 @@ function claimed(task: TaskRecord, body: EventOf<"task.claimed">): TaskRecord {
   const byUser = body.by === "user";
   demand(task, body, byUser ? !hasEnded(task) : task.holder !== undefined && task.openPrompt === undefined);
   const claim = { by: body.by, summary: body.summary, attempt: body.attempt };
-  // Without checks nobody can say more; a user's word ends it too, and is shown as what it is.
+  // Without checks there is no verdict; the user can end it too, and it is shown as claimed.
   const isEnd = byUser || task.spec.checks.length === 0;
   return isEnd ? released({ ...task, state: "claimed", claim }) : { ...task, state: "claimed", claim };
 }
@@ -237,35 +220,28 @@ function checked(task: TaskRecord, body: EventOf<"task.checked">, at: number): T
   demand(task, body, task.state === "claimed" && task.holder !== undefined);
   const { results, opinion } = body;
   const timeMs = body.durationMs ?? results.reduce((sum, { durationMs }) => sum + durationMs, 0);
-  const usage = opinion?.usage;
-  const spent: TaskSpent = {
-    ...task.spent,
-    timeMs: task.spent.timeMs + timeMs,
-    tokens: task.spent.tokens + (usage === undefined ? 0 : usage.inputTokens + usage.outputTokens),
-    costUsd: task.spent.costUsd + (opinion?.costUsd ?? 0),
-    isCostPartial: task.spent.isCostPartial || (usage !== undefined && opinion?.costUsd === undefined),
-  };
   const { checking: _, faults: __, ...rest } = task;
-  return { ...rest, lastCheck: checkRunOf(body, at), spent };
+  return { ...rest, lastCheck: checkRunOf(body, at), spent: spentOf(task, timeMs, opinion) };
+}
+
+/** Adds time, and the tokens and cost of what used a model. */
+function spentOf({ spent }: TaskRecord, timeMs: number, { usage, costUsd }: Asked = {}): TaskSpent {
+  return {
+    ...spent,
+    timeMs: spent.timeMs + timeMs,
+    tokens: spent.tokens + (usage === undefined ? 0 : usage.inputTokens + usage.outputTokens),
+    costUsd: spent.costUsd + (costUsd ?? 0),
+    isCostPartial: spent.isCostPartial || (usage !== undefined && costUsd === undefined),
+  };
 }
 
 /** What one run of the checks found, as records and doors show it. */
 export function checkRunOf(body: EventOf<"task.checked">, at: number): NonNullable<TaskRecord["lastCheck"]> {
   const { attempt, round, passed, results, violations, opinion, work, review } = body;
-  return {
-    attempt,
-    round,
-    at,
-    passed,
-    results,
-    violations,
-    ...(opinion === undefined ? {} : { opinion }),
-    ...(work === undefined ? {} : { work }),
-    ...(review === undefined ? {} : { review }),
-  };
+  return { attempt, round, at, passed, results, violations, ...given({ opinion, work, review }) };
 }
 
-/** The wall: a pass of this attempt's own checks, after its last prompt, with nothing violated, and no other way. */
+/** The only way: a pass of this attempt's own checks, after its last prompt, with nothing violated. */
 function verified(task: TaskRecord, body: EventOf<"task.verified">): TaskRecord {
   const check = task.lastCheck;
   const isProven =
@@ -293,7 +269,7 @@ function resumed(task: TaskRecord, body: EventOf<"task.resumed">, at: number): T
   demand(task, body, deliver === undefined || isPutToOwner(task));
   const extraBudget = { ...task.extraBudget };
   for (const [name, more] of Object.entries(body.budget ?? {})) extraBudget[name] = (extraBudget[name] ?? 0) + more;
-  const back = heard(pending({ ...task, ...(deliver === undefined ? {} : { deliver }), extraBudget, warned: [] }, at));
+  const back = byUser(pending({ ...task, ...given({ deliver }), extraBudget, warned: [] }, at));
   const { schedule } = task.spec;
   if (schedule === undefined || task.parentId !== undefined) return back;
   const time = schedule.at === undefined ? Number.NaN : Date.parse(schedule.at);
@@ -308,18 +284,18 @@ function retried(task: TaskRecord, body: EventOf<"task.retried">, at: number): T
   // A thread that was given stays.
   const isKept = threadId !== undefined && (isFresh !== true || task.spec.thread !== undefined);
   const back = isKept ? { ...rest, threadId } : rest;
-  if (!isByRule) return heard(back);
+  if (!isByRule) return byUser(back);
   // The store or the thread failed, not the attempt.
   const fault = body.class === undefined ? body.failure : undefined;
   const retries = task.retries + (body.class === undefined ? 0 : 1);
-  const counted = { ...back, retries, ...(fault === undefined ? {} : { faults: (task.faults ?? 0) + 1 }) };
+  const counted = { ...back, retries, ...given({ faults: fault && (task.faults ?? 0) + 1 }) };
   if (notBefore === undefined || notBefore <= at) return counted;
   const cause = fault?.code.startsWith("store.") === true ? "store" : "backoff";
   return { ...counted, state: "waiting", wait: { cause, message: body.reason } };
 }
 
-/** A person had a say: what is bounded while nobody looks begins anew. */
-function heard({ faults: _, ...task }: TaskRecord): TaskRecord {
+/** The user acted: the limits of what happens without them start again. */
+function byUser({ faults: _, ...task }: TaskRecord): TaskRecord {
   return { ...task, retries: 0, spent: { ...task.spent, nudges: 0 } };
 }
 
@@ -327,13 +303,11 @@ function stall(task: TaskRecord, body: EventOf<"task.stalled" | "task.recovered"
   demand(task, body, task.holder !== undefined);
   const open = task.stall?.isOpen === true ? task.stall : undefined;
   switch (body.type) {
-    case "task.stalled":
+    case "task.stalled": {
       demand(task, body, open === undefined && body.episode === (task.stall?.episode ?? 0) + 1);
-      return {
-        ...task,
-        state: "stalled",
-        stall: { episode: body.episode, isOpen: true, message: body.message, culprits: body.culprits },
-      };
+      const { episode, message, culprits } = body;
+      return { ...task, state: "stalled", stall: { episode, isOpen: true, message, culprits } };
+    }
     case "task.recovered":
       demand(task, body, open?.episode === body.episode);
       return { ...task, state: "running", ...(open === undefined ? {} : { stall: { ...open, isOpen: false } }) };
@@ -363,7 +337,7 @@ function pending(task: TaskRecord, nextAt: number): TaskRecord {
   return { ...rest, state: "pending", nextAt };
 }
 
-/** Nobody holds it. A prompt whose turn has not been counted stays. */
+/** No worker holds it. A prompt whose turn has not been counted stays. */
 function released(task: TaskRecord): TaskRecord {
   const { holder: _, nextAt: __, wait: ___, checking: ____, ...rest } = task;
   return { ...rest, ...closedStall(task) };

@@ -11,7 +11,7 @@ const ms = z.number().int().positive();
 
 export const TaskStep = z.strictObject({ title: text, acceptance: z.array(text).default([]) });
 
-/** When a task begins by itself. Each time is a task of its own; `catchUp` says what happens to times that were missed. */
+/** When a task starts by itself. Each time is a task of its own; `catchUp` decides about missed times. */
 export const TaskSchedule = z.strictObject({
   /** Exactly one of `cron`, `everyMs` and `at`. */
   cron: text.optional(),
@@ -23,7 +23,7 @@ export const TaskSchedule = z.strictObject({
 });
 export type TaskSchedule = z.infer<typeof TaskSchedule>;
 
-/** What a task may take, all attempts together; time it was paused or waited for its turn is not counted. */
+/** Limits of a task, all attempts together; pauses and waiting do not count. */
 export const TaskBudget = z.strictObject({
   timeMs: ms.default(4 * 3_600_000),
   turns: z.number().int().positive().default(20),
@@ -33,7 +33,7 @@ export const TaskBudget = z.strictObject({
 });
 export type TaskBudget = z.infer<typeof TaskBudget>;
 
-/** What went wrong, in classes that a retry can name. */
+/** Classes of failures that a retry can name. */
 export const FailureClass = z.enum(["provider", "rate-limit", "infrastructure", "crash", "turn", "rejected"]);
 export type FailureClass = z.infer<typeof FailureClass>;
 
@@ -45,16 +45,16 @@ export const TaskRetries = z.strictObject({
 });
 
 export const TaskWorktree = z.strictObject({
-  /** Where it starts from; the commit that is checked out when absent. */
+  /** The commit to start from; the one that is checked out when absent. */
   base: text.optional(),
   /** Runs in it, in the sandbox, before the first prompt. */
   setup: text.optional(),
-  /** How verified work comes back; the checks are run again on the result. */
+  /** How verified work is merged; the checks run again on the result. */
   merge: z.enum(["none", "branch", "patch", "commit"]).default("branch"),
 });
 export type TaskWorktree = z.infer<typeof TaskWorktree>;
 
-/** How the clean room of the checks gets what the work needs to be run, such as the dependencies of a lockfile that changed. */
+/** Prepares the clean room of the checks, such as installing the dependencies of a changed lockfile. */
 export const TaskSetup = z.strictObject({
   /** One program with its arguments, or a line for the shell. */
   run: z.union([text, z.array(text).min(1)]),
@@ -72,29 +72,29 @@ export const TaskSpec = z.strictObject({
   workspace: text,
   goal: text,
   steps: z.array(TaskStep).default([]),
-  /** What a person would check: given to the agent, not used for the verdict. */
+  /** For the agent; not used for the verdict. */
   acceptance: z.array(text).default([]),
   checks: z.array(TaskCheck).default([]),
   /**
-   * Globs, relative to the workspace, of what the agent is hired to change: only these files come from it when the checks
-   * are run, and only these are merged. `!glob` takes out. Absent: everything it changed, and the verdict names what it
+   * Globs, relative to the workspace, of what the agent is to change: only these files are taken from its work for the
+   * checks, and only these are merged. `!glob` excludes. Absent: everything it changed, and the verdict names what it
    * rests on.
    */
   deliver: z.array(text).min(1).optional(),
-  /** When the user's folder is touched: as the agent writes, or only with what was verified. Absent: live, in a worktree on-verified. */
+  /** When the user's folder changes: as the agent writes, or only with what was verified. Absent: live; in a worktree, on-verified. */
   apply: z.enum(["live", "on-verified"]).optional(),
   /** Runs in the clean room before the checks. */
   setup: TaskSetup.optional(),
-  /** Globs, relative to the workspace, of what the agent must leave as it is. `!glob` takes out. */
+  /** Globs, relative to the workspace, of what the agent must not change. `!glob` excludes. */
   protect: z.array(text).default([]),
-  /** Tests may not be part of what a verdict rests on unless `deliver` says so, and no fewer may run than before. */
+  /** A verdict may not rest on changed tests unless `deliver` names them, and no fewer may run than before. */
   protectTests: z.boolean().default(true),
-  /** Read-only judgement of another model on work whose checks passed. It can only add a rejection. */
+  /** Another model judges work whose checks passed, read-only. It can only add a rejection. */
   secondOpinion: z
     .strictObject({
       provider: text.optional(),
       model: text,
-      /** One that cannot be had counts as a rejection. */
+      /** No answer counts as a rejection. */
       required: z.boolean().default(false),
     })
     .optional(),
@@ -116,7 +116,7 @@ export const TaskSpec = z.strictObject({
   worktree: TaskWorktree.optional(),
   budget: TaskBudget.prefault({}),
   retries: TaskRetries.prefault({}),
-  /** Turns the harness may start by itself after the first of an attempt, in all attempts together. */
+  /** Turns that the harness may start after the first of an attempt, in all attempts together. */
   maxNudges: z.number().int().nonnegative().default(3),
   stall: z.strictObject({ afterMs: ms.default(120_000), action: StallAction.default("report") }).prefault({}),
   /** Names of sinks; absent: all. */

@@ -1,4 +1,4 @@
-/** What a thread has besides its turns: a goal, where its work belongs, and words that were put into its conversation. */
+/** What a thread has besides its turns: a goal, git information, tools of clients, and text added to its conversation. */
 import { z } from "zod";
 import { InputPart } from "./items.ts";
 import { ModelOutputPart } from "./model-output.ts";
@@ -17,6 +17,18 @@ export type Goal = z.infer<typeof Goal>;
 const change = z.string().nullable().optional();
 export const GitInfoChange = z.object({ sha: change, branch: change, originUrl: change });
 export type GitInfoChange = z.infer<typeof GitInfoChange>;
+
+/** A tool that a client brings along and runs itself, over its own connection. */
+export const ClientTool = z.object({
+  /** As the client knows it. */
+  name: z.string(),
+  /** Groups tools of one client. */
+  namespace: z.string().optional(),
+  description: z.string(),
+  /** JSON Schema of the arguments, as the client gave it. */
+  parameters: z.record(z.string(), z.unknown()),
+});
+export type ClientTool = z.infer<typeof ClientTool>;
 
 export const ConversationEntry = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("user"), parts: z.array(InputPart) }),

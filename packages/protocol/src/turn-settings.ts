@@ -1,10 +1,10 @@
-/** With what a turn runs; stored with its admission. */
+/** The settings of a turn; stored with its admission. */
 import { z } from "zod";
 import { ApprovalPolicy, SandboxMode } from "./envelope.ts";
 
-/** What a turn may spend. Reaching one ends the turn with `limit.reached`; what was said so far is kept. */
+/** Reaching a limit ends the turn with `limit.reached`; what was said so far is kept. */
 export const TurnLimits = z.object({
-  /** Questions put to a model, tries of the same one counted once. */
+  /** Requests to a model; retries of the same one count once. */
   maxRequests: z.number().int().positive().optional(),
   /** Input and output together. */
   maxTokens: z.number().int().positive().optional(),
@@ -21,22 +21,22 @@ export const TurnSettings = z.object({
   writableRoots: z.array(z.string()),
   approvalPolicy: ApprovalPolicy,
   outputSchema: z.unknown().optional(),
-  /** The model's window, where the list of models does not know it or is to be overruled. */
+  /** The model's window, where the catalog does not know it or is to be overridden. */
   contextTokens: z.number().int().positive().optional(),
   /** From this size on the context is compacted; absent: at four fifths of the window. */
   compactAtTokens: z.number().int().positive().optional(),
   limits: TurnLimits.optional(),
   /** Only these tools exist, by their own names; absent: all that the sandbox mode gives. */
   allowedTools: z.array(z.string()).optional(),
-  /** `plan`: the agent finds out and proposes, and may ask the user. */
+  /** `plan`: the agent investigates and proposes, and may ask the user. */
   mode: z.literal("plan").optional(),
   /** The agent may ask the user outside planning too. */
   asksUser: z.literal(true).optional(),
   /** The turn works on a task: the agent can report on it. */
   isForTask: z.literal(true).optional(),
-  /** Whoever follows the turn carries out the tools that were declared in the thread. */
+  /** A client that follows the turn runs the tools that were declared in the thread. */
   hasClientTools: z.literal(true).optional(),
-  /** The widest this thread may ever be, set by the owner; absent: nothing is above it. */
+  /** The widest mode that this thread may ever have, set by the owner; absent: no limit. */
   ceiling: SandboxMode.optional(),
 });
 export type TurnSettings = z.infer<typeof TurnSettings>;

@@ -12,7 +12,7 @@ type Body = Readonly<Record<string, unknown>>;
 
 const STEPS: Upcasters = {};
 
-/** The newest shape of every type; the compiler holds it to the union of events. */
+/** The newest version of every type; the compiler checks it against the union of events. */
 export const EVENT_VERSIONS: { readonly [T in EventType]: EventOf<T>["v"] } = {
   "thread.created": 1,
   "thread.named": 1,
@@ -90,8 +90,8 @@ export const EVENT_VERSIONS: { readonly [T in EventType]: EventOf<T>["v"] } = {
 };
 
 /**
- * For a body whose hash has been checked: Heddle itself wrote it, with its shape known to the compiler, so the shape is
- * not looked at again. Looking costs more than all the rest of reading an event.
+ * For a body whose hash has been checked: Heddle itself wrote it, with its shape checked by the compiler, so the shape is
+ * not checked again. That would cost more than all the rest of reading an event.
  */
 export function upcast(stored: unknown, steps: Upcasters = STEPS): EventBody {
   const body = walk(stored, steps);

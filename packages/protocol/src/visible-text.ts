@@ -1,5 +1,5 @@
 /**
- * Text as people may see it in a terminal: nothing in it can move the cursor, change a title, hide or reorder what is
+ * Text that is safe to show in a terminal: nothing in it can move the cursor, change a title, hide or reorder what is
  * shown. Newline and tab stay; every other control, format or invisible character is written as an escape.
  */
 
@@ -9,7 +9,7 @@
  */
 const UNSAFE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** Asks for the coloured picture; without it the same sign is drawn, so it is left out rather than written after each. */
+/** Selects the coloured emoji; the same sign is drawn without it, so it is left out rather than escaped. */
 const EMOJI_SELECTOR = /(?<=\p{Extended_Pictographic})\u{FE0F}/gu;
 
 export function visibleText(text: string): string {
@@ -17,16 +17,16 @@ export function visibleText(text: string): string {
 }
 
 /**
- * Begins the lines in which Heddle says how work was judged. No visible text holds it, so that no text of others can pass for
- * such a line, wherever a terminal breaks it. Three ASCII characters: seen without colour and in every locale.
+ * Begins the lines in which Heddle reports a verdict. No visible text contains it, so that no other text can look like such
+ * a line, wherever a terminal breaks it. Three ASCII characters: visible without colour and in every locale.
  */
 export const MARK = "=#=";
 
-/** The same with characters that stand for these ("＝＃＝"), and with accents on them. */
+/** The same with characters that look like these ("＝＃＝"), and with accents on them. */
 const MARKS =
   /[=\u{207C}\u{208C}\u{FE66}\u{FF1D}]\p{M}{0,4}[#\u{FE5F}\u{FF03}]\p{M}{0,4}[=\u{207C}\u{208C}\u{FE66}\u{FF1D}]/gu;
 
-/** Only the last of its characters is written as an escape: what was written before it can stand in front already. */
+/** Only the last character is escaped: the text before it may have been printed already. */
 export function withoutMark(text: string): string {
   return text.replace(MARKS, (found) => `${found.slice(0, -1)}${escape(found.slice(-1))}`);
 }
