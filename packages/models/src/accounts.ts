@@ -1,21 +1,20 @@
 /**
- * Accounts, as every door uses them: who is logged in where, by what, and how to change that. Secrets go in and never come
- * out: statuses and logins under way name accounts, addresses and words to type, nothing that opens anything.
+ * Accounts, as every door uses them: who is logged in where, how, and how to change that. Secrets go in and never come out:
+ * statuses and running logins name accounts, addresses and codes to enter, nothing that opens anything.
  */
 import { HeddleError } from "@heddle/protocol";
 import { DEFAULT_PROFILE, LOCAL_OWNER, type Credential, type CredentialKey } from "./auth/credential.ts";
 import { usableCopilot } from "./auth/copilot.ts";
 import type { Clock } from "./auth/device-login.ts";
 import { openaiIssuer, revokeToken, type Issuer } from "./auth/issuer.ts";
-import type { LoginState } from "./auth/login-book.ts";
+import { removeLogin, type LoginState, type RemovedLogin } from "./auth/login-book.ts";
 import { createLogins, type StartedLogin } from "./auth/logins.ts";
 import { loginCommand, usableOAuth } from "./auth/refresh.ts";
 import { keySource } from "./auth/sources.ts";
 import { storeFor } from "./auth/chosen-store.ts";
-import type { CredentialStore } from "./auth/store.ts";
-import { isAmbient, takesKey, type CredentialSource } from "./provider-auth.ts";
+import { isAmbient, takesKey, type CredentialSource, type Environment } from "./provider-auth.ts";
 import type { ProviderConfig } from "./providers.ts";
-import { accountStatus, programStatus, type AccountStatus } from "./registry/account-status.ts";
+import { accountStatus, programStatus, type AccountStatus, type StatusQuery } from "./registry/account-status.ts";
 import { clientOf, copilotPlacesOf, provideFrom, type Book } from "./registry/book.ts";
 import { listModels, type ModelListing } from "./registry/catalogs.ts";
 import { openModelCache } from "./registry/model-cache.ts";
@@ -27,30 +26,29 @@ export type { StartedLogin } from "./auth/logins.ts";
 export { openMcpAccounts, type McpAccounts, type McpAccountsOptions, type StartedMcpLogin } from "./mcp-accounts.ts";
 export type { AccountStatus } from "./registry/account-status.ts";
 export { offerOf, type ModelListing } from "./registry/catalogs.ts";
-export { createRegistry, type ProviderEntry, type Registry } from "./registry/registry.ts";
+export { createRegistry, usableProviders, type ProviderEntry, type Registry } from "./registry/registry.ts";
 export { parseSelector, selectModel, type Selection } from "./registry/selector.ts";
-export { usableProviders } from "./registry/usable.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface AccountsOptions {
-  /** Heddle's home. */
   readonly home: string;
   readonly env: Environment;
   readonly configs: readonly ProviderConfig[];
-  /** Whose accounts; a server with several people opens one for each. */
+  /** Whose accounts; a server with several users opens one for each. */
   readonly owner?: string;
-  /** Hears every secret before it can be used, so that whoever keeps a record can leave it out. */
+  /** Gets every secret before it is used, so that it can be kept out of records. */
   readonly onSecrets?: ((secrets: readonly string[]) => void) | undefined;
   /** For tests. */
   readonly ports?: readonly number[];
   readonly clock?: Clock;
 }
 
-/** An account: a provider and, where there are several, which one. */
 export interface AccountName {
   readonly provider: string;
   readonly profile?: string | undefined;
+}
+
+export interface ListOptions extends Pick<StatusQuery, "validate" | "signal"> {
+  readonly programs?: boolean;
 }
 
 export type StoredAccount = Pick<Credential, "type" | "provider" | "profile" | "health">;
@@ -58,34 +56,25 @@ export type StoredAccount = Pick<Credential, "type" | "provider" | "profile" | "
 export interface Accounts extends AsyncDisposable {
   readonly registry: Registry;
   /** Every model provider and every stored profile; `programs` also asks the vendors' own programs. */
-  list(options?: {
-    readonly validate?: boolean;
-    readonly programs?: boolean;
-    readonly signal?: AbortSignal;
-  }): Promise<readonly AccountStatus[]>;
-  status(
-    name: AccountName,
-    options?: { readonly validate?: boolean; readonly signal?: AbortSignal },
-  ): Promise<AccountStatus>;
+  list(options?: ListOptions): Promise<readonly AccountStatus[]>;
+  status(name: AccountName, options?: Omit<ListOptions, "programs">): Promise<AccountStatus>;
   saveKey(name: AccountName, key: string): Promise<AccountStatus>;
   startLogin(name: AccountName, method: "browser" | "device"): Promise<StartedLogin>;
   loginState(loginId: string): LoginState;
-  /** Resolves when the login has ended, however. */
   loginEnded(loginId: string): Promise<LoginState>;
   pasteLogin(loginId: string, text: string): void;
   cancelLogin(loginId: string): Promise<LoginState>;
-  /** Renews a login now. */
   refresh(name: AccountName, signal?: AbortSignal): Promise<AccountStatus>;
   /** Revokes what can be revoked, then removes this entry and no other. */
-  logout(name: AccountName): Promise<{ readonly wasLoggedIn: boolean; readonly isRevoked: boolean }>;
+  logout(name: AccountName): Promise<RemovedLogin>;
   models(options?: {
     readonly provider?: string | undefined;
     readonly isForced?: boolean;
     readonly signal?: AbortSignal;
   }): Promise<readonly ModelListing[]>;
-  /** What the store holds of this owner, without anything that opens anything. */
+  /** What the store holds of this owner, without secrets. */
   stored(): Promise<readonly StoredAccount[]>;
-  /** The entry of a provider with its stored login; as it is where nothing is stored. `auth.*` where that cannot be used. */
+  /** The entry of a provider with its stored login, if there is one. Throws `auth.*` where that cannot be used. */
   provide(provider: string): Promise<ProviderConfig>;
 }
 
@@ -131,8 +120,9 @@ export function openAccounts(options: AccountsOptions): Accounts {
       return status(name);
     },
     async logout({ provider, profile = DEFAULT_PROFILE }) {
-      // Of a disabled provider too: what is kept of it can always be removed.
-      return logout(store, issuer, { owner, provider: registry.find(provider).id, profile });
+      // Of a disabled provider too: what is stored of it can always be removed.
+      const key = { owner, provider: registry.find(provider).id, profile };
+      return removeLogin(store, key, (entry, signal) => revoke(issuer, entry, signal));
     },
     async models({ provider, isForced, signal = AbortSignal.timeout(30_000) } = {}) {
       const wanted = provider === undefined ? await everyModelEntry(book) : [registry.model(provider)];
@@ -150,7 +140,6 @@ export function openAccounts(options: AccountsOptions): Accounts {
   };
 }
 
-/** What an entry that was provided sends. */
 export function sourceOf({ id, key, credential, auth }: ProviderConfig): CredentialSource {
   if (key !== undefined) return keySource({ auth }, key);
   if (credential !== undefined) return credential;
@@ -158,7 +147,7 @@ export function sourceOf({ id, key, credential, auth }: ProviderConfig): Credent
 }
 
 async function everyModelEntry({ registry, store }: Book): Promise<readonly ModelProviderEntry[]> {
-  // What is wrong with the store is told for each provider that needs it.
+  // An error of the store is reported for each provider that needs it.
   const stored = await store.list().catch((error: unknown) => {
     if (error instanceof HeddleError) return [];
     throw error;
@@ -169,24 +158,14 @@ async function everyModelEntry({ registry, store }: Book): Promise<readonly Mode
 function keyCredential(config: ProviderConfig, key: CredentialKey, text: string): Credential {
   const value = text.trim();
   const origin = URL.parse(config.baseUrl ?? "")?.origin;
-  if (origin === undefined && takesKey(config.auth) && config.isLoginOnly !== true && config.auth?.type !== "bedrock") {
-    throw new HeddleError(
-      "usage.invalid",
-      `first set the address of ${config.name ?? config.id} is: heddle config set model_providers.${config.id}.base_url ADDRESS`,
-    );
-  }
-  if (config.isLoginOnly === true || origin === undefined || isAmbient(config.auth)) {
-    throw new HeddleError(
-      "usage.invalid",
-      `${config.name ?? config.id} takes no key; log in with: ${loginCommand(key.provider, key.profile)}`,
-    );
-  }
-  if (!/^[\u0021-\u007e]{1,8192}$/.test(value)) {
-    throw new HeddleError(
-      "usage.invalid",
-      "this is not a key: a key is one string without spaces or control characters",
-    );
-  }
+  const { id, name = id, auth, isLoginOnly } = config;
+  const refuse = (message: string): HeddleError => new HeddleError("usage.invalid", message);
+  if (origin === undefined && takesKey(auth) && isLoginOnly !== true && auth?.type !== "bedrock")
+    throw refuse(`first set the address of ${name}: heddle config set model_providers.${id}.base_url ADDRESS`);
+  if (isLoginOnly === true || origin === undefined || isAmbient(auth))
+    throw refuse(`${name} takes no key; log in with: ${loginCommand(key.provider, key.profile)}`);
+  if (!/^[\u0021-\u007e]{1,8192}$/.test(value))
+    throw refuse("this is not a key: a key is one string without spaces or control characters");
   return { type: "apiKey", v: 1, ...key, savedAt: new Date().toISOString(), health: "ok", origin, key: value };
 }
 
@@ -195,30 +174,13 @@ function noSuchMethod({ id, name, authMethods }: ModelProviderEntry, method: str
   return new HeddleError("usage.invalid", `${name} has no login by ${method}; it has: ${how}`);
 }
 
-async function logout(
-  store: CredentialStore,
-  issuer: Issuer,
-  key: CredentialKey,
-): Promise<{ readonly wasLoggedIn: boolean; readonly isRevoked: boolean }> {
-  let wasLoggedIn = false;
-  let isRevoked = false;
-  await store.change(key, async (entry) => {
-    wasLoggedIn = entry !== undefined;
-    if (entry?.type === "oauth" && entry.issuer === issuer.url) {
-      const token = entry.refreshToken ?? entry.accessToken;
-      const kind = entry.refreshToken === undefined ? "access_token" : "refresh_token";
-      // At its best: whoever wants to be logged out here is, whatever the issuer says.
-      isRevoked = await revokeToken(issuer, token, kind, AbortSignal.timeout(5_000)).catch(() => false);
-    }
-    return undefined;
-  });
-  return { wasLoggedIn, isRevoked };
+async function revoke(issuer: Issuer, entry: Credential, signal: AbortSignal): Promise<boolean> {
+  if (entry.type !== "oauth" || entry.issuer !== issuer.url) return false;
+  const kind = entry.refreshToken === undefined ? "access_token" : "refresh_token";
+  return revokeToken(issuer, entry.refreshToken ?? entry.accessToken, kind, signal);
 }
 
-async function listAll(
-  book: Book,
-  options: { readonly validate?: boolean; readonly programs?: boolean; readonly signal?: AbortSignal },
-): Promise<readonly AccountStatus[]> {
+async function listAll(book: Book, options: ListOptions): Promise<readonly AccountStatus[]> {
   const stored = (await book.store.list()).filter(({ owner }) => owner === book.owner);
   const statuses = modelEntries(book.registry, stored).flatMap((entry) => {
     const used = entry.config.account ?? DEFAULT_PROFILE;

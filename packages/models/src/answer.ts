@@ -1,24 +1,19 @@
 /**
- * Collects what a model says into events and parts, the same for every wire. It keeps two promises the wires cannot:
+ * Collects the output of a model into events and parts, for every wire. It keeps two promises that the wires cannot:
  * call ids are unique within an answer, and no more than 32 calls come out of one.
  */
-import { newCallId, NO_USAGE, type ModelOutputPart, type ModelToolCall, type Usage } from "@heddle/protocol";
+import { given, newCallId, NO_USAGE, type ModelOutputPart, type ModelToolCall, type Usage } from "@heddle/protocol";
 import type { ModelEvent, StopReason } from "./stream.ts";
 
-/** Nobody can follow more at once; a model that asks for more is told in its own answer that the rest was left out. */
+/** The answer itself tells a model that asks for more that the rest was left out. */
 const MAX_PARALLEL_CALLS = 32;
 
-export interface Answered {
+export interface Answered extends Omit<Extract<ModelEvent, { type: "completed" }>, "type" | "costUsd"> {
   readonly type: "answered";
-  readonly output: readonly ModelOutputPart[];
-  readonly stopReason: StopReason;
-  readonly explanation?: string;
-  readonly usage: Usage;
   readonly isUsageKnown: boolean;
-  readonly skipped?: Skipped;
 }
 
-/** Events that could not be read, of an answer that is whole all the same. */
+/** Events that could not be read, of an answer that is complete without them. */
 export interface Skipped {
   readonly events: number;
   /** Of the first of them, safe to show. */
@@ -29,24 +24,24 @@ export type AnswerEvent = Extract<ModelEvent, { type: "text.delta" | "reasoning.
 
 export interface Ending {
   readonly stopReason: Exclude<StopReason, "toolCalls">;
-  /** Of a refusal: why, in the provider's words. */
+  /** Of a refusal: the reason that the provider gives. */
   readonly explanation?: string | undefined;
   readonly usage: Usage | undefined;
   readonly skipped?: Skipped | undefined;
 }
 
-/** Told to whoever can use the time, at each attempt of a request. Nothing depends on it. */
+/** Called at each attempt of a request, for work that can be done meanwhile. Nothing depends on it. */
 export interface RequestProgress {
-  /** The whole request has left; the answer takes a while. */
+  /** The whole request has been sent. */
   sent(): void;
-  /** Once, at the first sign that the answer calls a tool; the call itself may take a while to be said. */
+  /** Once, at the first sign that the answer calls a tool. */
   calling(): void;
 }
 
 export class Answer {
   #events: AnswerEvent[] = [];
   readonly #parts = new Map<number, ModelOutputPart>();
-  /** Indexes that are done with, also those of calls that were left out. */
+  /** Indexes of complete parts, and of calls that were left out. */
   readonly #closed = new Set<number>();
   readonly #texts = new Map<number, string>();
   readonly #calls = new Map<string, ModelToolCall>();
@@ -54,7 +49,7 @@ export class Answer {
   #hasCall = false;
   #droppedCalls = 0;
   #isFinished = false;
-  /** The model has said why it stopped; what may still come (usage, an end mark) is not needed. */
+  /** The reason to stop is known; what may still come (usage, an end mark) is not needed. */
   isSettled = false;
 
   constructor(progress?: RequestProgress) {
@@ -65,7 +60,6 @@ export class Answer {
     return this.#isFinished;
   }
 
-  /** What happened since the last call. */
   take(): readonly AnswerEvent[] {
     const events = this.#events;
     this.#events = [];
@@ -78,14 +72,17 @@ export class Answer {
     this.#events.push({ type: "text.delta", index, delta });
   }
 
-  /** The text streamed so far at an index. */
   textAt(index: number): string {
     return this.#texts.get(index) ?? "";
   }
 
-  reasoning(index: number, delta: string, place: { channel: "summary" | "text"; section: number }): void {
+  reasoning(
+    index: number,
+    delta: string,
+    { channel, section }: { channel: "summary" | "text"; section: number },
+  ): void {
     if (delta === "") return;
-    this.#events.push({ type: "reasoning.delta", index, channel: place.channel, section: place.section, delta });
+    this.#events.push({ type: "reasoning.delta", index, channel, section, delta });
   }
 
   callBegan(): void {
@@ -109,7 +106,6 @@ export class Answer {
     return this.#closed.has(index);
   }
 
-  /** How many parts are whole. */
   get closedCount(): number {
     return this.#closed.size;
   }
@@ -124,20 +120,19 @@ export class Answer {
       type: "answered",
       output,
       stopReason: stopReason === "end" && hasCalls ? "toolCalls" : stopReason,
-      ...(explanation.trim() === "" ? {} : { explanation: explanation.trim() }),
       usage: usage ?? NO_USAGE,
       isUsageKnown: usage !== undefined,
-      ...(skipped === undefined ? {} : { skipped }),
+      ...given({ explanation: explanation.trim() || undefined, skipped }),
     });
   }
 
-  /** Some servers send the whole text only at the end; what was not streamed yet is streamed now. */
+  /** Some servers send the whole text only at the end; the missing rest is streamed now. */
   #completeText(index: number, whole: string): void {
     const seen = this.textAt(index);
     if (whole.length > seen.length && whole.startsWith(seen)) this.text(index, whole.slice(seen.length));
   }
 
-  /** Readers have already shown the deltas, so the part says what they said. */
+  /** Readers have already shown the deltas, so the part has the same text. */
   #withStreamedText(index: number, part: ModelOutputPart): ModelOutputPart {
     if (part.kind !== "text" || part.text === this.textAt(index)) return part;
     return { ...part, text: this.textAt(index) };

@@ -23,16 +23,17 @@ import { parseJson, writeJson } from "./wire/untrusted.ts";
 import type { Decoder, ServerEvent, Wire, WireCall, WireContext } from "./wire/wire.ts";
 
 /** More than any model writes; a server that never stops must not fill the memory. */
-const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+const MAX_ANSWER_MIB = 64;
+const MAX_ANSWER_BYTES = MAX_ANSWER_MIB * 1024 * 1024;
 /** Enough for the reason in an error body. */
 const MAX_ERROR_BYTES = 64 * 1024;
-/** After the model has said why it stopped, usage and end mark follow at once or not at all. */
+/** After the reason to stop, usage and end mark follow at once or not at all. */
 const SETTLED_GRACE_MS = 5000;
 
 const UNAUTHORIZED = 401;
 
 export interface Source extends AsyncDisposable {
-  /** What happened since the last call; may be empty, and holds `answered` last. */
+  /** The events since the last call, `answered` last; may be empty. */
   read(): Promise<readonly AnswerEvent[]>;
 }
 
@@ -47,12 +48,12 @@ export interface Attempts {
   open(options: AttemptOptions): Promise<Source>;
 }
 
-/** Loads what the first request to a provider needs and begins to connect, in time that nobody waits for. */
+/** Loads what the first request to a provider needs and starts to connect, ahead of need. */
 export async function warmProvider(provider: Provider): Promise<void> {
   if (provider.wire === "scripted") return;
-  // Where Copilot is, its login says.
-  const place = provider.auth === "copilot" ? provider.credential?.address?.() : provider.baseUrl;
-  if (place !== undefined) connectAhead(new URL(place));
+  // The login names the address of Copilot.
+  const address = provider.auth === "copilot" ? provider.credential?.address?.() : provider.baseUrl;
+  if (address !== undefined) connectAhead(new URL(address));
   await Promise.all([loadWire(provider.wire), loadHosting(provider)]);
 }
 
@@ -80,7 +81,7 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
     "user-agent": "heddle",
     ...call.headers,
     ...provider.headers(),
-    // Before anything is signed.
+    // Part of what is signed.
     ...joinedBetas([call.headers, provider.headers()]),
     "content-type": "application/json",
     "content-length": String(requestBytes),
@@ -104,7 +105,7 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
     requestBytes,
     open: async ({ signal, progress }) => {
       let exchange = await send(signal, progress);
-      // Once a request: a login may have ended before its time, or been renewed by another process.
+      // Once per request: a login may have ended early, or been renewed by another process.
       if (exchange.status === UNAUTHORIZED && mayRenew) {
         mayRenew = false;
         if (await renewed(provider, exchange, signal)) exchange = await send(signal, progress);
@@ -117,13 +118,13 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
 
 const BETAS = "anthropic-beta";
 
-/** A list in one header: what the wire needs, a login brings and the user configures all go out. */
+/** One header with what the wire needs, a login brings and the user configures. */
 function joinedBetas(sources: readonly (Readonly<Record<string, string>> | undefined)[]): Record<string, string> {
   const betas = sources.flatMap((headers) => headers?.[BETAS]?.split(",") ?? []).map((beta) => beta.trim());
   return betas.length === 0 ? {} : { [BETAS]: [...new Set(betas)].join(",") };
 }
 
-/** True when another login is there to try; the refused exchange is over then. */
+/** True when there is another login to try; the refused exchange is closed then. */
 async function renewed(provider: Provider, refused: Exchange, signal: AbortSignal): Promise<boolean> {
   let hasOther: boolean;
   try {
@@ -136,7 +137,7 @@ async function renewed(provider: Provider, refused: Exchange, signal: AbortSigna
   return hasOther;
 }
 
-/** Only the wire that is used is loaded: this is on the way of every `exec`. */
+/** Loads only the wire that is used: every `exec` waits for this. */
 async function loadWire(name: Exclude<WireName, "scripted">): Promise<Wire> {
   switch (name) {
     case "openai-responses":
@@ -150,25 +151,22 @@ async function loadWire(name: Exclude<WireName, "scripted">): Promise<Wire> {
   }
 }
 
-/** Where another company serves a maker's models, its requests are placed and its answers framed in another way. */
+/** Where another company serves a maker's models, requests and frames of answers differ. */
 async function loadHosting({ wire, auth }: Provider): Promise<Hosting | undefined> {
   if (wire !== "anthropic" || (auth !== "vertex" && auth !== "bedrock")) return undefined;
   return (await import("./hosting.ts")).hostingOf(auth);
 }
 
-/** Whether a person has just spoken, and whether there is something to look at. */
+type Called = { readonly call: WireCall; readonly model: string };
+
+/** Whether the user has just given input, and whether it has images. */
 function aimOf({ input }: ModelRequest): Pick<Outgoing, "isFollowUp" | "hasImages"> {
   const imagesOf = (entry: ModelInput): boolean =>
     entry.kind !== "assistant" && entry.parts.some(({ type }) => type === "image");
   return { isFollowUp: input.at(-1)?.kind !== "user", hasImages: input.some(imagesOf) };
 }
 
-interface Target extends Pick<Provider, "baseUrl" | "query"> {
-  readonly call: WireCall;
-  readonly model: string;
-}
-
-function buildUrl({ baseUrl, query, call, model }: Target): URL {
+function buildUrl({ baseUrl, query, call, model }: Pick<Provider, "baseUrl" | "query"> & Called): URL {
   const url = new URL(baseUrl.replaceAll("{model}", () => segment(model)));
   url.hash = "";
   url.pathname = url.pathname.replace(/\/+$/, "") + call.path;
@@ -221,18 +219,10 @@ class HttpSource implements Source {
 
   async #accept(chunk: Buffer): Promise<void> {
     this.#receivedBytes += chunk.length;
-    if (this.#receivedBytes > MAX_ANSWER_BYTES) {
-      throw malformed(
-        this.#provider,
-        `more than ${MAX_ANSWER_BYTES / 1024 / 1024} MiB as one answer`,
-        this.#exchange.head,
-      );
-    }
+    if (this.#receivedBytes > MAX_ANSWER_BYTES)
+      throw malformed(this.#provider, `more than ${MAX_ANSWER_MIB} MiB as one answer`, this.#exchange.head);
     if (!this.#isStream) {
-      const first = chunk
-        .toString("latin1")
-        .replace(/^\u00ef\u00bb\u00bf/, "")
-        .trimStart();
+      const first = chunk.toString("latin1").replace(/^(\u00ef\u00bb\u00bf)?\s*/, "");
       if (first.startsWith("<")) throw malformed(this.#provider, "a web page instead of an answer", chunk);
       if (first.startsWith("{") || first.startsWith("[")) throw await this.#document(chunk);
       this.#isStream = first !== "";
@@ -249,14 +239,14 @@ class HttpSource implements Source {
     try {
       for (const event of this.#events.end()) this.#push(event);
     } catch (error) {
-      // Half an event at the end is a cut, not nonsense.
+      // Half an event at the end means that the stream was cut.
       if (!(error instanceof ProviderError) || error.code !== "provider.malformed") throw error;
     }
     this.#decoder.end();
     if (!whole && !this.#answer.isFinished) throw cut(this.#provider, "before it was complete", this.#exchange.head);
   }
 
-  /** A connection that breaks after the model has finished breaks nothing. */
+  /** A connection that breaks after the model has finished does no harm. */
   #settleFor(error: unknown): readonly AnswerEvent[] {
     const isHarmless =
       error instanceof ProviderError && (error.code === "provider.stalled" || error.code === "provider.cut");
@@ -266,7 +256,7 @@ class HttpSource implements Source {
     return this.#answer.take();
   }
 
-  /** One JSON document where a stream was asked for: an error, whatever the status says. */
+  /** One JSON document instead of a stream is an error, whatever its status. */
   async #document(first: Buffer): Promise<HeddleError> {
     const body = await this.#rest([first]);
     const failure = failureIn(this.#provider, parseJson(body.toString("utf8")));
@@ -288,7 +278,7 @@ class HttpSource implements Source {
     });
   }
 
-  /** Not followed: the key would travel to a host nobody named. */
+  /** Not followed: the key would be sent to an unknown host. */
   #redirect(): HeddleError {
     const target = URL.parse(this.#exchange.headers.location ?? "", this.#provider.baseUrl);
     const where = target === null ? "elsewhere" : `${target.origin}${this.#provider.redact(target.pathname)}`;
@@ -310,7 +300,7 @@ class HttpSource implements Source {
       }
       if (size < MAX_ERROR_BYTES) this.#exchange.release();
     } catch (error) {
-      // The status already says what matters; what came of the reason is used. An abort is not a reason.
+      // The status is known already; the part of the body that arrived is used. An abort is thrown.
       if (!(error instanceof ProviderError)) throw error;
     }
     return Buffer.concat(chunks).subarray(0, MAX_ERROR_BYTES);

@@ -1,4 +1,4 @@
-/** Providers that need no configuration. Their addresses and key variables are this version's own, whatever a catalog says. */
+/** Providers that need no configuration. Their addresses and key variables are fixed, whatever a catalog says. */
 import { HOSTED_PROVIDERS } from "./hosted-providers.ts";
 import type { ProviderConfig } from "./providers.ts";
 
@@ -57,7 +57,7 @@ export const BUILT_IN_PROVIDERS: readonly ProviderConfig[] = [
     name: "ChatGPT",
     wire: "openai-responses",
     baseUrl: "https://chatgpt.com/backend-api/codex",
-    // A subscription has no price list, and its use by other programs than the vendor's own is the user's decision.
+    // A subscription has no price list, and the user decides about its use by other programs than the vendor's own.
     family: "openai",
     isLoginOnly: true,
     isEnabled: false,

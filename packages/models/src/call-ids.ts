@@ -1,20 +1,20 @@
 /**
- * Ids of tool calls as a provider will take them. A conversation may hold calls of several providers, each with its own idea
- * of an id: two may have used the same one, and what one allows another refuses. What fits goes out as it is; what does not
- * gets an id that depends only on what stands before it, so that the beginning of a conversation never changes.
+ * Ids of tool calls in the form that a provider accepts. A conversation may have calls of several providers with ids of
+ * different forms: two may have used the same one, and one refuses what another allows. An id that fits is sent as it is;
+ * any other is replaced by one that depends only on what is before it, so that the beginning of a conversation never changes.
  */
 import type { CallIdRule } from "./quirks.ts";
 import type { ModelInput } from "./stream.ts";
 
 interface IdForm {
-  /** What it takes; anything else is replaced. */
+  /** What is replaced. */
   readonly foreign: RegExp;
   readonly filler: string;
   readonly minChars: number;
   readonly maxChars: number;
 }
 
-/** OpenAI takes no longer one than 64. */
+/** OpenAI accepts at most 64 characters. */
 const FORMS: Readonly<Record<CallIdRule, IdForm>> = {
   any: { foreign: /(?!)/g, filler: "_", minChars: 1, maxChars: 64 },
   anthropic: { foreign: /[^a-zA-Z0-9_-]/g, filler: "_", minChars: 1, maxChars: 64 },

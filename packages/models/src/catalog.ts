@@ -1,15 +1,16 @@
 /**
  * What is known of models: how much they read and write, what that costs, and which tool names they are used to.
- * The rows here are kept by hand for the makers' own newest models; whatever they do not know is looked up in the catalog.
- * A model that nobody lists works too; its price is unknown and said to be.
+ * The rows here are maintained by hand for the makers' newest models; everything else is looked up in the catalog.
+ * A model that no list has works too; its price is unknown.
  */
-import { firstPriceStep, type Price, type Rates } from "./price.ts";
+import { given } from "@heddle/protocol";
+import { firstPriceStep, type Price, type PriceTier, type Rates } from "./price.ts";
 import type { Provider } from "./providers.ts";
 import { traitsOf } from "./quirks.ts";
 
 export type ModelFamily = "openai" | "anthropic" | "gemini" | "other";
 
-/** Where what is known of a model is from: these rows, the catalog of the program, its copy in the home. */
+/** The source of what is known of a model: these rows, the catalog of the program, its copy in the home. */
 export interface InfoOrigin {
   readonly kind: "built-in" | "snapshot" | "refreshed";
   readonly date: string;
@@ -19,7 +20,7 @@ export interface ModelInfo {
   readonly model: string;
   readonly family: ModelFamily;
   readonly contextTokens?: number;
-  /** The window to use unless another is asked for: a longer prompt would be refused, or be charged at dearer rates. */
+  /** The window to use by default: a longer prompt would be refused, or cost more per token. */
   readonly windowTokens?: number;
   readonly maxOutputTokens?: number;
   /** Absent: not known. */
@@ -37,7 +38,7 @@ export interface ModelInfo {
   readonly origin?: InfoOrigin;
 }
 
-/** The month in which the rows below were last looked at. */
+/** The month in which the rows below were last checked. */
 const CHECKED = "2026-11";
 
 interface Entry {
@@ -48,23 +49,13 @@ interface Entry {
   readonly price?: Price;
 }
 
-interface Step {
-  readonly overTokens: number;
-  readonly input: number;
-  readonly output: number;
-}
+type Step = Pick<PriceTier, "overTokens" | "input" | "output">;
 
 /** The whole prompt at other rates once it is longer; what is read from and written to the cache follows the input. */
 function withStep(rates: Rates, { overTokens, input, output }: Step): Price {
   const { cached, cacheWrite } = rates;
-  const tier = {
-    overTokens,
-    input: rates.input * input,
-    output: rates.output * output,
-    ...(cached === undefined ? {} : { cached: cached * input }),
-    ...(cacheWrite === undefined ? {} : { cacheWrite: cacheWrite * input }),
-  };
-  return { ...rates, tiers: [tier] };
+  const cache = given({ cached: cached && cached * input, cacheWrite: cacheWrite && cacheWrite * input });
+  return { ...rates, tiers: [{ overTokens, input: rates.input * input, output: rates.output * output, ...cache }] };
 }
 
 const OPENAI_STEP: Step = { overTokens: 272_000, input: 2, output: 1.5 };
@@ -134,8 +125,7 @@ export function modelInfo(provider: InfoSource, model: string): ModelInfo {
   const row = Object.hasOwn(MODELS, bare) ? MODELS[bare] : undefined;
   const isMakers = row !== undefined && provider.vendor === familyByName(bare);
   const facts = factsOf({ provider, model, row, isMakers });
-  const price = ownPrice(provider, model);
-  return { model, family, ...traitsOf(bare), ...facts, ...(price === undefined ? {} : { price }) };
+  return { model, family, ...traitsOf(bare), ...facts, ...given({ price: ownPrice(provider, model) }) };
 }
 
 function ownPrice({ prices = {} }: InfoSource, model: string): Price | undefined {
@@ -152,7 +142,7 @@ interface Known {
 
 type Facts = Omit<ModelInfo, "model" | "family">;
 
-/** A copy that was fetched after the rows were looked at is newer than they are; the snapshot fills what they do not have. */
+/** A copy that was fetched after the rows were checked is newer; the snapshot fills what the rows do not have. */
 function factsOf({ provider: { catalog }, model, row, isMakers }: Known): Facts {
   const fetched = catalog?.refreshed(model);
   const refreshed = fetched !== undefined && fetched.date >= CHECKED ? fetched : undefined;
@@ -173,19 +163,17 @@ function factsOf({ provider: { catalog }, model, row, isMakers }: Known): Facts 
     firstPriceStep(listed?.model.price),
   ].filter((bound) => bound !== undefined);
   const { efforts, released } = listed?.model ?? {};
-  return {
-    ...(contextTokens === undefined ? {} : { contextTokens, windowTokens: Math.min(...bounds) }),
-    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    ...(price === undefined ? {} : { price }),
-    ...(readsImages === undefined ? {} : { readsImages }),
-    ...(efforts === undefined ? {} : { efforts }),
-    ...(released === undefined ? {} : { released }),
-    ...(entry !== undefined
-      ? { origin: { kind: "built-in", date: CHECKED } }
-      : listed === undefined
-        ? {}
-        : { origin: { kind: listed.kind, date: listed.date } }),
-  };
+  const origin = entry === undefined ? listed : ({ kind: "built-in", date: CHECKED } as const);
+  return given({
+    contextTokens,
+    windowTokens: contextTokens === undefined ? undefined : Math.min(...bounds),
+    maxOutputTokens,
+    price,
+    readsImages,
+    efforts,
+    released,
+    origin: origin && { kind: origin.kind, date: origin.date },
+  });
 }
 
 /** `vendor/model` of a gateway, `models/model` of Gemini, and dated snapshots are the same model. */

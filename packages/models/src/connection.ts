@@ -1,6 +1,6 @@
 /**
- * Connections to providers. They are kept between requests, and one can be begun before there is anything to send: to connect
- * takes a round trip, with TLS two more, and a turn has much to get ready meanwhile.
+ * Connections to providers. They are kept between requests, and one can be opened ahead: a connection takes a round trip,
+ * with TLS two more, while a turn is still being prepared.
  */
 import type http from "node:http";
 import type https from "node:https";
@@ -9,18 +9,18 @@ import { isIP, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { urlToHttpOptions } from "node:url";
 
-/** A turn asks its model long before; a connection that nothing was asked over is closed then. */
+/** A connection without a request is closed after this time. */
 const AHEAD_MS = 10_000;
 
 const agents: Record<string, Agent> = {};
-/** Begun for a request that is not there yet, by where they lead to. */
+/** Opened for a future request, by address. */
 const ahead = new Map<string, Socket>();
-/** Begun so, and taken by a request since. */
-const begunAhead = new WeakSet<Duplex>();
+/** Opened so, and used by a request since. */
+const openedAhead = new WeakSet<Duplex>();
 
 /**
- * Only one of the two is ever needed in most runs, and https brings TLS with it. Not `import`: that would ask node:http for
- * all it exports, its WebSocket among them, and so load a second HTTP client.
+ * Most runs need only one of the two, and https loads TLS. Not `import`: that would load all exports of node:http, its
+ * WebSocket among them, and so a second HTTP client.
  */
 export function transportOf({ protocol }: URL): typeof http | typeof https {
   return protocol === "https:" ? process.getBuiltinModule("node:https") : process.getBuiltinModule("node:http");
@@ -34,7 +34,7 @@ export function agentOf(url: URL): Agent {
 function openAgent(url: URL): Agent {
   const agent = new (transportOf(url).Agent)({ keepAlive: true });
   const connect = agent.createConnection.bind(agent);
-  agent.createConnection = (options, ...rest) => takeAhead(placeOf(url, options)) ?? connect(options, ...rest);
+  agent.createConnection = (options, ...rest) => takeAhead(addressOf(url, options)) ?? connect(options, ...rest);
   return agent;
 }
 
@@ -43,38 +43,38 @@ interface Address {
   readonly port?: string | number | null | undefined;
 }
 
-function placeOf({ protocol }: URL, { host, port }: Address): string {
+function addressOf({ protocol }: URL, { host, port }: Address): string {
   return `${protocol}//${host}:${port}`;
 }
 
-/** Begins the connection that the next request will use, unless one is there. Whoever sends that request meets what is wrong. */
+/** Opens the connection of the next request, unless there is one. That request reports what is wrong with it. */
 export function connectAhead(url: URL): void {
   const agent = agentOf(url);
   const { hostname, port = url.protocol === "https:" ? 443 : 80 } = urlToHttpOptions(url);
   const host = hostname ?? "";
-  const place = placeOf(url, { host, port });
-  if (ahead.has(place) || Object.keys(agent.freeSockets).some((name) => name.startsWith(`${host}:${port}:`))) return;
+  const address = addressOf(url, { host, port });
+  if (ahead.has(address) || Object.keys(agent.freeSockets).some((name) => name.startsWith(`${host}:${port}:`))) return;
   const options = { keepAlive: true, noDelay: true, host, port, servername: isIP(host) === 0 ? host : "" };
   const socket = agent.createConnection(options);
   if (!(socket instanceof Socket)) return;
   const leave = (): void => {
-    if (ahead.get(place) === socket) ahead.delete(place);
+    if (ahead.get(address) === socket) ahead.delete(address);
   };
-  // Kept for good: one that breaks before it is taken is nobody's failure, and the next request makes its own.
+  // Never removed: one that breaks before it is used is not an error, and the next request opens its own.
   socket.on("error", leave).once("close", leave).unref();
-  setTimeout(() => ahead.get(place) === socket && socket.destroy(), AHEAD_MS).unref();
-  ahead.set(place, socket);
+  setTimeout(() => ahead.get(address) === socket && socket.destroy(), AHEAD_MS).unref();
+  ahead.set(address, socket);
 }
 
-function takeAhead(place: string): Socket | undefined {
-  const socket = ahead.get(place);
-  ahead.delete(place);
+function takeAhead(address: string): Socket | undefined {
+  const socket = ahead.get(address);
+  ahead.delete(address);
   if (socket === undefined || !socket.writable) return undefined;
-  begunAhead.add(socket);
+  openedAhead.add(socket);
   return socket.ref();
 }
 
-/** It was there before its request: a server may have closed it at the very moment it was used. */
+/** It is older than its request: a server may have closed it at the moment it was used. */
 export function usesOldConnection(request: ClientRequest): boolean {
-  return request.reusedSocket || (request.socket !== null && begunAhead.has(request.socket));
+  return request.reusedSocket || (request.socket !== null && openedAhead.has(request.socket));
 }

@@ -1,4 +1,5 @@
-/** How much a model thinks, in the words of all providers, fitted to what one model takes. */
+/** Reasoning efforts of all providers, mapped to those of one model. */
+import { given } from "@heddle/protocol";
 import type { ModelInfo } from "./catalog.ts";
 import type { ModelRequest } from "./stream.ts";
 
@@ -11,7 +12,7 @@ export interface FittedEffort {
   readonly note?: string;
 }
 
-/** The nearest effort below the wish that the model has, or its lowest. A word that nobody knows goes out as it is. */
+/** The nearest lower effort that the model has, or its lowest. An unknown effort is sent as it is. */
 export function fitEffort(
   info: Pick<ModelInfo, "model" | "isReasoning" | "efforts">,
   effort: string | undefined,
@@ -19,17 +20,16 @@ export function fitEffort(
   if (effort === undefined) return {};
   if (info.isReasoning === false) return { note: `${info.model} has no reasoning; the effort ${effort} is left out` };
   const { efforts = [] } = info;
-  const wish = ORDER.indexOf(effort);
-  if (efforts.length === 0 || efforts.includes(effort) || wish === -1) return { effort };
+  const rank = ORDER.indexOf(effort);
+  if (efforts.length === 0 || efforts.includes(effort) || rank === -1) return { effort };
   const known = ORDER.filter((word) => efforts.includes(word));
-  const fitted = known.findLast((word) => ORDER.indexOf(word) < wish) ?? known[0];
+  const fitted = known.findLast((word) => ORDER.indexOf(word) < rank) ?? known[0];
   if (fitted === undefined) return { effort };
   const has = `it takes ${efforts.join(", ")}`;
   return { effort: fitted, note: `${info.model} has no effort ${effort}: ${has}; ${fitted} is used` };
 }
 
 export function withFittingEffort(request: ModelRequest, info: ModelInfo): ModelRequest {
-  const { effort: wish, ...rest } = request;
-  const { effort } = fitEffort(info, wish);
-  return effort === undefined ? rest : { ...rest, effort };
+  const { effort, ...rest } = request;
+  return { ...rest, ...given({ effort: fitEffort(info, effort).effort }) };
 }

@@ -5,14 +5,14 @@
  *        └──────────────┴── abort, deadline, reset ──┴──▶ failed (once, for good)
  */
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { clockMs, toHeddleError, type HeddleError } from "@heddle/protocol";
+import { clockMs, errorCodeOf, toHeddleError, type HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { RequestProgress } from "./answer.ts";
 import { agentOf, transportOf, usesOldConnection } from "./connection.ts";
 import { cut, ProviderError, quote } from "./failure.ts";
 import type { Provider } from "./providers.ts";
 
-/** How long an answer that is complete may take to end its connection before the connection is given up. */
+/** How long a complete answer may take to end its connection before it is closed. */
 const DRAIN_MS = 1000;
 
 export interface ExchangeOptions {
@@ -114,7 +114,7 @@ export class Exchange implements AsyncDisposable {
     }
   }
 
-  /** What arrived meant something: the time that keep-alive bytes may fill starts anew. */
+  /** Content has arrived: the time that keep-alive bytes may fill starts again. */
   progressed(): void {
     this.#silentMs = 0;
   }
@@ -165,7 +165,7 @@ export class Exchange implements AsyncDisposable {
   /** Waits for anything to happen, within the deadline of the present state. */
   async #wait(graceMs?: number): Promise<void> {
     const { ms, what } = this.#deadline(graceMs);
-    // In a flood of signs of life something is always there to be seen first, so no timer would ever be late.
+    // In a flood of keep-alive bytes no timer would ever fire.
     if (ms <= 0) this.#fail(this.#stalled(what));
     this.#throwFailure();
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -185,7 +185,7 @@ export class Exchange implements AsyncDisposable {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Time spent by the reader between two reads does not count as silence of the provider. */
+  /** The reader's own time between two reads does not count as silence of the provider. */
   #deadline(graceMs: number | undefined): { ms: number; what: string } {
     const { firstByteTimeoutMs, idleTimeoutMs, keepAliveTimeoutMs } = this.#options.provider.limits;
     if (!this.#hasBytes) {
@@ -219,7 +219,7 @@ export class Exchange implements AsyncDisposable {
     const isReset = code === "ECONNRESET" || code === "EPIPE";
     if (this.#response !== undefined) return cut(provider, `by a broken connection (${code})`, this.#head);
     return unreachable(this.#options, code === "" ? error.message : code, {
-      // A certificate that is wrong now is wrong in a second, too.
+      // A wrong certificate stays wrong.
       isRetryable: !/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO/.test(code),
       wasStaleSocket: isReset && usesOldConnection(this.#request),
       cause: error,
@@ -240,8 +240,8 @@ export class Exchange implements AsyncDisposable {
 }
 
 /**
- * Runs `late` when the time is up and what already arrived has been seen. A process that was held up itself (a blocked
- * loop, a suspended machine) would otherwise blame the provider for its own pause.
+ * Runs `late` when the time is up and everything that has arrived was read. A process that was blocked itself (a busy loop,
+ * a suspended machine) would otherwise blame the provider.
  */
 function afterPoll(ms: number, late: () => void): NodeJS.Timeout {
   return setTimeout(() => setImmediate(late), ms);
@@ -262,8 +262,8 @@ function unreachable({ provider, url }: ExchangeOptions, why: string, options: U
   });
 }
 
-/** Happy eyeballs reports one error for all addresses; the first one tells why. */
+/** Happy eyeballs reports one error for all addresses; the first one has the reason. */
 function codeOf(error: Error): string {
   if (error instanceof AggregateError && error.errors[0] instanceof Error) return codeOf(error.errors[0]);
-  return "code" in error && typeof error.code === "string" ? error.code : "";
+  return errorCodeOf(error) ?? "";
 }

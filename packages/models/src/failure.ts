@@ -1,13 +1,12 @@
 /**
- * What went wrong with one attempt, and whether another may help. Every text that comes from a provider passes here:
- * keys are taken out, control characters dropped, the length capped, so that errors and events can carry it.
+ * What went wrong with one attempt, and whether another may help. Every text of a provider is cleaned here: keys and control
+ * characters are removed and the length is limited, so that errors and events can carry it.
  */
-import { HeddleError, type ErrorCode } from "@heddle/protocol";
+import { given, HeddleError, type ErrorCode } from "@heddle/protocol";
 import type { Provider } from "./providers.ts";
-import { refusedPart } from "./refused-part.ts";
 import { list, record, text, type Json } from "./wire/untrusted.ts";
 
-/** A provider's own words, kept; enough for its explanation, too little for a page of HTML. */
+/** Enough for an explanation, too little for a page of HTML. */
 const MAX_MESSAGE_CHARS = 2048;
 const MAX_QUOTE_BYTES = 200;
 
@@ -16,7 +15,7 @@ export interface ProviderErrorOptions {
   readonly retryAfterMs?: number | undefined;
   /** The request went out on a kept connection that the other side had already closed. */
   readonly wasStaleSocket?: boolean;
-  /** No answer had begun: the same bytes can be sent once more. */
+  /** No answer had begun: the same request can be sent again. */
   readonly isBeforeAnswer?: boolean;
   readonly details?: Readonly<Record<string, string | number | boolean>>;
   readonly cause?: unknown;
@@ -29,10 +28,7 @@ export class ProviderError extends HeddleError {
   readonly isBeforeAnswer: boolean;
 
   constructor(code: ErrorCode, message: string, options: ProviderErrorOptions) {
-    super(code, message, {
-      ...(options.details === undefined ? {} : { details: options.details }),
-      ...(options.cause === undefined ? {} : { cause: options.cause }),
-    });
+    super(code, message, given({ details: options.details, cause: options.cause }));
     this.isRetryable = options.isRetryable;
     this.retryAfterMs = options.retryAfterMs;
     this.wasStaleSocket = options.wasStaleSocket ?? false;
@@ -40,7 +36,7 @@ export class ProviderError extends HeddleError {
   }
 }
 
-/** Bytes that make no sense: typed, with the first 200 of them, and not tried again. */
+/** Bytes that cannot be read; quoted, and not tried again. */
 export function malformed(provider: Provider, what: string, bytes: Buffer | string): ProviderError {
   const firstBytes = quote(provider, bytes);
   return new ProviderError("provider.malformed", `${provider.name} sent ${what}: ${JSON.stringify(firstBytes)}`, {
@@ -65,10 +61,10 @@ export function quote(provider: Provider, bytes: Buffer | string): string {
   return clean(provider, start.subarray(0, MAX_QUOTE_BYTES).toString("utf8"));
 }
 
-/** What a provider says went wrong: an error body, or an error event inside a stream. */
+/** An error body of a provider, or an error event inside a stream. */
 export interface Report {
   readonly status?: number;
-  /** Type, code and status words of the error object, joined. */
+  /** Type, code and status of the error object, joined. */
   readonly kind: string;
   readonly message: string;
   /** The field of the request that the provider names. */
@@ -91,13 +87,13 @@ export function failureOfReport(provider: Provider, report: Report): ProviderErr
   return new ProviderError(code, `${opening(provider, code)}${status}: ${said}${next}`, {
     isRetryable,
     retryAfterMs: report.retryAfterMs,
-    // A provider that limits the rate is not helped by the same request at once.
+    // A rate limit is not cleared by sending the request again at once.
     isBeforeAnswer: report.isRefusal === true && (report.status ?? 0) >= 500,
-    details: {
-      ...(report.status === undefined ? {} : { status: report.status }),
-      ...(report.requestId === undefined ? {} : { requestId: clean(provider, report.requestId) }),
-      ...(refused === undefined ? {} : { refused }),
-    },
+    details: given({
+      status: report.status,
+      requestId: report.requestId === undefined ? undefined : clean(provider, report.requestId),
+      refused,
+    }),
   });
 }
 
@@ -119,35 +115,30 @@ export function readReport(value: Json): Omit<Report, "status"> | undefined {
   };
 }
 
-/** The error that a document or an event reports, if it does. A number as its code takes the place of a status. */
+/** The error that a document or an event reports, if it does. A number as its code counts as status. */
 export function failureIn(provider: Provider, value: Json): ProviderError | undefined {
   const report = readReport(value);
   if (report === undefined) return undefined;
   const code = record(record(Array.isArray(value) ? value[0] : value)?.["error"])?.["code"];
   const hasStatus = typeof code === "number" && code >= 400 && code < 600;
-  return failureOfReport(provider, { ...report, ...(hasStatus ? { status: code } : {}) });
+  return failureOfReport(provider, hasStatus ? { ...report, status: code } : report);
 }
 
 function opening(provider: Provider, code: ErrorCode): string {
-  switch (code) {
-    case "auth.rejected":
-      return `${provider.name} refused the key${provider.keySource === undefined ? "" : ` in ${provider.keySource}`}`;
-    case "model.unknown":
-      return `${provider.name} does not know the model`;
-    case "provider.context-exceeded":
-      return `the request is too long for the model`;
-    case "provider.rate-limited":
-      return `${provider.name} is rate-limiting requests`;
-    case "provider.overloaded":
-      return `${provider.name} cannot answer now`;
-    case "provider.malformed":
-      return `${provider.name} could not read the tool call that the model made`;
-    default:
-      return `${provider.name} refused the request`;
-  }
+  const source = provider.keySource === undefined ? "" : ` in ${provider.keySource}`;
+  if (code === "provider.context-exceeded") return "the request is too long for the model";
+  if (code === "auth.rejected") return `${provider.name} refused the key${source}`;
+  return `${provider.name} ${OPENINGS[code] ?? "refused the request"}`;
 }
 
-/** The command that helps, where another try does not. */
+const OPENINGS: Readonly<Partial<Record<ErrorCode, string>>> = {
+  "model.unknown": "does not know the model",
+  "provider.rate-limited": "is rate-limiting requests",
+  "provider.overloaded": "cannot answer now",
+  "provider.malformed": "could not read the tool call that the model made",
+};
+
+/** What the user can do, where another try does not help. */
 function nextStep({ id, auth }: Provider, { code, isRetryable }: Verdict): string {
   if (code === "model.unknown")
     return `; heddle models ${id} lists its models: choose one with -m MODEL, or with model in config.toml`;
@@ -171,24 +162,23 @@ const NO_MODEL =
   /model_not_found|not_found_error model:|(model|deployment).{0,80}(not found|does not exist|not exist|unknown|not supported)|(unknown|no such|invalid|not a valid|not found the) model|supported (API )?model names/i;
 const KEY = /authentication|invalid_api_key|unauthenticated|api key not valid|incorrect api key/i;
 const QUOTA = /insufficient_quota|usage_limit|billing|credit balance/i;
-/** Used up for good, whatever pause the provider names. */
+/** Used up, whatever pause the provider names. */
 const SPENT = /insufficient_quota|usage_limit|credit balance/i;
 const DAILY = /per.?day|daily/i;
-/** The provider could not read the call that the model wrote; with another try it mostly succeeds. */
+/** The provider could not read the call that the model wrote; another try mostly succeeds. */
 const BROKEN_CALL = /tool_use_failed/i;
 
-function classify({ status, kind, message, quotas = "", retryAfterMs }: Report): Verdict {
+function classify(report: Report): Verdict {
+  const { status, kind, message } = report;
   const all = `${kind.trim()} ${message}`;
   const isClientError = status === undefined || (status >= 400 && status < 500 && status !== 429);
   if (status === 413 || (isClientError && CONTEXT.test(all))) return final("provider.context-exceeded");
   if (isClientError && status !== 401 && status !== 403 && NO_MODEL.test(all)) return final("model.unknown");
   if (status === 401 || status === 403 || (isClientError && KEY.test(all))) return final("auth.rejected");
-  if ((status === undefined || status === 429) && isUsedUp({ status, words: all, quotas, retryAfterMs })) {
-    return final("provider.rate-limited");
-  }
+  if ((status === undefined || status === 429) && isUsedUp(report, all)) return final("provider.rate-limited");
   if (status === 429 || /rate_limit|resource_exhausted/i.test(kind)) return again("provider.rate-limited");
   if (status === 408 || /timeout|deadline_exceeded/i.test(kind)) return again("provider.stalled");
-  // 409 is how some providers say that a lock was busy.
+  // Some providers send 409 when a lock was busy.
   if (status === 409 || (status !== undefined && status >= 500 && status !== 501)) return again("provider.overloaded");
   if (/overloaded|unavailable|server_error|api_error|internal/i.test(kind)) return again("provider.overloaded");
   if (BROKEN_CALL.test(kind)) return again("provider.malformed");
@@ -196,22 +186,43 @@ function classify({ status, kind, message, quotas = "", retryAfterMs }: Report):
   return final("provider.rejected");
 }
 
-/** Gemini speaks of billing for a quota of a minute too, and names the pause after which it answers again. */
-function isUsedUp({ status, words, quotas, retryAfterMs }: Limited): boolean {
-  if (SPENT.test(words) || DAILY.test(quotas)) return true;
-  if (status === 429 && quotas === "" && DAILY.test(words)) return true;
-  return retryAfterMs === undefined && QUOTA.test(words);
-}
-
-interface Limited {
-  readonly status: number | undefined;
-  readonly retryAfterMs: number | undefined;
-  readonly words: string;
-  readonly quotas: string;
+/** Gemini names billing for a quota per minute too, with the pause after which it answers again. */
+function isUsedUp({ status, quotas = "", retryAfterMs }: Report, all: string): boolean {
+  if (SPENT.test(all) || DAILY.test(quotas)) return true;
+  if (status === 429 && quotas === "" && DAILY.test(all)) return true;
+  return retryAfterMs === undefined && QUOTA.test(all);
 }
 
 const final = (code: ErrorCode): Verdict => ({ code, isRetryable: false });
 const again = (code: ErrorCode): Verdict => ({ code, isRetryable: true });
+
+/**
+ * The kind of part in the conversation that a provider refused. Such a refusal is repeated with every later request of the
+ * thread, unless the part is left out.
+ */
+type RefusedPart =
+  /** What only the provider can read: reasoning and its signatures. */
+  | "sealed"
+  | "images"
+  /** Something of the conversation, of an unknown kind. */
+  | "conversation";
+
+const STATUSES: ReadonlySet<number> = new Set([400, 404, 422]);
+const SEALED =
+  /(thinking|reasoning)`? (block|item)|of type 'reasoning'|required following item|required 'reasoning' item|signature|encrypted.content/i;
+const IMAGES = /\bimages?\b|image_url|input_image|inline_?data|vision/i;
+/** A position in the conversation as each of the wires writes it: messages.3.content.0, input[2], contents[1].parts. */
+const POSITION =
+  /(^|[^\w$])((messages|contents|input)[.[]\s*\d|(messages|contents):|contents\.parts)|message (at )?index \d|messages? with role|assistant message/i;
+
+function refusedPart({ status, message, param = "" }: Report): RefusedPart | undefined {
+  if (status === undefined || !STATUSES.has(status)) return undefined;
+  if (/^tools?\b/.test(param) || /(^|[^\w])tools[.[]\d/.test(message)) return undefined;
+  if (SEALED.test(message)) return "sealed";
+  if (IMAGES.test(message)) return "images";
+  const isPosition = status !== 404 && (POSITION.test(message) || /^(messages|contents|input)\b/.test(param));
+  return isPosition ? "conversation" : undefined;
+}
 
 /** FastAPI-like servers put their reason under `detail`. */
 function detail(value: Json): string | undefined {
@@ -219,10 +230,9 @@ function detail(value: Json): string | undefined {
   return text(value) ?? JSON.stringify(value);
 }
 
-/** Gemini says how long to wait inside the body: { "@type": "…RetryInfo", "retryDelay": "34s" }. */
+/** Gemini names the pause inside the body: { "@type": "…RetryInfo", "retryDelay": "34s" }. */
 function retryDelay(details: Json): number | undefined {
-  if (!Array.isArray(details)) return undefined;
-  for (const entry of details) {
+  for (const entry of list(details)) {
     const seconds = /^(\d+(?:\.\d+)?)s$/.exec(text(record(entry)?.["retryDelay"]) ?? "")?.[1];
     if (seconds !== undefined) return Math.ceil(Number(seconds) * 1000);
   }
@@ -237,10 +247,10 @@ function quotasIn(details: Json): string | undefined {
   return names.length === 0 ? undefined : names.join(" ");
 }
 
-export function clean(provider: Provider, words: string): string {
-  // A secret may end beyond the cut, so it is taken out before the text is shortened.
+export function clean(provider: Provider, text: string): string {
+  // Secrets are removed before the text is cut: one may end beyond the cut.
   const safe = provider
-    .redact(words.slice(0, MAX_MESSAGE_CHARS * 4))
+    .redact(text.slice(0, MAX_MESSAGE_CHARS * 4))
     .replace(CONTROL, " ")
     .trim();
   return safe.length <= MAX_MESSAGE_CHARS ? safe : `${safe.slice(0, MAX_MESSAGE_CHARS)}… (cut)`;

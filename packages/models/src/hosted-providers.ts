@@ -9,7 +9,7 @@ export const HOSTED_PROVIDERS: readonly ProviderConfig[] = [
     baseUrl: "https://api.githubcopilot.com",
     auth: { type: "copilot" },
     isLoginOnly: true,
-    // What the service wants to be told by whoever asks. It knows only integrations it has heard of.
+    // The service accepts only integrations that it knows.
     headers: {
       "editor-version": "heddle/0.1.0",
       "editor-plugin-version": "heddle/0.1.0",

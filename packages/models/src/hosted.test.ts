@@ -140,7 +140,7 @@ describe("12.19: Vertex AI", () => {
       code: "auth.missing",
       message: expect.stringContaining("run: gcloud auth application-default login"),
     });
-    expect(google.asked).toHaveLength(0);
+    expect(google.requests).toHaveLength(0);
     const provider = await place.provider({ ...config, auth: { type: "vertex", metadata: true } }, env);
     expect(completedOf(await collect(provider)).output).toMatchObject(TEXT);
   });

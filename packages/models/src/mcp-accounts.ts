@@ -1,9 +1,10 @@
 /**
- * Logins at MCP servers that are reached over HTTP, in the one store that every credential is kept in. A login is for one
- * server at one address: configured elsewhere under the same name it is nobody's. Who speaks to issuers is handed in.
+ * Logins at MCP servers that are reached over HTTP, in the store of all credentials. A login is for one server at one
+ * address: a server of the same name at another address does not get it. Requests to issuers are passed in.
  */
 import { createHash, randomBytes } from "node:crypto";
 import {
+  given,
   HeddleError,
   isHeddleError,
   type McpAuthority,
@@ -18,17 +19,16 @@ import { storeFor, type ChosenStoreOptions } from "./auth/chosen-store.ts";
 import { openCallback } from "./auth/callback.ts";
 import { LOCAL_OWNER, type Credential, type CredentialKey, type McpCredential } from "./auth/credential.ts";
 import { RefusedLogin } from "./auth/issuer.ts";
-import { createLoginBook, untilBack, type LoginBook } from "./auth/login-book.ts";
+import { createLoginBook, removeLogin, untilBack, type LoginBook, type RemovedLogin } from "./auth/login-book.ts";
 import { usableLogin } from "./auth/refresh.ts";
-import type { CredentialStore } from "./auth/store.ts";
+import { expiryAfter } from "./auth/tokens.ts";
 
-/** Besides the names of model providers. */
+/** Not the name of a model provider. */
 const PROVIDER = "mcp-server";
 /** As Codex waits for a browser. */
 const LIFETIME_MS = 5 * 60_000;
 const MAX_LIFETIME_MS = 60 * 60_000;
 const REFRESH_MS = 60_000;
-const REVOKE_MS = 5_000;
 
 export interface McpAccountsOptions extends ChosenStoreOptions {
   readonly issuers: McpIssuers;
@@ -37,7 +37,7 @@ export interface McpAccountsOptions extends ChosenStoreOptions {
 export interface StartedMcpLogin {
   readonly loginId: string;
   readonly authorizationUrl: string;
-  /** No port could be had: the person has to paste where the browser ended. */
+  /** No port is free: the user has to paste the address at which the browser ended. */
   readonly isManual: boolean;
 }
 
@@ -48,7 +48,7 @@ export interface McpAccounts extends McpTokenSource, Pick<LoginBook, "ended" | "
     options: { readonly scopes?: readonly string[] | undefined; readonly timeoutMs?: number | undefined },
   ): Promise<StartedMcpLogin>;
   /** Revokes what can be revoked, then removes this entry and no other. */
-  logout(server: McpHttpServer): Promise<{ readonly wasLoggedIn: boolean; readonly isRevoked: boolean }>;
+  logout(server: McpHttpServer): Promise<RemovedLogin>;
 }
 
 export function openMcpAccounts(options: McpAccountsOptions): McpAccounts {
@@ -61,7 +61,7 @@ export function openMcpAccounts(options: McpAccountsOptions): McpAccounts {
       key: keyOf(server),
       own,
       isBrief: true,
-      names: { place: `the MCP server ${server.name}`, again: loginCommand(server) },
+      names: { place: `the MCP server ${server.name}`, again: `heddle mcp login ${server.name}` },
       signal: AbortSignal.timeout(REFRESH_MS),
       refresh: (current, token, signal) => refresh(issuers, current, token, signal),
       rejected,
@@ -76,7 +76,7 @@ export function openMcpAccounts(options: McpAccountsOptions): McpAccounts {
       return (await usable(server)).accessToken;
     },
     async renew(server, rejected) {
-      // Without a token there is nothing to renew: whoever is not logged in is told how to be.
+      // Without a token there is nothing to renew: the error says how to log in.
       await usable(server, rejected ?? "");
     },
     async status(server, signal) {
@@ -88,8 +88,13 @@ export function openMcpAccounts(options: McpAccountsOptions): McpAccounts {
       if (login !== undefined) return "notLoggedIn";
       return issuers.hasLogins(server, signal).then((has) => (has ? "notLoggedIn" : "unsupported"), unlessTyped);
     },
-    start: (server, wish) => start(server, wish, { book, issuers }),
-    logout: (server) => logout(server, store, issuers),
+    start: (server, asked) => start(server, asked, { book, issuers }),
+    logout: (server) =>
+      removeLogin(store, keyOf(server), async (entry, signal) => {
+        const login = own(entry);
+        if (login === undefined) return false;
+        return issuers.revoke(login.authority, login.refreshToken ?? login.accessToken, signal);
+      }),
   };
 }
 
@@ -124,27 +129,7 @@ async function start(
   }
 }
 
-async function logout(
-  server: McpHttpServer,
-  store: CredentialStore,
-  issuers: McpIssuers,
-): Promise<{ readonly wasLoggedIn: boolean; readonly isRevoked: boolean }> {
-  let login: McpCredential | undefined;
-  let isRevoked = false;
-  await store.change(keyOf(server), async (entry) => {
-    login = own(entry);
-    if (login !== undefined) {
-      const { authority, refreshToken, accessToken } = login;
-      const signal = AbortSignal.timeout(REVOKE_MS);
-      // At its best: whoever wants to be logged out here is, whatever the issuer says.
-      isRevoked = await issuers.revoke(authority, refreshToken ?? accessToken, signal).catch(() => false);
-    }
-    return undefined;
-  });
-  return { wasLoggedIn: login !== undefined, isRevoked };
-}
-
-/** The configuration brings a token of its own; no login takes its place. */
+/** The configuration has a token of its own; no login replaces it. */
 function bringsToken({ bearerTokenEnv, headers }: McpHttpServer): boolean {
   return bearerTokenEnv !== undefined || Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
 }
@@ -211,14 +196,5 @@ function renewed(current: McpCredential, tokens: McpTokens): McpCredential {
 }
 
 function tokenFields({ accessToken, refreshToken, expiresInSeconds }: McpTokens) {
-  const expiresAt = expiresInSeconds === undefined ? undefined : Date.now() + expiresInSeconds * 1000;
-  return {
-    accessToken,
-    ...(refreshToken === undefined ? {} : { refreshToken }),
-    ...(expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt).toISOString() }),
-  };
-}
-
-function loginCommand({ name }: McpHttpServer): string {
-  return `heddle mcp login ${name}`;
+  return given({ accessToken, refreshToken, expiresAt: expiryAfter(Date.now(), expiresInSeconds) });
 }

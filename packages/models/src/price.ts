@@ -1,4 +1,4 @@
-/** What a model costs, and what an answer has cost. A rate that is not known is never guessed: the cost is unknown then. */
+/** Prices of models, and the cost of an answer. Without a known rate the cost is unknown, never guessed. */
 import type { Usage } from "@heddle/protocol";
 
 /** US dollars for a million tokens. */
@@ -13,7 +13,7 @@ export interface Rates {
   readonly reasoning?: number;
 }
 
-/** Rates of a prompt with more tokens than this; they hold for the whole of it. */
+/** Rates of a prompt with more tokens than this; they apply to the whole prompt. */
 export interface PriceTier extends Rates {
   readonly overTokens: number;
 }
@@ -48,10 +48,10 @@ function ratesFor(price: Price, inputTokens: number): Rates {
   return price.tiers?.findLast(({ overTokens }) => inputTokens > overTokens) ?? price;
 }
 
-/** Work needs room: a step in the price that comes earlier does not make the window smaller. */
+/** A price step below this size does not limit the window. */
 const MIN_STEP_TOKENS = 100_000;
 
-/** Where the first step to a dearer prompt is, among those that leave room to work. */
+/** The first step to a higher price, among those that leave enough room to work. */
 export function firstPriceStep(price: Price | undefined): number | undefined {
   return price?.tiers?.find(({ overTokens, input }) => overTokens >= MIN_STEP_TOKENS && input > price.input)
     ?.overTokens;

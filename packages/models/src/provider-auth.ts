@@ -1,20 +1,20 @@
 /**
- * How a provider authenticates where a key in the wire's own header is not all there is to it: a closed union, and what of it
- * has to be known before anything is asked. What obtains tokens and signs requests is in `auth/`, loaded when it is used.
+ * How a provider authenticates where a key in the wire's own header is not enough: a closed union, and what of it must be
+ * known before the first request. What obtains tokens and signs requests is in `auth/`, loaded when it is used.
  */
 import { HeddleError } from "@heddle/protocol";
-import type { Provider, WireName } from "./providers.ts";
+import type { Provider, ProviderConfig, WireName } from "./providers.ts";
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A program that prints a token. It is started without a shell, in the user's own folder. */
+/** A program that prints a token. It is started without a shell, in the home of the user. */
 export interface TokenCommand {
   /** Program and arguments; the program is an absolute path or found by PATH. */
   readonly command: readonly string[];
   readonly timeoutMs?: number | undefined;
-  /** How long a token counts that does not say when it ends. */
+  /** The lifetime of a token that does not name its end. */
   readonly refreshSeconds?: number | undefined;
-  /** Variables of Heddle's own environment that the program may see beside the usual few. */
+  /** Variables of Heddle's own environment that the program gets besides the usual few. */
   readonly envVars?: readonly string[] | undefined;
 }
 
@@ -24,9 +24,9 @@ export interface CommandAuth extends TokenCommand {
 
 export interface CopilotAuth {
   readonly type: "copilot";
-  /** Where people log in; another one for GitHub Enterprise. */
+  /** Where users log in; another one for GitHub Enterprise. */
   readonly githubUrl?: string | undefined;
-  /** Where GitHub's API is, when it cannot be told from that. */
+  /** Where GitHub's API is, when it does not follow from that. */
   readonly githubApiUrl?: string | undefined;
   readonly clientId?: string | undefined;
 }
@@ -48,12 +48,12 @@ export interface VertexAuth {
 export interface BedrockAuth {
   readonly type: "bedrock";
   readonly region?: string | undefined;
-  /** Of the shared credentials file; wins over keys in the environment when it is named here. */
+  /** Of the shared credentials file; used instead of keys in the environment when it is named here. */
   readonly profile?: string | undefined;
   readonly credentialsFile?: string | undefined;
 }
 
-/** Where AWS's programs keep keys in the environment. They sign requests and are sent to nobody. */
+/** Keys in the environment that sign requests and are never sent. */
 export const AWS_VARIABLES = {
   accessKeyId: "AWS_ACCESS_KEY_ID",
   secretAccessKey: "AWS_SECRET_ACCESS_KEY",
@@ -68,72 +68,68 @@ export interface KeyHeaderAuth {
 
 export type ProviderAuth = KeyHeaderAuth | CommandAuth | CopilotAuth | VertexAuth | BedrockAuth;
 
-/** Where a login comes from while a provider is used. It holds no secret that shows. */
+/** A login while a provider is used. It can be logged without showing a secret. */
 export interface CredentialSource {
   /** For messages. */
   readonly source: string;
-  /** The only address it may be sent to, where that is not the provider's own to choose. */
+  /** The only address it may be sent to, where the configuration must not choose it. */
   readonly baseUrl?: string | undefined;
   /** What to send with a request now. Throws `auth.*` when there is nothing to send. */
   headers(wire: WireName, signal: AbortSignal, outgoing: Outgoing): Promise<Readonly<Record<string, string>>>;
-  /** Where a request goes now, when the login itself says so; asked after `headers`. */
+  /** Where a request goes now, when the login names it; called after `headers`. */
   readonly address?: (() => string | undefined) | undefined;
-  /** What was sent last is refused; true when there is something else to send. */
+  /** The last one was refused; true when there is another to send. */
   renew(signal: AbortSignal): Promise<boolean>;
-  /** Everything it has handed out. */
+  /** Everything it has returned so far. */
   secrets(): readonly string[];
-  /** From now on whoever keeps a record is told each secret before it is used. */
+  /** From now on the listener gets each secret before it is used. */
   readonly hear?: ((listener: SecretListener) => void) | undefined;
 }
 
 export type SecretListener = (secrets: readonly string[]) => void;
 
-/** A request as it will leave, for what is signed or depends on it. */
+/** A request as it will be sent, for signatures and headers that depend on it. */
 export interface Outgoing {
   readonly method: "GET" | "POST";
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** It goes on with work under way; nobody has said anything new. */
+  /** It continues work, without new input of the user. */
   readonly isFollowUp?: boolean;
   readonly hasImages?: boolean;
 }
 
-/** What obtains its own tokens takes no key: a variable that happens to be set is not sent in their place. */
+/** A provider with its own tokens takes no key: a variable that happens to be set is not sent instead. */
 export function takesKey(auth: ProviderAuth | undefined): boolean {
   return auth === undefined || auth.type === "api-key" || auth.type === "bedrock";
 }
 
-/** Credentials that no store of Heddle's holds: asked of the machine when a request needs them. */
+/** Credentials that are not stored: the machine provides them when a request needs them. */
 export function isAmbient(auth: ProviderAuth | undefined): auth is CommandAuth | VertexAuth | BedrockAuth {
   return auth?.type === "command" || auth?.type === "vertex" || auth?.type === "bedrock";
 }
 
-/** Vertex AI and Bedrock have no list at the address of their models, and neither has an address for one model each. */
+/** Vertex AI and Bedrock have no list at the address of their models, nor has an address that is for one model. */
 export function listsModels({ auth, baseUrl }: Pick<Provider, "auth" | "baseUrl">): boolean {
   return auth !== "vertex" && auth !== "bedrock" && !baseUrl.includes("{model}");
 }
 
-interface Hosted {
-  readonly id: string;
-  readonly wire?: string | undefined;
-  readonly auth?: ProviderAuth | undefined;
-}
-
 /** The address of a provider that is found by project, location or region; undefined for every other. */
-export function hostedUrl({ id, wire, auth }: Hosted, env: Environment): string | undefined {
+export function hostedUrl(
+  { id, wire, auth }: Pick<ProviderConfig, "id" | "wire" | "auth">,
+  env: Environment,
+): string | undefined {
   if (auth?.type === "vertex") {
     const project = auth.project ?? firstSet(env, ["GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"]);
     const location = auth.location ?? firstSet(env, ["GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION"]) ?? "global";
-    const where = `projects/${word({ id, kind: "vertex", key: "project" }, project, "GOOGLE_CLOUD_PROJECT")}/locations/${word({ id, kind: "vertex", key: "location" }, location, "GOOGLE_CLOUD_LOCATION")}`;
+    const named = (key: string, value: string | undefined): string =>
+      word({ id, kind: "vertex", key, variable: `GOOGLE_CLOUD_${key.toUpperCase()}` }, value);
+    const where = `projects/${named("project", project)}/locations/${named("location", location)}`;
     return `https://${vertexHost(location)}/v1/${where}/publishers/${wire === "anthropic" ? "anthropic" : "google"}`;
   }
   if (auth?.type !== "bedrock") return undefined;
-  const region = word(
-    { id, kind: "bedrock", key: "region" },
-    auth.region ?? firstSet(env, ["AWS_REGION", "AWS_DEFAULT_REGION"]),
-    "AWS_REGION",
-  );
+  const given = auth.region ?? firstSet(env, ["AWS_REGION", "AWS_DEFAULT_REGION"]);
+  const region = word({ id, kind: "bedrock", key: "region", variable: "AWS_REGION" }, given);
   return `https://bedrock-runtime.${region}.amazonaws.com${wire === "anthropic" ? "" : "/openai/v1"}`;
 }
 
@@ -143,14 +139,10 @@ function vertexHost(location: string): string {
   return location.includes("-") ? `${location}-aiplatform.googleapis.com` : `aiplatform.${location}.rep.googleapis.com`;
 }
 
-interface Wanted {
-  readonly id: string;
-  readonly kind: string;
-  readonly key: string;
-}
+type Wanted = Readonly<Record<"id" | "kind" | "key" | "variable", string>>;
 
-/** It becomes a part of a host name or a path, and nothing that could lead elsewhere. */
-function word({ id, kind, key }: Wanted, value: string | undefined, variable: string): string {
+/** A safe part of a host name or a path. */
+function word({ id, kind, key, variable }: Wanted, value: string | undefined): string {
   if (value === undefined) {
     throw new HeddleError(
       "provider.configuration-required",
@@ -162,16 +154,20 @@ function word({ id, kind, key }: Wanted, value: string | undefined, variable: st
   throw new HeddleError("config.invalid", `provider ${id}: auth.${key}: "${value}" is not the name of a ${key}`);
 }
 
-/** What obtains tokens sends them over TLS, or to this machine. */
-export function requireSafeUrl(id: string, url: string): string {
-  const { protocol, hostname, username, password } = new URL(url);
-  const isHere = hostname === "127.0.0.1" || hostname === "localhost" || hostname === "[::1]";
-  const isOpen = username === "" && password === "";
-  if (isOpen && (protocol === "https:" || (protocol === "http:" && isHere))) return url;
-  throw new HeddleError(
-    "config.invalid",
-    `provider ${id}: a token is sent only to https addresses, not to ${protocol}//`,
-  );
+/** https, or http on this machine; without credentials. */
+export function isSafeUrl({ protocol, hostname, username, password }: URL): boolean {
+  const isPlain = username === "" && password === "";
+  return isPlain && (protocol === "https:" || (protocol === "http:" && THIS_MACHINE.includes(hostname)));
+}
+
+export const THIS_MACHINE: readonly string[] = ["127.0.0.1", "localhost", "[::1]"];
+
+/** Tokens are sent over TLS, or to this machine. */
+export function requireSafeUrl(id: string, text: string): string {
+  const url = new URL(text);
+  if (isSafeUrl(url)) return text;
+  const message = `provider ${id}: a token is sent only to https addresses, not to ${url.protocol}//`;
+  throw new HeddleError("config.invalid", message);
 }
 
 function firstSet(env: Environment, names: readonly string[]): string | undefined {

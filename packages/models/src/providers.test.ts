@@ -65,7 +65,7 @@ describe("keys", () => {
     expect(() => resolveProvider([], "openai", { OPENAI_API_KEY: "sk-a\r\nx: y" })).toThrow(
       expect.objectContaining({
         code: "config.invalid",
-        message: "provider openai: key: the key in OPENAI_API_KEY has characters that no key has",
+        message: "provider openai: key: the key in OPENAI_API_KEY has characters that are not allowed in a key",
       }),
     );
   });

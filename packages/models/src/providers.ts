@@ -1,8 +1,8 @@
 /**
  * A provider is a base URL, a way to authenticate and a wire. A config entry with the id of a built-in one changes only
- * what it names. A resolved provider hides its key: it can be logged and serialised without giving it away.
+ * what it names. A resolved provider hides its key: it can be logged and serialised safely.
  */
-import { HeddleError } from "@heddle/protocol";
+import { given, HeddleError } from "@heddle/protocol";
 import { BUILT_IN_PROVIDERS } from "./built-in-providers.ts";
 import { catalogProvider, openLookup, type CatalogLookup } from "./catalog/lookup.ts";
 import { heddleHome } from "./home.ts";
@@ -12,6 +12,7 @@ import {
   requireSafeUrl,
   takesKey,
   type CredentialSource,
+  type Environment,
   type ProviderAuth,
 } from "./provider-auth.ts";
 import type { Rates } from "./price.ts";
@@ -22,57 +23,10 @@ export { BUILT_IN_PROVIDERS };
 export const WIRES = ["openai-responses", "openai-chat", "anthropic", "gemini", "scripted"] as const;
 export type WireName = (typeof WIRES)[number];
 
-/** One entry of the user's configuration; whoever reads the file checks its form. */
-export interface ProviderConfig {
-  readonly id: string;
-  readonly name?: string | undefined;
-  readonly wire?: WireName | undefined;
-  /** May carry a path and a query; both are kept. `{model}` in it stands for the model that is asked. */
-  readonly baseUrl?: string | undefined;
-  /** Where a key in the wire's own header is not how it authenticates. */
-  readonly auth?: ProviderAuth | undefined;
-  /** Variable that holds the key; of several, the first one that is set counts. */
-  readonly envKey?: string | readonly string[] | undefined;
-  /** The key itself, when whoever builds the config has it from a store of its own. */
-  readonly key?: string | undefined;
-  /** Where that key is from, for messages. */
-  readonly keyFrom?: string | undefined;
-  /** A login that changes while it is used; counts where there is no key. */
-  readonly credential?: CredentialSource | undefined;
-  /** False: known, and refused whenever it is asked for. */
-  readonly isEnabled?: boolean | undefined;
-  /** Takes no key, only a login, and that goes nowhere but to its own address. */
-  readonly isLoginOnly?: boolean | undefined;
-  /** Which of several stored accounts. */
-  readonly account?: string | undefined;
-  /** Uses the login Codex keeps, as it is. */
-  readonly adoptsCodexLogin?: boolean | undefined;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Header name to variable name; a variable that is not set sends no header. */
-  readonly envHeaders?: Readonly<Record<string, string>> | undefined;
-  readonly query?: Readonly<Record<string, string>> | undefined;
-  /** Whose price list applies. A gateway with prices of its own has none. */
-  readonly vendor?: "openai" | "anthropic" | "gemini" | undefined;
-  /** Which tool names its models know, when their own names do not tell. */
-  readonly family?: "openai" | "anthropic" | "gemini" | "other" | undefined;
-  /** What its owner says that models cost here; before whatever a list says. */
-  readonly prices?: Readonly<Record<string, Rates>> | undefined;
-  readonly maxAttempts?: number | undefined;
-  readonly requestAttempts?: number | undefined;
-  readonly retryBaseMs?: number | undefined;
-  readonly connectTimeoutMs?: number | undefined;
-  readonly firstByteTimeoutMs?: number | undefined;
-  readonly idleTimeoutMs?: number | undefined;
-  readonly keepAliveTimeoutMs?: number | undefined;
-  /** For the wire `scripted`: the script itself, or a file that holds it as JSON. */
-  readonly script?: Script | undefined;
-  readonly scriptFile?: string | undefined;
-}
-
 export interface Limits {
-  /** How often an answer is asked for, the first time included. */
+  /** How often an answer is requested, the first time included. */
   readonly maxAttempts: number;
-  /** How often the request is sent each time, until an answer begins: no connection and statuses from 500 on are sent again. */
+  /** How often the request is sent each time, until an answer begins: after no connection and statuses from 500 on. */
   readonly requestAttempts: number;
   readonly retryBaseMs: number;
   /** Name lookup, TCP and TLS. */
@@ -81,38 +35,73 @@ export interface Limits {
   readonly firstByteTimeoutMs: number;
   /** Silence between two bytes. */
   readonly idleTimeoutMs: number;
-  /** Bytes that say nothing (comments, pings, half an event) count as a sign of life for so long. */
+  /** How long bytes without content (comments, pings, half an event) keep an answer alive. */
   readonly keepAliveTimeoutMs: number;
 }
 
-export interface Provider {
+/** What a configuration and a resolved provider have in common. */
+interface ProviderFacts {
   readonly id: string;
+  /** Whose price list applies. A gateway with prices of its own has none. */
+  readonly vendor?: "openai" | "anthropic" | "gemini" | undefined;
+  /** Which tool names its models know, when their own names do not tell. */
+  readonly family?: "openai" | "anthropic" | "gemini" | "other" | undefined;
+  /** What models cost according to the owner; used before any list. */
+  readonly prices?: Readonly<Record<string, Rates>> | undefined;
+  /** A login that changes while it is used; used where there is no key. */
+  readonly credential?: CredentialSource | undefined;
+}
+
+/** One entry of the user's configuration; its reader checks the form. */
+export interface ProviderConfig extends ProviderFacts, Readonly<Partial<Record<keyof Limits, number | undefined>>> {
+  readonly name?: string | undefined;
+  readonly wire?: WireName | undefined;
+  /** May have a path and a query; both are kept. `{model}` in it is replaced by the model of the request. */
+  readonly baseUrl?: string | undefined;
+  /** Where a key in the wire's own header is not how it authenticates. */
+  readonly auth?: ProviderAuth | undefined;
+  /** The variable that holds the key; the first of several that is set. */
+  readonly envKey?: string | readonly string[] | undefined;
+  /** The key itself, from another store. */
+  readonly key?: string | undefined;
+  /** Where that key is from, for messages. */
+  readonly keyFrom?: string | undefined;
+  /** False: known, but refused. */
+  readonly isEnabled?: boolean | undefined;
+  /** Takes no key, only a login, which is sent only to its own address. */
+  readonly isLoginOnly?: boolean | undefined;
+  /** Which of several stored accounts. */
+  readonly account?: string | undefined;
+  readonly adoptsCodexLogin?: boolean | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Header name to variable name; a variable that is not set sends no header. */
+  readonly envHeaders?: Readonly<Record<string, string>> | undefined;
+  readonly query?: Readonly<Record<string, string>> | undefined;
+  /** For the wire `scripted`: the script itself, or a file that holds it as JSON. */
+  readonly script?: Script | undefined;
+  readonly scriptFile?: string | undefined;
+}
+
+export interface Provider extends ProviderFacts {
   readonly name: string;
   readonly wire: WireName;
   readonly baseUrl: string;
   readonly auth?: ProviderAuth["type"] | undefined;
   readonly query: Readonly<Record<string, string>>;
-  readonly vendor?: "openai" | "anthropic" | "gemini" | undefined;
-  readonly family?: "openai" | "anthropic" | "gemini" | "other" | undefined;
-  readonly prices?: Readonly<Record<string, Rates>> | undefined;
   readonly limits: Limits;
-  /** What the catalog says of its models; read when it is asked. */
   readonly catalog?: CatalogLookup | undefined;
   /** Where the key came from, for messages: a variable's name. */
   readonly keySource?: string | undefined;
-  /** Asked for each request, where there is no key. */
-  readonly credential?: CredentialSource | undefined;
-  /** Configured headers and, unless they already say who asks, the wire's own authentication. */
+  /** Configured headers and, unless they already authenticate, the wire's own authentication. */
   headers(): Record<string, string>;
-  /** Takes every secret of this provider out of a text. */
+  /** Removes every secret of this provider from a text. */
   redact(text: string): string;
   /** Reads and checks the script of a `scripted` provider. */
   script(): Promise<Script>;
 }
 
-/** Of each kind. */
 const MAX_ATTEMPTS = 101;
-/** Whatever is configured, one answer is not worth more. */
+/** For one answer, whatever is configured. */
 const MAX_REQUESTS = 1000;
 
 /** Requests for one answer, the first included. */
@@ -120,10 +109,8 @@ export function maxRequests({ maxAttempts, requestAttempts }: Limits): number {
   return Math.min(MAX_REQUESTS, maxAttempts * requestAttempts);
 }
 
-/** Timers take no more than this; a longer pause would fire at once. */
+/** The longest time of a timer; a longer one would fire at once. */
 const MAX_TIMEOUT_MS = 2_147_483_647;
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Finds a provider and its key. Fails before anything is sent: `provider.unknown`, `config.invalid`, `auth.missing`. */
 export function resolveProvider(configs: readonly ProviderConfig[], id: string, env: Environment): Provider {
@@ -133,7 +120,7 @@ export function resolveProvider(configs: readonly ProviderConfig[], id: string, 
   if (wire === undefined) throw invalid(id, "wire", `one of ${WIRES.join(", ")} is needed`);
   requireEnabled(config, name);
   if (config.auth?.type === "copilot" && config.isLoginOnly !== true)
-    throw invalid(id, "auth", "the kind copilot is that of the provider copilot; use that one");
+    throw invalid(id, "auth", "the type copilot is only for the provider copilot; use that one");
   const ownUrl = config.isLoginOnly === true ? pinnedBaseUrl(configs, config) : config.baseUrl;
   const baseUrl = wire === "scripted" ? "" : checkBaseUrl(id, ownUrl ?? hostedUrl(config, env));
   if (isAmbient(config.auth)) requireSafeUrl(id, baseUrl);
@@ -174,7 +161,7 @@ function requireEnabled({ id, isEnabled }: ProviderConfig, name: string): void {
   );
 }
 
-/** A login goes to the vendor it is for; nobody can have it sent elsewhere by naming another address. */
+/** A login is sent only to its vendor; the configuration cannot name another address. */
 export function pinnedBaseUrl(configs: readonly ProviderConfig[], config: ProviderConfig): string | undefined {
   if (configs.some(({ id, baseUrl }) => id === config.id && baseUrl !== undefined)) {
     throw invalid(config.id, "baseUrl", "a login is never sent to another address; leave base_url out");
@@ -183,8 +170,8 @@ export function pinnedBaseUrl(configs: readonly ProviderConfig[], config: Provid
 }
 
 /**
- * The entry in force: the built-in one, or that of the catalog in this home, with what the configuration changes of it. An
- * entry with an address of its own owes nothing to the catalog: its keys belong to the catalog's address.
+ * The effective entry: the built-in one, or that of the catalog in this home, with the changes of the configuration. An
+ * entry with an address of its own takes nothing from the catalog: those keys belong to the catalog's address.
  */
 export function findConfig(configs: readonly ProviderConfig[], id: string, home: string): ProviderConfig {
   const own = configs.find((config) => config.id === id);
@@ -202,15 +189,10 @@ export function findConfig(configs: readonly ProviderConfig[], id: string, home:
   );
 }
 
-/** What the configuration reads for other providers. */
+/** Variables that the configuration gives to other providers. */
 function otherVariables(configs: readonly ProviderConfig[], id: string): ReadonlySet<string> {
   const others = configs.filter((config) => config.id !== id);
   return new Set(others.flatMap(({ envKey = [], envHeaders = {} }) => [envKey, Object.values(envHeaders)].flat(2)));
-}
-
-/** A field that is there but undefined says nothing. */
-function given(config: Partial<ProviderConfig>): Partial<ProviderConfig> {
-  return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined));
 }
 
 function checkBaseUrl(id: string, baseUrl: string | undefined): string {
@@ -218,7 +200,7 @@ function checkBaseUrl(id: string, baseUrl: string | undefined): string {
     throw invalid(id, "baseUrl", `it is needed; write heddle config set model_providers.${id}.base_url ADDRESS`);
   const url = URL.parse(baseUrl);
   if (url === null) throw invalid(id, "baseUrl", `"${baseUrl}" is not a URL`);
-  // Checked before the text is quoted anywhere: what stands before the @ is a secret.
+  // Checked before the text is quoted: the part before the @ is a secret.
   if (url.username !== "" || url.password !== "")
     throw invalid(id, "baseUrl", "it holds credentials; use headers or envKey");
   if (url.protocol !== "http:" && url.protocol !== "https:")
@@ -232,36 +214,22 @@ interface Key {
 }
 
 function findKey(config: ProviderConfig, name: string, env: Environment): Key | undefined {
-  if (isAmbient(config.auth)) return ambientKey(config, name, env);
-  if (config.key !== undefined) {
-    return checkedKey({ value: config.key.trim(), source: config.keyFrom ?? "the configuration" }, config.id);
-  }
-  if (config.isLoginOnly === true) {
-    if (config.credential !== undefined) return undefined;
-    throw new HeddleError("auth.missing", `${name} needs a login: heddle login ${config.id}`, {
-      details: { provider: config.id },
-    });
-  }
-  if (config.envKey === undefined) return undefined;
-  const source = keyVariable(config, env);
-  if (source !== undefined) return checkedKey({ value: env[source]?.trim() ?? "", source }, config.id);
-  const variables = [config.envKey].flat();
-  if (config.credential !== undefined) return undefined;
-  const wanted = variables.join(" or ");
-  const way = variables.length === 0 ? "" : `set the environment variable ${wanted}, or `;
-  throw new HeddleError("auth.missing", `${name} needs a key: ${way}store one with: heddle login ${config.id}`, {
-    details: { provider: config.id, variable: wanted },
-  });
+  const { id, envKey, keyFrom: source = "the configuration" } = config;
+  const isOfMachine = isAmbient(config.auth);
+  if (config.key !== undefined && !isOfMachine) return checkedKey({ value: config.key.trim(), source }, id);
+  const variable = config.isLoginOnly === true && !isOfMachine ? undefined : keyVariable(config, env);
+  if (variable !== undefined) return checkedKey({ value: env[variable]?.trim() ?? "", source: variable }, id);
+  const needsNone = envKey === undefined && config.isLoginOnly !== true && !isOfMachine;
+  if (config.credential !== undefined || needsNone) return undefined;
+  if (isOfMachine) throw missing(id, `${name} needs credentials of this machine; heddle accounts says which`);
+  if (config.isLoginOnly === true) throw missing(id, `${name} needs a login: heddle login ${id}`);
+  const wanted = [envKey ?? []].flat().join(" or ");
+  const way = wanted === "" ? "" : `set the environment variable ${wanted}, or `;
+  throw missing(id, `${name} needs a key: ${way}store one with: heddle login ${id}`, { variable: wanted });
 }
 
-/** What the machine itself answers for is asked later; a key counts only where one is taken. */
-function ambientKey(config: ProviderConfig, name: string, env: Environment): Key | undefined {
-  const source = keyVariable(config, env);
-  if (source !== undefined) return checkedKey({ value: env[source]?.trim() ?? "", source }, config.id);
-  if (config.credential !== undefined) return undefined;
-  throw new HeddleError("auth.missing", `${name} needs credentials of this machine; heddle accounts says which`, {
-    details: { provider: config.id },
-  });
+function missing(provider: string, message: string, details: Readonly<Record<string, string>> = {}): HeddleError {
+  return new HeddleError("auth.missing", message, { details: { provider, ...details } });
 }
 
 /** The variable that holds this provider's key now. */
@@ -270,13 +238,13 @@ export function keyVariable(
   env: Environment,
 ): string | undefined {
   if (!takesKey(auth)) return undefined;
-  // A key read from a file often brings its line end along.
+  // A key from a file often ends with a line break.
   return [envKey].flat().find((variable) => (env[variable]?.trim() ?? "") !== "");
 }
 
 function checkedKey(key: Key, id: string): Key {
   if (/^[\u0021-\u007e]+$/.test(key.value)) return key;
-  throw invalid(id, "key", `the key in ${key.source} has characters that no key has`);
+  throw invalid(id, "key", `the key in ${key.source} has characters that are not allowed in a key`);
 }
 
 function configuredHeaders(config: ProviderConfig, env: Environment): Record<string, string> {
@@ -304,7 +272,7 @@ export function authHeader(wire: WireName, key: string, auth?: ProviderAuth): Re
 }
 
 const SECRET_NAME = /auth|key|token|secret|cookie|password|signature/i;
-/** Shorter values would blot out ordinary words. */
+/** Shorter values would hide ordinary words. */
 const MIN_SECRET_CHARS = 6;
 
 /** Longest first, so that a key inside a header value does not leave the rest of the header behind. */

@@ -1,6 +1,6 @@
 /**
- * What single providers and models do differently, as rows; wires ask for a trait and know no names. The first row that fits
- * and says something counts. What the catalog knows of a model goes before its row here.
+ * What single providers and models do differently, as rows; wires ask for a trait and know no names. The first row that
+ * matches is used; what the catalog knows of a model has precedence.
  */
 import type { ModelInfo } from "./catalog.ts";
 import type { Provider } from "./providers.ts";
@@ -13,7 +13,7 @@ interface ModelRow extends Traits {
 }
 
 const THREE = ["low", "medium", "high"] as const;
-/** OpenAI's own models that reason, whoever serves them. */
+/** OpenAI's reasoning models, at any provider. */
 const REASONS = { isReasoning: true, outputLimit: "max_completion_tokens" } as const;
 
 const MODEL_ROWS: readonly ModelRow[] = [
@@ -46,10 +46,10 @@ export function traitsOf(bareModel: string): Traits {
 export type CallIdRule = "anthropic" | "nine-characters" | "any";
 
 interface ProviderRow {
-  /** One of the two: its id, or how the name of its host ends. */
+  /** One of the two: its id, or the end of its host name. */
   readonly id?: string;
   readonly host?: string;
-  /** The field that limits the output; `none`: it refuses every one. */
+  /** The field that limits the output; `none`: it accepts none. */
   readonly outputLimit?: "max_completion_tokens" | "none";
   readonly callIds?: CallIdRule;
 }
@@ -72,7 +72,7 @@ export function callIdRule(provider: Asked): CallIdRule {
   return rowOf(provider).callIds ?? (provider.wire === "anthropic" ? "anthropic" : "any");
 }
 
-/** Under which name a limit of the output is sent; undefined: not at all. */
+/** The field for a limit of the output; undefined: it is not sent. */
 export function outputLimitField(
   provider: Asked,
   info: Pick<ModelInfo, "outputLimit">,

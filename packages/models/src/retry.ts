@@ -1,8 +1,9 @@
 /**
- * Whether and when to try again. Pure, but for `sleep`: an answer is asked for in at most so many rounds, and in each round
- * the request is sent at most so often until an answer begins. Pauses are exponential with jitter; the provider's own
+ * Whether and when to try again. Pure, but for `pause`: an answer is requested in a limited number of rounds, and in each
+ * round the request is sent a limited number of times until an answer begins. Pauses are exponential with jitter; the provider's own
  * Retry-After is obeyed up to five minutes and ends the request beyond that.
  */
+import { setTimeout as wait } from "node:timers/promises";
 import { HeddleError, toHeddleError, type Failure } from "@heddle/protocol";
 import { ProviderError } from "./failure.ts";
 
@@ -72,19 +73,14 @@ export function asFailure(error: HeddleError): Failure {
   return { code, message, ...(Object.keys(details).length === 0 ? {} : { details: { ...details } }) };
 }
 
-export function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const stop = (): void => {
-    clearTimeout(timer);
-    reject(toHeddleError(signal.reason, "turn.interrupted"));
-  };
-  const timer = setTimeout(() => {
-    signal.removeEventListener("abort", stop);
-    resolve();
-  }, ms);
-  if (signal.aborted) stop();
-  else signal.addEventListener("abort", stop, { once: true });
-  return promise;
+/** Waits, or fails with the reason of the signal as soon as it aborts. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await wait(ms, undefined, { signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  }
 }
 
 /** Between half and all of the doubled pause, so that clients that failed together do not come back together. */

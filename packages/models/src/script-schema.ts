@@ -2,37 +2,53 @@
 import { readFile } from "node:fs/promises";
 import { HeddleError, hostFaultOr, PLAIN, reasonOf, Usage } from "@heddle/protocol";
 import { z } from "zod";
-import { FAIL_CODES, type Script } from "./script.ts";
 
 const MAX_DELAY_MS = 600_000;
 
-const ScriptSchema = z.array(
-  z.strictObject({
-    reasoning: z.string().optional(),
-    text: z.string().optional(),
-    calls: z
-      .array(
-        z.strictObject({
-          tool: z.string().min(1),
-          args: z.union([z.string(), z.record(z.string(), z.unknown())]),
-          id: z.string().min(1).optional(),
-        }),
-      )
-      .optional(),
-    usage: z.strictObject(Usage.partial().shape).optional(),
-    delayMs: z.number().int().nonnegative().max(MAX_DELAY_MS).optional(),
-    fail: z
-      .strictObject({
-        code: z.enum(FAIL_CODES),
-        message: z.string().optional(),
-        times: z.number().int().positive().optional(),
-      })
-      .optional(),
-  }),
-);
+const FAIL_CODES = [
+  "provider.unreachable",
+  "provider.stalled",
+  "provider.cut",
+  "provider.malformed",
+  "provider.rate-limited",
+  "provider.overloaded",
+  "provider.rejected",
+  "provider.context-exceeded",
+  "auth.rejected",
+  "model.unknown",
+] as const;
+
+const ScriptCall = z.strictObject({
+  tool: z.string().min(1),
+  /** An object for a JSON tool; a string is sent as it is, for a freeform tool or as broken JSON. */
+  args: z.union([z.string(), z.record(z.string(), z.unknown())]),
+  id: z.string().min(1).optional(),
+});
+
+const ScriptStep = z.strictObject({
+  reasoning: z.string().optional(),
+  text: z.string().optional(),
+  calls: z.array(ScriptCall).readonly().optional(),
+  usage: z.strictObject(Usage.partial().shape).optional(),
+  /** Pause before the answer. */
+  delayMs: z.number().int().nonnegative().max(MAX_DELAY_MS).optional(),
+  fail: z
+    .strictObject({
+      code: z.enum(FAIL_CODES),
+      message: z.string().optional(),
+      /** How many attempts fail before the step is played; all of them when absent. */
+      times: z.number().int().positive().optional(),
+    })
+    .optional(),
+});
+const ScriptSteps = z.array(ScriptStep).readonly();
+
+export type ScriptCall = Readonly<z.infer<typeof ScriptCall>>;
+export type ScriptStep = Readonly<z.infer<typeof ScriptStep>>;
+export type Script = readonly ScriptStep[];
 
 export function parseScript(value: unknown, where: string): Script {
-  const parsed = ScriptSchema.safeParse(value, PLAIN);
+  const parsed = ScriptSteps.safeParse(value, PLAIN);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   const [index, ...path] = issue?.path ?? [];

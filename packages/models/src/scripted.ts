@@ -1,24 +1,17 @@
 /**
- * The offline model: plays its script through the same door as every other provider, retries included.
+ * The offline model: plays its script behind the same interface as every other provider, retries included.
  * It reads nothing but the number of answers in the request, so the same request always gets the same answer.
  */
-import { type ModelOutputPart, type Usage } from "@heddle/protocol";
+import { given, isRetryable, NO_USAGE, type ModelOutputPart, type Usage } from "@heddle/protocol";
 import { Answer, type AnswerEvent } from "./answer.ts";
 import type { Attempts, Source } from "./attempt.ts";
 import { ProviderError } from "./failure.ts";
 import type { Provider } from "./providers.ts";
-import { sleep } from "./retry.ts";
+import { pause } from "./retry.ts";
 import { partsOf, stepAt, type ScriptStep } from "./script.ts";
 import type { ModelRequest } from "./stream.ts";
 import { shapesOf } from "./wire/calls.ts";
 
-const RETRYABLE = new Set([
-  "provider.unreachable",
-  "provider.stalled",
-  "provider.cut",
-  "provider.rate-limited",
-  "provider.overloaded",
-]);
 /** About as much as a model sends at a time. */
 const DELTA_CHARS = 24;
 const CHARS_PER_TOKEN = 4;
@@ -31,7 +24,7 @@ export async function prepareScripted(provider: Provider, request: ModelRequest)
   return {
     requestBytes,
     open: async ({ attempt, signal, progress }) => {
-      if (step.delayMs !== undefined) await sleep(step.delayMs, signal);
+      if (step.delayMs !== undefined) await pause(step.delayMs, signal);
       throwFailure(step, attempt, index);
       return play(step, request, { index, requestBytes, answer: new Answer(progress) });
     },
@@ -41,21 +34,21 @@ export async function prepareScripted(provider: Provider, request: ModelRequest)
 function throwFailure({ fail }: ScriptStep, attempt: number, index: number): void {
   if (fail === undefined || (fail.times !== undefined && attempt > fail.times)) return;
   const message = fail.message ?? `step ${index + 1} of the script fails here`;
-  throw new ProviderError(fail.code, message, { isRetryable: RETRYABLE.has(fail.code) });
+  throw new ProviderError(fail.code, message, { isRetryable: isRetryable(fail.code) });
 }
 
 function play(
   step: ScriptStep,
   request: ModelRequest,
-  { answer, ...place }: { index: number; requestBytes: number; answer: Answer },
+  { answer, index, requestBytes }: { index: number; requestBytes: number; answer: Answer },
 ): Source {
-  const parts = partsOf(step, shapesOf(request), (call) => `call_${place.index + 1}_${call + 1}`);
+  const parts = partsOf(step, shapesOf(request), (call) => `call_${index + 1}_${call + 1}`);
   const rest = parts.entries();
   return {
     // One part at a time, so that a reader sees them arrive.
     read: async (): Promise<readonly AnswerEvent[]> => {
       const next = rest.next();
-      if (next.done === true) answer.finish({ stopReason: "end", usage: usageOf(step, parts, place.requestBytes) });
+      if (next.done === true) answer.finish({ stopReason: "end", usage: usageOf(step, parts, requestBytes) });
       else playPart(answer, ...next.value);
       return answer.take();
     },
@@ -90,11 +83,11 @@ function usageOf(step: ScriptStep, parts: readonly ModelOutputPart[], requestByt
   const { usage = {} } = step;
   const written = parts.reduce((sum, part) => sum + lengthOf(part), 0);
   return {
-    inputTokens: usage.inputTokens ?? Math.ceil(requestBytes / CHARS_PER_TOKEN),
-    cachedInputTokens: usage.cachedInputTokens ?? 0,
-    cacheWriteInputTokens: usage.cacheWriteInputTokens ?? 0,
-    outputTokens: usage.outputTokens ?? Math.ceil(written / CHARS_PER_TOKEN),
-    reasoningOutputTokens: usage.reasoningOutputTokens ?? Math.ceil((step.reasoning ?? "").length / CHARS_PER_TOKEN),
+    ...NO_USAGE,
+    inputTokens: Math.ceil(requestBytes / CHARS_PER_TOKEN),
+    outputTokens: Math.ceil(written / CHARS_PER_TOKEN),
+    reasoningOutputTokens: Math.ceil((step.reasoning ?? "").length / CHARS_PER_TOKEN),
+    ...given(usage),
   };
 }
 

@@ -1,22 +1,22 @@
 /**
  * One function for every model: `streamModel(provider, request, { signal })` yields ModelEvents and ends with exactly one
  * `completed`, or throws a HeddleError with a `provider.*`, `auth.*` or `model.*` code (`turn.interrupted` after an abort).
- * This is the only place that tries again: an answer is asked for at most `limits.maxAttempts` times, each time with at most
- * `limits.requestAttempts` requests until it begins, never with more than `maxRequests` in all; each retry is visible.
+ * Only this function retries: an answer is requested at most `limits.maxAttempts` times, each time with at most
+ * `limits.requestAttempts` requests until it begins, never with more than `maxRequests` in all; each retry is an event.
  */
-import { toHeddleError, type Failure, type InputPart, type ModelOutputPart, type Usage } from "@heddle/protocol";
+import { given, toHeddleError, type Failure, type InputPart, type ModelOutputPart, type Usage } from "@heddle/protocol";
 import type { Answered, RequestProgress, Skipped } from "./answer.ts";
 import { prepareAttempts } from "./attempt.ts";
 import { modelInfo } from "./catalog.ts";
 import { clean } from "./failure.ts";
 import { costOf } from "./price.ts";
 import { maxRequests, type Provider } from "./providers.ts";
-import { asFailure, planRetry, sleep } from "./retry.ts";
+import { asFailure, pause, planRetry } from "./retry.ts";
 
 export interface ToolSpec {
   readonly name: string;
   readonly description: string;
-  /** `freeform` tools take bare text where the wire knows that; elsewhere they become one string field `input`. */
+  /** `freeform` tools take plain text where the wire supports that; elsewhere they have one string field `input`. */
   readonly shape: "json" | "freeform";
   /** JSON Schema of the arguments, for `json`. */
   readonly parameters?: Readonly<Record<string, unknown>>;
@@ -49,18 +49,18 @@ export interface ModelRequest {
 export type StopReason = "end" | "toolCalls" | "length" | "refusal";
 
 export type ModelEvent =
-  /** The request is on its way; once an attempt. */
+  /** Once per attempt. */
   | { readonly type: "requested"; readonly attempt: number; readonly requestBytes: number }
   /** An attempt failed and another follows. Deltas already seen belong to the failed attempt. */
   | {
       readonly type: "retrying";
       /** Requests so far. */
       readonly attempt: number;
-      /** Requests there can be in all. */
+      /** Of requests. */
       readonly maxAttempts: number;
-      /** `request`: no answer had begun, and the request is sent again. `stream`: the answer is asked for anew. */
+      /** `request`: no answer had begun, and the request is sent again. `stream`: a new answer is requested. */
       readonly level: "request" | "stream";
-      /** How often the answer was asked for, and how often it can be. */
+      /** Of requests for an answer. */
       readonly round: number;
       readonly maxRounds: number;
       readonly delayMs: number;
@@ -75,25 +75,25 @@ export type ModelEvent =
       readonly section: number;
       readonly delta: string;
     }
-  /** A part is whole. `index` as in its deltas. */
+  /** A part is complete. `index` as in its deltas. */
   | { readonly type: "part"; readonly index: number; readonly part: ModelOutputPart }
   | {
       readonly type: "completed";
       readonly output: readonly ModelOutputPart[];
       readonly stopReason: StopReason;
-      /** Of a refusal: why, in the provider's words, safe to show. */
+      /** Of a refusal: the reason that the provider gives, safe to show. */
       readonly explanation?: string;
       readonly usage: Usage;
-      /** Absent when the price of the model is not known, or the provider did not say what was used. */
+      /** Absent when the price of the model or its usage is not known. */
       readonly costUsd?: number;
-      /** Events that could not be read. What they may have held is in the answer: its end has repeated it. */
+      /** Events that could not be read; the answer is complete without them. */
       readonly skipped?: Skipped;
     };
 
 export interface StreamOptions {
   /** Abort ends the request within 100 ms in any state: the socket is destroyed, a retry pause is cut short. */
   readonly signal: AbortSignal;
-  /** Chance for the jitter of retry pauses, 0 ≤ x < 1. */
+  /** For the jitter of retry pauses, 0 ≤ x < 1. */
   readonly random?: () => number;
   readonly progress?: RequestProgress | undefined;
 }
@@ -140,7 +140,8 @@ export async function* streamModel(
       round += 1;
       sent = 0;
     }
-    await sleep(retry.delayMs, signal);
+    // An abort is thrown at the top of the loop.
+    await pause(retry.delayMs, signal).catch(() => undefined);
   }
 }
 
@@ -151,10 +152,8 @@ function completed(provider: Provider, model: string, answered: Answered): Model
     type: "completed",
     output,
     stopReason,
-    ...(explanation === undefined ? {} : { explanation: clean(provider, explanation) }),
     usage,
-    ...(costUsd === undefined ? {} : { costUsd }),
-    ...(skipped === undefined ? {} : { skipped }),
+    ...given({ explanation: explanation && clean(provider, explanation), costUsd, skipped }),
   };
 }
 

@@ -1,9 +1,9 @@
-/** Plays one step of a script as the events of a wire, the way its real server does. Pure; `testing.ts` sends them. */
-import type { ModelOutputPart, Usage } from "@heddle/protocol";
+/** One step of a script as the events of a wire, like its real server sends them. Pure; `testing.ts` sends them. */
+import { given, type ModelOutputPart, type Usage } from "@heddle/protocol";
 import { partsOf, type ScriptStep } from "./script.ts";
 import { slices } from "./scripted.ts";
 import { prefixOf } from "./testing-rules.ts";
-import { list, record, text } from "./wire/untrusted.ts";
+import { list, parseJson, record, text } from "./wire/untrusted.ts";
 
 export type HttpWire = "openai-responses" | "openai-chat" | "anthropic" | "gemini";
 
@@ -21,14 +21,12 @@ export interface PlayOptions {
   /** Answers already in the request. */
   readonly answers: number;
   readonly deltaChars: number;
-  /** The output limit strikes inside the first part. */
+  /** The output limit is reached inside the first part. */
   readonly isCut?: boolean;
 }
 
-type Part = ModelOutputPart;
-
 interface Play extends PlayOptions {
-  readonly parts: readonly Part[];
+  readonly parts: readonly ModelOutputPart[];
   readonly usage: Usage;
 }
 
@@ -80,13 +78,7 @@ const DEFAULT_USAGE: Usage = {
 };
 
 function usageOf({ usage = {} }: ScriptStep): Usage {
-  return {
-    inputTokens: usage.inputTokens ?? DEFAULT_USAGE.inputTokens,
-    cachedInputTokens: usage.cachedInputTokens ?? DEFAULT_USAGE.cachedInputTokens,
-    cacheWriteInputTokens: usage.cacheWriteInputTokens ?? DEFAULT_USAGE.cacheWriteInputTokens,
-    outputTokens: usage.outputTokens ?? DEFAULT_USAGE.outputTokens,
-    reasoningOutputTokens: usage.reasoningOutputTokens ?? DEFAULT_USAGE.reasoningOutputTokens,
-  };
+  return { ...DEFAULT_USAGE, ...given(usage) };
 }
 
 /** Tools declared as freeform: by their own type, or as JSON with the one field `input`. */
@@ -107,7 +99,7 @@ function freeformTools(body: unknown): ReadonlySet<string> {
 }
 
 /** The arguments as a wire without freeform tools carries them. */
-function jsonArguments(part: Part & { kind: "toolCall" }): string {
+function jsonArguments(part: ModelOutputPart & { kind: "toolCall" }): string {
   return part.shape === "freeform" ? JSON.stringify({ input: part.input }) : part.input;
 }
 
@@ -127,7 +119,7 @@ function playResponses({ parts, usage, deltaChars, answers, isCut = false }: Pla
     });
     const delta = responsesDelta(part);
     for (const piece of slices(delta.whole, deltaChars)) {
-      send(delta.kind, delta.type, { item_id: item["id"], output_index, [delta.place]: 0, delta: piece });
+      send(delta.kind, delta.type, { item_id: item["id"], output_index, [delta.position]: 0, delta: piece });
     }
     send("part", "response.output_item.done", { output_index, item });
     return item;
@@ -146,12 +138,12 @@ function playResponses({ parts, usage, deltaChars, answers, isCut = false }: Pla
   return frames;
 }
 
-/** A part is announced before a word of it. */
+/** A part is announced without its content. */
 const UNSAID = { reasoning: { summary: [] }, text: { content: [] }, toolCall: {} } as const;
 
-function responsesItem(part: Part, id: string): Record<string, unknown> {
+function responsesItem(part: ModelOutputPart, id: string): Record<string, unknown> {
   if (part.kind === "reasoning") {
-    const summary = part.summary.map((words) => ({ type: "summary_text", text: words }));
+    const summary = part.summary.map((section) => ({ type: "summary_text", text: section }));
     return { id: `rs_${id}`, type: "reasoning", summary, encrypted_content: `sealed-${id}` };
   }
   if (part.kind === "text") {
@@ -164,21 +156,17 @@ function responsesItem(part: Part, id: string): Record<string, unknown> {
   return { id: `fc_${id}`, type: "function_call", status: "completed", call_id, name, arguments: input };
 }
 
-function responsesDelta(part: Part): { kind: Frame["kind"]; type: string; place: string; whole: string } {
+function responsesDelta(part: ModelOutputPart): { kind: Frame["kind"]; type: string; position: string; whole: string } {
   if (part.kind === "reasoning") {
-    return {
-      kind: "delta",
-      type: "response.reasoning_summary_text.delta",
-      place: "summary_index",
-      whole: part.summary.join(""),
-    };
+    const type = "response.reasoning_summary_text.delta";
+    return { kind: "delta", type, position: "summary_index", whole: part.summary.join("") };
   }
   if (part.kind === "text") {
-    return { kind: "delta", type: "response.output_text.delta", place: "content_index", whole: part.text };
+    return { kind: "delta", type: "response.output_text.delta", position: "content_index", whole: part.text };
   }
   const type =
     part.shape === "freeform" ? "response.custom_tool_call_input.delta" : "response.function_call_arguments.delta";
-  return { kind: "args", type, place: "content_index", whole: part.input };
+  return { kind: "args", type, position: "content_index", whole: part.input };
 }
 
 function playChat({ parts, usage, deltaChars, answers, isCut = false }: Play): readonly Frame[] {
@@ -261,7 +249,7 @@ interface AnthropicBlock {
   readonly whole: string;
 }
 
-function anthropicBlock(part: Part): AnthropicBlock {
+function anthropicBlock(part: ModelOutputPart): AnthropicBlock {
   if (part.kind === "reasoning") {
     const start = { type: "thinking", thinking: "", signature: "" };
     return { kind: "delta", start, type: "thinking_delta", field: "thinking", whole: part.summary.join("") };
@@ -292,7 +280,8 @@ function playGemini({ parts, usage, deltaChars, answers, isCut = false }: Play):
     if (part.kind === "text") for (const piece of slices(part.text, deltaChars)) send("delta", [{ text: piece }]);
     if (part.kind !== "toolCall") continue;
     const source = jsonArguments(part);
-    const args = parseArguments(source);
+    // This wire carries arguments as an object, so broken JSON cannot travel on it.
+    const args = parseJson(source) ?? source;
     send("args", [
       { functionCall: { id: part.callId, name: part.name, args }, thoughtSignature: `signed-${part.callId}` },
     ]);
@@ -300,13 +289,4 @@ function playGemini({ parts, usage, deltaChars, answers, isCut = false }: Play):
   if (isCut) send("end", [], { finishReason: "MAX_TOKENS" });
   else send("end", [{ text: "", thoughtSignature: `signed-${answers + 1}` }], { finishReason: "STOP" });
   return frames;
-}
-
-/** This wire carries arguments as an object, so broken JSON cannot travel on it. */
-function parseArguments(source: string): unknown {
-  try {
-    return JSON.parse(source);
-  } catch {
-    return source;
-  }
 }

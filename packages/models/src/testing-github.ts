@@ -1,21 +1,20 @@
-/** GitHub for tests: the device flow as it answers it, and the exchange for Copilot's tokens, which end when they say so. */
+/** GitHub for tests: the device flow, and the exchange for Copilot's tokens, which expire. */
 import { randomBytes } from "node:crypto";
-import { CANARY, fieldsOf, send } from "./auth/testing-http.ts";
-import { startTestServer, type TestServer } from "./testing-server.ts";
+import { CANARY, send, startTestServer, type TestServer } from "./testing-server.ts";
 
 export type GithubPoll = "authorization_pending" | "slow_down" | "expired_token" | "access_denied" | "status_503";
 
 export interface TestGithub extends TestServer {
-  /** What the next polls are answered; then the login is granted. */
+  /** Answers to the next polls; then the login is granted. */
   readonly polls: GithubPoll[];
   /** Statuses of the next exchanges. */
   readonly exchanges: number[];
-  /** The tokens of Copilot that are taken now. */
+  /** The tokens of Copilot that are valid now. */
   readonly tokens: Set<string>;
   /** Where Copilot is said to be. */
   apiUrl: string;
   lifetimeSeconds: number;
-  /** How long a code can be typed in. */
+  /** How long a code is valid. */
   codeSeconds: number;
 }
 
@@ -25,18 +24,10 @@ export async function startGithub(): Promise<TestGithub> {
   const polls: GithubPoll[] = [];
   const exchanges: number[] = [];
   const tokens = new Set<string>();
-  const server = await startTestServer(({ path, method, headers, text }, response) => {
-    const form = fieldsOf(text);
+  const server = await startTestServer(({ path, method, headers, body: form }, response) => {
     if (path === "/login/device/code" && method === "POST" && form["client_id"] === "Iv1.b507a08c87ecfe98") {
-      const verification_uri = `${server.url}/login/device`;
-      const code = {
-        device_code: deviceCode,
-        user_code: "WDJB-MJHT",
-        verification_uri,
-        expires_in: github.codeSeconds,
-        interval: 1,
-      };
-      return send(response, 200, code);
+      const codes = { device_code: deviceCode, user_code: "WDJB-MJHT", expires_in: github.codeSeconds, interval: 1 };
+      return send(response, 200, { ...codes, verification_uri: `${server.url}/login/device` });
     }
     if (path === "/login/oauth/access_token" && form["device_code"] === deviceCode) {
       const next = polls.shift();
@@ -55,14 +46,7 @@ export async function startGithub(): Promise<TestGithub> {
     const expires_at = Math.floor(Date.now() / 1000) + github.lifetimeSeconds;
     return send(response, 200, { token, expires_at, endpoints: { api: github.apiUrl }, sku: "copilot_for_testers" });
   });
-  const github: TestGithub = {
-    ...server,
-    polls,
-    exchanges,
-    tokens,
-    apiUrl: server.url,
-    lifetimeSeconds: 1800,
-    codeSeconds: 900,
-  };
+  const lifetimes = { lifetimeSeconds: 1800, codeSeconds: 900 };
+  const github: TestGithub = { ...server, polls, exchanges, tokens, apiUrl: server.url, ...lifetimes };
   return github;
 }

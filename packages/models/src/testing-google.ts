@@ -1,10 +1,9 @@
 /**
- * Google's issuer for tests: checks the RS256 signature and the claims of an assertion, knows one person's refresh token, and
- * plays the metadata server. What it refuses it names.
+ * Google's issuer for tests: checks the RS256 signature and the claims of an assertion, knows the refresh token of one user,
+ * and acts as the metadata server.
  */
 import { generateKeyPairSync, randomBytes, verify } from "node:crypto";
-import { CANARY, fieldsOf, send } from "./auth/testing-http.ts";
-import { startTestServer, type TestServer } from "./testing-server.ts";
+import { CANARY, send, startTestServer, type TestServer } from "./testing-server.ts";
 
 const METADATA = "/computeMetadata/v1/instance/service-accounts/default/token";
 
@@ -14,9 +13,9 @@ export interface TestGoogle extends TestServer {
   readonly authorizedUser: Readonly<Record<string, string>>;
   /** A key that this issuer does not know. */
   readonly otherKey: string;
-  /** Every token that was handed out and is still taken. */
+  /** Every token that is valid. */
   readonly tokens: Set<string>;
-  /** Of tokens handed out from now on. */
+  /** Of tokens from now on. */
   lifetimeSeconds: number;
   /** Statuses of the next answers. */
   readonly faults: number[];
@@ -29,7 +28,7 @@ export async function startGoogle(): Promise<TestGoogle> {
   const tokens = new Set<string>();
   const faults: number[] = [];
   const person = { client_id: "client-1", client_secret: `secret-${CANARY}`, refresh_token: `refresh-${CANARY}` };
-  const server = await startTestServer(({ path, headers, text, method }, response) => {
+  const server = await startTestServer(({ path, headers, body: form, method }, response) => {
     const fault = faults.shift();
     if (fault !== undefined) return send(response, fault, { error: "unavailable" });
     const grant = (): void => {
@@ -39,7 +38,6 @@ export async function startGoogle(): Promise<TestGoogle> {
     };
     if (path === METADATA && headers["metadata-flavor"] === "Google") return grant();
     if (path !== "/token" || method !== "POST") return send(response, 404, { error: "not_found" });
-    const form = fieldsOf(text);
     const isPerson = Object.entries(person).every(([name, value]) => form[name] === value);
     if (form["grant_type"] === "refresh_token" && isPerson) return grant();
     const why = assertionFault(form["assertion"] ?? "", `${server.url}/token`);
@@ -51,13 +49,14 @@ export async function startGoogle(): Promise<TestGoogle> {
     const signed = Buffer.from(`${header}.${claims}`);
     if (!verify("RSA-SHA256", signed, own.publicKey, Buffer.from(signature, "base64url"))) return "wrong signature";
     const { alg, kid } = JSON.parse(Buffer.from(header, "base64url").toString()) as Record<string, unknown>;
-    const told = JSON.parse(Buffer.from(claims, "base64url").toString()) as Record<string, unknown>;
+    const claimed = JSON.parse(Buffer.from(claims, "base64url").toString()) as Record<string, unknown>;
     const now = Date.now() / 1000;
-    const isNow = Math.abs(Number(told["iat"]) - now) < 60 && Number(told["exp"]) - Number(told["iat"]) === 3600;
+    const isNow =
+      Math.abs(Number(claimed["iat"]) - now) < 60 && Number(claimed["exp"]) - Number(claimed["iat"]) === 3600;
     const isMeant =
-      told["iss"] === "robot@example.test" &&
-      told["aud"] === audience &&
-      told["scope"] === "https://www.googleapis.com/auth/cloud-platform";
+      claimed["iss"] === "robot@example.test" &&
+      claimed["aud"] === audience &&
+      claimed["scope"] === "https://www.googleapis.com/auth/cloud-platform";
     return alg === "RS256" && kid === "kid-1" && isNow && isMeant ? undefined : "wrong claims";
   }
 

@@ -1,17 +1,19 @@
 /**
  * A model server for tests: real HTTP on 127.0.0.1, the same scripts as the scripted model, in all four wires, with
- * faults on demand. It records what it was sent.
+ * faults on demand. It records its requests.
  *
  *   await using server = await startModelServer({ script: [{ text: "hi" }], faults: [{ kind: "status", status: 503 }] });
  *   const provider = resolveProvider([server.provider("anthropic")], "test", {});
  */
 import { once } from "node:events";
+import { setImmediate as nextTurnOfLoop, setTimeout as wait } from "node:timers/promises";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { ProviderConfig } from "./providers.ts";
 import { stepAt, type Script, type ScriptStep } from "./script.ts";
 import { awsChunk } from "./testing-aws.ts";
 import { countAnswers, framesOf, toText, type Frame, type HttpWire } from "./testing-frames.ts";
 import { refusalOf } from "./testing-rules.ts";
+import { listenAnywhere } from "./testing-server.ts";
 import { parseJson, record, text } from "./wire/untrusted.ts";
 
 export { awsRefusal, type AwsJudge } from "./testing-aws.ts";
@@ -19,7 +21,7 @@ export { startGoogle, type TestGoogle } from "./testing-google.ts";
 export { startGithub, type TestGithub } from "./testing-github.ts";
 export type { HttpWire } from "./testing-frames.ts";
 
-/** Where in an answer a fault strikes. `mid-delta` and `mid-args` strike inside the bytes of such an event. */
+/** Where in an answer a fault happens. `mid-delta` and `mid-args`: inside the bytes of such an event. */
 export type Place = "before-headers" | "after-headers" | "mid-delta" | "mid-args" | "after-last-delta";
 
 export type Fault =
@@ -49,14 +51,14 @@ export type Fault =
   | { readonly kind: "pieces"; readonly bytes: number }
   /** One byte at a time, slowly. */
   | { readonly kind: "drip"; readonly everyMs: number }
-  /** Comments for ever after the first event. */
+  /** Comments without end after the first event. */
   | { readonly kind: "comments"; readonly everyMs: number }
-  /** Events of one kind for ever. */
+  /** Events of one kind without end. */
   | { readonly kind: "endless"; readonly data: string }
   | { readonly kind: "huge-event"; readonly bytes: number }
   /** The answer is whole, but its end mark is missing. */
   | { readonly kind: "no-end-mark" }
-  /** The output limit strikes inside the first part: it ends unsigned, and nothing follows it. */
+  /** The output limit is reached inside the first part: it ends unsigned, and nothing follows it. */
   | { readonly kind: "out-of-tokens" };
 
 export interface RecordedRequest {
@@ -71,7 +73,7 @@ export interface RecordedRequest {
   readonly bytes: number;
   /** Answers of the model that the request already holds; the step played. */
   readonly answers: number;
-  /** Resolves when the answer is over or the client has gone. */
+  /** Resolves when the answer has ended or the client has disconnected. */
   readonly closed: Promise<void>;
 }
 
@@ -129,10 +131,7 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
     await new Player(response, frames).play(fault ?? refusalOf(request));
   }
 
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  const url = `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
+  const url = await listenAnywhere(server);
   return {
     url,
     requests,
@@ -160,7 +159,7 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
       server.close();
       server.closeAllConnections();
       await closed;
-      // A test must not pass while its server broke.
+      // A test must not pass when its server failed.
       if (failures.length > 0) throw new AggregateError(failures, "the model server failed");
     },
   };
@@ -191,28 +190,19 @@ async function readRequest(
 ): Promise<RecordedRequest | undefined> {
   const chunks: Buffer[] = [];
   for await (const chunk of incoming) if (Buffer.isBuffer(chunk)) chunks.push(chunk);
-  const source = Buffer.concat(chunks);
+  const source = Buffer.concat(chunks).toString("utf8");
+  const bytes = Buffer.byteLength(source);
   const path = incoming.url ?? "";
   const wire = PATHS.find(([pattern]) => pattern.test(path.split("?")[0] ?? ""))?.[1];
-  const body = parseJson(source.toString("utf8"));
+  const body = parseJson(source);
   if (wire === undefined || record(body) === undefined) return undefined;
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   response.on("close", resolve);
-  const answers = countAnswers(wire, body);
-  return {
-    number,
-    wire,
-    path,
-    headers: incoming.headers,
-    body,
-    source: source.toString("utf8"),
-    bytes: source.length,
-    answers,
-    closed,
-  };
+  const { headers } = incoming;
+  return { number, wire, path, headers, body, source, bytes, answers: countAnswers(wire, body), closed };
 }
 
-/** Sends frames, and breaks off where the fault says. */
+/** Sends frames, and stops at the fault. */
 class Player {
   readonly #response: ServerResponse;
   readonly #frames: readonly Frame[];
@@ -248,7 +238,7 @@ class Player {
   async #breakOff({ kind, at }: Fault & { at: Place }): Promise<void> {
     if (at !== "before-headers") this.#open();
     const before = this.#bytesBefore(at);
-    // The bytes are on their way before the connection goes, so that the client sees both, in this order.
+    // The bytes are sent before the connection closes, so that the client sees both, in this order.
     if (before !== "") await this.#write(before);
     if (kind === "cut") this.#response.end();
     if (kind === "reset") this.#response.socket?.resetAndDestroy();
@@ -291,11 +281,7 @@ class Player {
         break;
       case "pieces":
       case "drip":
-        await this.#inPieces(
-          Buffer.from(whole),
-          fault.kind === "drip" ? 1 : fault.bytes,
-          fault.kind === "drip" ? fault.everyMs : 0,
-        );
+        await this.#inPieces(Buffer.from(whole), { bytes: 1, everyMs: 0, ...fault });
         break;
       case "comments":
         await this.#write(first);
@@ -312,22 +298,22 @@ class Player {
     this.#response.end();
   }
 
-  async #inPieces(bytes: Buffer, size: number, everyMs: number): Promise<void> {
+  async #inPieces(whole: Buffer, { bytes, everyMs }: { bytes: number; everyMs: number }): Promise<void> {
     this.#response.socket?.setNoDelay(true);
-    for (let start = 0; start < bytes.length && !this.#response.destroyed; start += size) {
-      await this.#write(bytes.subarray(start, start + size));
-      await pause(everyMs);
+    for (let start = 0; start < whole.length && !this.#response.destroyed; start += bytes) {
+      await this.#write(whole.subarray(start, start + bytes));
+      await (everyMs === 0 ? nextTurnOfLoop() : wait(everyMs));
     }
   }
 
-  async #forever(words: string, everyMs: number): Promise<void> {
+  async #forever(text: string, everyMs: number): Promise<void> {
     while (!this.#response.destroyed) {
-      await this.#write(words);
-      await pause(everyMs);
+      await this.#write(text);
+      await (everyMs === 0 ? nextTurnOfLoop() : wait(everyMs));
     }
   }
 
-  /** Resolves when the bytes have left, or the client has. */
+  /** Resolves when the bytes are sent, or the client has disconnected. */
   async #write(bytes: string | Buffer): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#response.once("close", resolve);
@@ -335,11 +321,4 @@ class Player {
     await promise;
     this.#response.removeListener("close", resolve);
   }
-}
-
-function pause(ms: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  if (ms === 0) setImmediate(resolve);
-  else setTimeout(resolve, ms);
-  return promise;
 }

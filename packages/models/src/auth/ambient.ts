@@ -1,10 +1,11 @@
-/** Credentials of the machine itself, as providers use them: a program's token, Google's, AWS's keys. None of it is stored. */
-import { HeddleError } from "@heddle/protocol";
+/** Credentials of the machine itself: the token of a program, of Google, or keys of AWS. None of it is stored. */
+import { given, HeddleError } from "@heddle/protocol";
 import {
   hostedUrl,
   type BedrockAuth,
   type CommandAuth,
   type CredentialSource,
+  type Environment,
   type TokenCommand,
   type VertexAuth,
 } from "../provider-auth.ts";
@@ -13,13 +14,11 @@ import { awsCredentials } from "./aws-credentials.ts";
 import { signAws } from "./aws-signature.ts";
 import { commandToken } from "./command-token.ts";
 import { googleSecrets, googleToken, metadataToken, readGoogleCredentials } from "./google-credentials.ts";
-import { createHandedOut } from "./handed-out.ts";
 import { tryThrice } from "./refresh.ts";
 import { createTokenCache, type FreshToken } from "./token-cache.ts";
+import { createHandedOut, tokenSource, type HandedOut } from "./token-source.ts";
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Throws `auth.missing` where it can be told now that there are no credentials. */
+/** Throws `auth.missing` where it is clear now that there is nothing to use. */
 export async function ambientSource(
   config: ProviderConfig,
   auth: CommandAuth | VertexAuth | BedrockAuth,
@@ -50,7 +49,7 @@ async function vertexSource(provider: string, auth: VertexAuth, env: Environment
   const quota = first.type === "authorized_user" ? first.quota_project_id : undefined;
   return bearerSource(file, {
     async fetchToken(signal, learn) {
-      // Read anew: somebody may have logged in again meanwhile.
+      // Read again: the user may have logged in again.
       const credentials = await readGoogleCredentials(auth, env);
       learn(...googleSecrets(credentials));
       return googleToken(credentials, auth, { signal });
@@ -60,30 +59,21 @@ async function vertexSource(provider: string, auth: VertexAuth, env: Environment
 }
 
 interface BearerOptions {
-  readonly fetchToken: (signal: AbortSignal, learn: (...secrets: readonly string[]) => void) => Promise<FreshToken>;
+  readonly fetchToken: (signal: AbortSignal, learn: HandedOut["add"]) => Promise<FreshToken>;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-function bearerSource(source: string, { fetchToken, headers = {} }: BearerOptions): CredentialSource {
+function bearerSource(source: string, { fetchToken, headers }: BearerOptions): CredentialSource {
   const handedOut = createHandedOut();
-  const cache = createTokenCache(async (signal) => {
-    const fresh = await tryThrice((limit) => fetchToken(limit, handedOut.add), { signal });
-    handedOut.add(fresh.token);
-    return fresh;
-  });
-  let last: string | undefined;
-  return {
+  const cache = createTokenCache((signal) => tryThrice((limit) => fetchToken(limit, handedOut.add), { signal }));
+  return tokenSource({
     source,
-    async headers(_wire, signal) {
-      last = await cache.get(signal);
-      return { authorization: `Bearer ${last}`, ...headers };
+    handedOut,
+    async login(signal, rejected) {
+      return { accessToken: await (rejected === undefined ? cache.get(signal) : cache.replace(rejected, signal)) };
     },
-    async renew(signal) {
-      return (await cache.replace(last, signal)) !== last;
-    },
-    secrets: handedOut.secrets,
-    hear: handedOut.hear,
-  };
+    headers: ({ accessToken }) => ({ authorization: `Bearer ${accessToken}`, ...headers }),
+  });
 }
 
 async function bedrockSource(config: ProviderConfig, auth: BedrockAuth, env: Environment): Promise<CredentialSource> {
@@ -95,8 +85,7 @@ async function bedrockSource(config: ProviderConfig, auth: BedrockAuth, env: Env
     async headers(_wire, _signal, { method, url, headers, body }) {
       const credentials = await awsCredentials(auth, env);
       handedOut.add(credentials.secretAccessKey, credentials.sessionToken ?? "");
-      const contentType = headers["content-type"];
-      const signed = contentType === undefined ? {} : { "content-type": contentType };
+      const signed = given({ "content-type": headers["content-type"] });
       const now = new Date();
       return signAws({ method, url, headers: signed, body, region, service: "bedrock", credentials, now });
     },
@@ -106,7 +95,7 @@ async function bedrockSource(config: ProviderConfig, auth: BedrockAuth, env: Env
   };
 }
 
-/** Also where the address is another one: what is signed names a region. */
+/** Needed even where another address is configured: the signature names a region. */
 function regionOf(config: ProviderConfig, env: Environment): string {
   const [, region] = /^https:\/\/bedrock-runtime\.([\w-]+)\./.exec(hostedUrl(config, env) ?? "") ?? [];
   if (region !== undefined) return region;

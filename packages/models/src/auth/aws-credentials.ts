@@ -1,16 +1,14 @@
 /**
  * Keys of AWS: those of the environment, or of a profile of the shared credentials file, which is read for each request
- * because other programs renew it. A profile that leads elsewhere (a role, single sign-on, a program) is refused by name.
+ * because other programs renew it. A profile that needs more (a role, single sign-on, a program) is refused by name.
  */
 import { homedir } from "node:os";
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
-import { AWS_VARIABLES, type BedrockAuth } from "../provider-auth.ts";
+import { AWS_VARIABLES, type BedrockAuth, type Environment } from "../provider-auth.ts";
 import type { AwsCredentials } from "./aws-signature.ts";
 import { isPlainToken } from "./plain-token.ts";
 import { readSmallFile } from "./small-file.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 const EXPORT = 'eval "$(aws configure export-credentials --format env)"';
 
@@ -61,14 +59,15 @@ function checked(entry: ReadonlyMap<string, string>, source: string): FoundAwsCr
   const sessionToken = value("aws_session_token");
   if (accessKeyId === "" || secretAccessKey === "") return undefined;
   const isPlain = /^\w{1,128}$/.test(accessKeyId) && [secretAccessKey, sessionToken || "-"].every(isPlainToken);
-  if (!isPlain) throw new HeddleError("auth.missing", `the AWS keys in ${source} have characters that no key has`);
+  if (!isPlain)
+    throw new HeddleError("auth.missing", `the AWS keys in ${source} have characters that are not allowed in a key`);
   return { accessKeyId, secretAccessKey, source, ...(sessionToken === "" ? {} : { sessionToken }) };
 }
 
-/** Longer than any name, key or token; a longer line is none of them. */
+/** Longer than any name, key or token. */
 const MAX_LINE = 16 * 1024;
 
-/** One section of a file as AWS's programs write them; undefined when it is not there. Each line is looked at once. */
+/** One section of a file as AWS's programs write them; undefined when it does not exist. */
 function sectionOf(text: string | undefined, wanted: string): ReadonlyMap<string, string> | undefined {
   let entries: Map<string, string> | undefined;
   let isWanted = false;

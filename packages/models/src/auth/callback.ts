@@ -1,10 +1,10 @@
 /**
- * Where a browser comes back to after a login: a port of this machine that nobody else can reach, one path, and a state that
- * cannot be guessed. Where no port can be had, the person pastes the address the browser ended at.
+ * Where a browser returns to after a login: a port of this machine that no other machine can reach, one path, and a state
+ * that cannot be guessed. Where no port is free, the user pastes the address at which the browser ended.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { HeddleError } from "@heddle/protocol";
+import { given, HeddleError, type McpCode } from "@heddle/protocol";
 
 export interface CallbackOptions {
   readonly state: string;
@@ -14,29 +14,24 @@ export interface CallbackOptions {
   readonly host: "localhost" | "127.0.0.1";
 }
 
-export interface CallbackCode {
-  readonly code: string;
-  /** Who says that it gave the code, where it said so. */
-  readonly issuer?: string;
-}
-
 export interface Callback extends AsyncDisposable {
   readonly redirectUri: string;
-  /** No port could be had: the person has to paste where the browser ended. */
+  /** No port is free: the user has to paste the address at which the browser ended. */
   readonly isManual: boolean;
-  readonly granted: Promise<CallbackCode>;
+  readonly granted: Promise<McpCode>;
   /** Takes the whole address, or `code#state`. Throws when it is not of this login. */
   paste(text: string): void;
 }
 
 export async function openCallback(options: CallbackOptions): Promise<Callback> {
   const { state, path, ports, host } = options;
-  const { promise: granted, resolve, reject } = Promise.withResolvers<CallbackCode>();
-  // Whoever gives up first never looks.
+  const { promise: granted, resolve, reject } = Promise.withResolvers<McpCode>();
+  // A login that was cancelled never looks at it.
   granted.catch(() => undefined);
   const take = (outcome: Outcome): void => {
-    if (outcome.kind === "declined") reject(declined(outcome.reason));
-    if (outcome.kind === "code") resolve({ code: outcome.code, ...issuerOf(outcome) });
+    if (outcome.kind === "declined")
+      reject(new HeddleError("login.failed", `the login was declined (${outcome.reason})`));
+    if (outcome.kind === "code") resolve(given({ code: outcome.code, issuer: outcome.issuer }));
   };
   const listening = await listenOnOne(ports, host, (request, response, port) => {
     const outcome = readCallback(request, options, port);
@@ -60,10 +55,6 @@ export async function openCallback(options: CallbackOptions): Promise<Callback> 
   };
 }
 
-function issuerOf({ issuer }: Pick<CallbackCode, "issuer">): Pick<CallbackCode, "issuer"> {
-  return issuer === undefined ? {} : { issuer };
-}
-
 interface Listening {
   readonly port: number;
   readonly servers: readonly Server[];
@@ -84,7 +75,7 @@ function portOf([server]: readonly Server[]): number | undefined {
   return typeof address === "object" ? address?.port : undefined;
 }
 
-/** `localhost` may mean either loopback address. A machine without one of them does with the other. */
+/** `localhost` may mean either loopback address; a machine may lack one of them. */
 async function listenOnAll(port: number, name: string, handle: Handler): Promise<readonly Server[] | undefined> {
   const servers: Server[] = [];
   for (const host of name === "localhost" ? ["127.0.0.1", "::1"] : [name]) {
@@ -94,7 +85,7 @@ async function listenOnAll(port: number, name: string, handle: Handler): Promise
     const failure = await listenOn(server, port, host);
     if (failure === undefined) servers.push(server);
     else if (failure !== "EADDRNOTAVAIL" && failure !== "EAFNOSUPPORT") {
-      // Somebody else would get half of the callbacks.
+      // Another program would get half of the callbacks.
       for (const open of servers) closeNow(open);
       return undefined;
     }
@@ -115,7 +106,7 @@ function closeNow(server: Server): void {
 }
 
 type Outcome =
-  | { readonly kind: "code"; readonly code: string; readonly issuer?: string }
+  | ({ readonly kind: "code" } & McpCode)
   | { readonly kind: "declined"; readonly reason: string }
   | { readonly kind: "foreign" }
   | { readonly kind: "unknownPath" };
@@ -126,7 +117,7 @@ function readCallback(
   port: number,
 ): Outcome {
   const url = URL.parse(request.url ?? "", `http://localhost:${port}`);
-  // A page that has a name of its own resolve to this machine is not the browser coming back.
+  // A page whose name resolves to this machine is not the browser of the login.
   const hosts = [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`];
   const isOurs = request.method === "GET" && url?.pathname === path && hosts.includes(request.headers.host ?? "");
   return isOurs ? readParameters(url.searchParams, state) : { kind: "unknownPath" };
@@ -138,8 +129,7 @@ function readParameters(parameters: URLSearchParams, state: string): Outcome {
   if (error !== "") return { kind: "declined", reason: /^[a-z_]{1,64}$/.test(error) ? error : "refused" };
   const code = parameters.get("code") ?? "";
   if (code === "" || code.length > 8192) return { kind: "foreign" };
-  const issuer = parameters.get("iss");
-  return { kind: "code", code, ...(issuer === null ? {} : { issuer }) };
+  return { kind: "code", code, ...given({ issuer: parameters.get("iss") ?? undefined }) };
 }
 
 function isSame(a: string, b: string): boolean {
@@ -153,10 +143,6 @@ function pasted(text: string): URLSearchParams {
   if (url !== null && url.searchParams.has("state")) return url.searchParams;
   const [code = "", state = ""] = trimmed.split("#");
   return new URLSearchParams({ code, state });
-}
-
-function declined(reason: string): HeddleError {
-  return new HeddleError("login.failed", `the login was declined (${reason})`);
 }
 
 const PAGES = {

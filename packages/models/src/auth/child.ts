@@ -1,5 +1,6 @@
-/** Starts a small program of somebody else: few variables, no shell, a deadline after which its whole group is ended. */
+/** Runs a small program of another vendor: few variables, no shell, a deadline after which its process group is killed. */
 import { spawn } from "node:child_process";
+import { given } from "@heddle/protocol";
 
 const PASSED_ON = ["PATH", "HOME", "USER", "LANG", "CODEX_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"];
 const MAX_OUTPUT_BYTES = 4 * 1024 * 1024;
@@ -8,18 +9,17 @@ export type ChildEnd =
   | { readonly kind: "exited"; readonly code: number; readonly stdout: string }
   | { readonly kind: "missing" }
   | { readonly kind: "timeout" }
-  /** It printed more than is read. */
+  /** It printed more than the limit. */
   | { readonly kind: "flood" };
 
 export interface ChildOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly timeoutMs: number;
   readonly stdin?: string;
-  /** Variables it may see beside the usual few. */
+  /** Variables that it gets besides the usual few. */
   readonly passedOn?: readonly string[] | undefined;
   readonly cwd?: string | undefined;
   readonly maxOutputBytes?: number | undefined;
-  /** Ends it as the deadline does. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -28,8 +28,12 @@ export function runChild(program: string, args: readonly string[], options: Chil
   const { maxOutputBytes = MAX_OUTPUT_BYTES, signal } = options;
   const names = [...PASSED_ON, ...(options.passedOn ?? [])];
   const env = Object.fromEntries(names.flatMap((name) => (options.env[name] ? [[name, options.env[name]]] : [])));
-  const place = options.cwd === undefined ? {} : { cwd: options.cwd };
-  const child = spawn(program, args, { env, detached: true, stdio: ["pipe", "pipe", "ignore"], ...place });
+  const child = spawn(program, args, {
+    env,
+    detached: true,
+    stdio: ["pipe", "pipe", "ignore"],
+    ...given({ cwd: options.cwd }),
+  });
   const chunks: Buffer[] = [];
   let size = 0;
   const end = (ended: ChildEnd): void => {
@@ -62,6 +66,6 @@ function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // Gone already.
+    // It has ended already.
   }
 }

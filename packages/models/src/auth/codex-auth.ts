@@ -1,13 +1,13 @@
 /**
- * The login Codex keeps in its auth.json, read and never written. A key in it may be used; its tokens are used only where the
- * configuration says so (`adopt_codex_login`), and are never renewed here: they can be renewed once, and Codex would be
- * logged out.
+ * The login in the auth.json of Codex, read and never written. A key in it may be used; its tokens are used only where the
+ * configuration says so (`adopt_codex_login`), and are never renewed here: that would log Codex out.
  */
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { z } from "zod";
+import type { Environment } from "../provider-auth.ts";
 import { isExpired, tokenFacts } from "./tokens.ts";
 
 const AuthFile = z.object({
@@ -26,21 +26,15 @@ export interface AdoptedLogin {
   readonly expiresAt: number | undefined;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 function codexAuthFile(env: Environment): string {
-  const home = env["CODEX_HOME"];
-  return path.join(
-    home === undefined || home === "" ? path.join(homedir(), ".codex") : path.resolve(home),
-    "auth.json",
-  );
+  return path.resolve(env["CODEX_HOME"] || path.join(homedir(), ".codex"), "auth.json");
 }
 
 async function readAuthFile(env: Environment): Promise<z.infer<typeof AuthFile> | undefined> {
   try {
     return AuthFile.safeParse(JSON.parse(await readFile(codexAuthFile(env), "utf8"))).data;
   } catch {
-    // Absent, unreadable or torn: nobody is logged in there as far as Heddle can tell.
+    // Absent or unreadable: not logged in there, as far as Heddle can tell.
     return undefined;
   }
 }

@@ -1,12 +1,13 @@
 /**
- * A token that a program of the owner's prints: started without a shell, with few variables, for a bounded time, and read to
- * a bound. What it prints is a token or nothing; it is never repeated in a message, and what it says on stderr is not read.
+ * A token that a program of the owner prints: started without a shell, with few variables, and limits on time and output.
+ * What it prints is a token or nothing; it is never repeated in a message, and stderr is not read.
  */
 import { homedir } from "node:os";
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { z } from "zod";
-import type { TokenCommand } from "../provider-auth.ts";
+import type { Environment, TokenCommand } from "../provider-auth.ts";
+import { parseJson } from "../wire/untrusted.ts";
 import { runChild, type ChildEnd } from "./child.ts";
 import { isPlainToken } from "./plain-token.ts";
 import type { FreshToken } from "./token-cache.ts";
@@ -16,8 +17,6 @@ const TIMEOUT_MS = 30_000;
 /** More than any token has. */
 const MAX_OUTPUT_BYTES = 64 * 1024;
 const REFRESH_SECONDS = 300;
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface CommandTokenOptions {
   /** For messages. */
@@ -31,7 +30,7 @@ export async function commandToken(auth: TokenCommand, options: CommandTokenOpti
   const { provider, env, signal, now = Date.now } = options;
   const [program = "", ...args] = auth.command;
   if (program.includes("/") && !path.isAbsolute(program)) {
-    // Which file that is would depend on the folder a run begins in, and that may be anybody's.
+    // A relative path would depend on the folder of the run, which may be anyone's.
     throw failed(
       provider,
       `must name a program by its absolute path or by its bare name, not ${program}`,
@@ -97,7 +96,10 @@ function readToken(
   now: number,
 ): FreshToken | undefined {
   const text = stdout.replace(/\r?\n$/, "");
-  const printed = text.trimStart().startsWith("{") ? parsePrinted(text) : { token: text };
+  const isJson = text.trimStart().startsWith("{");
+  const printed: z.infer<typeof Printed> | undefined = isJson
+    ? Printed.safeParse(parseJson(text)).data
+    : { token: text };
   const token = printed?.accessToken ?? printed?.access_token ?? printed?.token;
   if (printed === undefined || token === undefined || !isPlainToken(token)) return undefined;
   const at = printed.expires_on ?? printed.expires_at;
@@ -107,12 +109,4 @@ function readToken(
     tokenFacts(token).expiresAt ??
     now + refreshSeconds * 1000;
   return { token, expiresAt };
-}
-
-function parsePrinted(text: string): Partial<z.infer<typeof Printed>> | undefined {
-  try {
-    return Printed.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
 }

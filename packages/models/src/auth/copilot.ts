@@ -1,12 +1,12 @@
 /**
- * GitHub Copilot: a login at GitHub by device code, and its exchange for the short-lived token that Copilot's own address
- * takes. The login goes to the GitHub it was made at, the other token where that GitHub says, and nowhere else.
+ * GitHub Copilot: a login at GitHub by device code, and its exchange for the short-lived token of Copilot. The login is sent
+ * only to the GitHub it was made at, the other token only to the address that this GitHub names.
  */
-import { HeddleError } from "@heddle/protocol";
+import { given, HeddleError } from "@heddle/protocol";
 import { z } from "zod";
 import { requireSafeUrl, type CopilotAuth } from "../provider-auth.ts";
 import type { CopilotCredential, CredentialKey } from "./credential.ts";
-import { REAL_CLOCK, type Clock } from "./device-login.ts";
+import { awaitDevice, codeExpired, SLOW_DOWN_MS, type Clock, type Polled } from "./device-login.ts";
 import { RefusedLogin } from "./issuer.ts";
 import { pinnedFetch, type PinnedAnswer } from "./pinned-fetch.ts";
 import { isPlainToken } from "./plain-token.ts";
@@ -16,7 +16,6 @@ import { loginCommand, usableLogin, type RenewOptions } from "./refresh.ts";
 const CLIENT_ID = "Iv1.b507a08c87ecfe98";
 const SCOPE = "read:user";
 const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
-const SLOW_DOWN_MS = 5_000;
 /** Longer than GitHub's codes live. */
 const MAX_LIFETIME_MS = 30 * 60_000;
 
@@ -26,7 +25,7 @@ export interface CopilotPlaces {
   /** Origin and path of GitHub's API. */
   readonly githubApiUrl: string;
   readonly clientId: string;
-  /** What the service is told of whoever asks. */
+  /** How the client names itself. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -54,7 +53,7 @@ const DeviceCode = z.object({
 });
 
 export interface CopilotDevice {
-  /** Stays with Heddle. */
+  /** Never shown. */
   readonly deviceCode: string;
   readonly userCode: string;
   readonly verificationUrl: string;
@@ -90,51 +89,33 @@ const Grant = z.object({
   interval: z.number().positive().optional(),
 });
 
-/** Asks until the code is typed in: the token of GitHub, or `login.*`. */
-async function awaitGithub(
+/** One poll for the token of GitHub. */
+async function pollGithub(
   places: CopilotPlaces,
-  device: CopilotDevice,
-  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
-): Promise<string> {
-  const form = { client_id: places.clientId, device_code: device.deviceCode, grant_type: DEVICE_GRANT };
-  const deadline = clock.now() + device.lifetimeMs;
-  let { intervalMs } = device;
-  for (;;) {
-    if (clock.now() + intervalMs > deadline) throw expired();
-    await clock.sleep(intervalMs, signal);
-    const answer = await askGithub(places, "/login/oauth/access_token", form, signal).catch((error: unknown) => {
-      // A network that is away for a moment is no answer.
-      if (error instanceof HeddleError && error.code === "provider.unreachable") return undefined;
-      throw error;
-    });
-    if (answer === undefined || answer.status >= 500) continue;
-    const { access_token: token, error, interval } = Grant.safeParse(answer.json).data ?? {};
-    if (token !== undefined) return token;
-    if (error === "slow_down") intervalMs = Math.max(intervalMs + SLOW_DOWN_MS, (interval ?? 0) * 1000);
-    else if (error === "expired_token") throw expired();
-    else if (error === "access_denied") throw new HeddleError("login.failed", "the login was declined at GitHub");
-    else if (error !== "authorization_pending") {
-      const word = error !== undefined && /^[a-z_]+$/.test(error) ? error : `status ${answer.status}`;
-      throw new HeddleError("login.failed", `GitHub refused the login (${word})`);
-    }
-  }
+  { deviceCode }: CopilotDevice,
+  { intervalMs, signal }: { readonly intervalMs: number; readonly signal: AbortSignal },
+): Promise<Polled<string>> {
+  const form = { client_id: places.clientId, device_code: deviceCode, grant_type: DEVICE_GRANT };
+  const answer = await askGithub(places, "/login/oauth/access_token", form, signal);
+  if (answer.status >= 500) return { intervalMs };
+  const { access_token: granted, error, interval = 0 } = Grant.safeParse(answer.json).data ?? {};
+  if (granted !== undefined) return { granted };
+  if (error === "authorization_pending") return { intervalMs };
+  if (error === "slow_down") return { intervalMs: Math.max(intervalMs + SLOW_DOWN_MS, interval * 1000) };
+  if (error === "expired_token") throw codeExpired();
+  if (error === "access_denied") throw new HeddleError("login.failed", "the login was declined at GitHub");
+  const reason = error !== undefined && /^[a-z_]+$/.test(error) ? error : `status ${answer.status}`;
+  throw new HeddleError("login.failed", `GitHub refused the login (${reason})`);
 }
 
-function expired(): HeddleError {
-  return new HeddleError("login.expired", "the code was not entered in time; log in again");
-}
-
-/** Follows a login to the credential that is kept. An account without Copilot is told so here, not by its first run. */
+/** Follows a login to the credential that is stored. An account without Copilot fails here, not at its first run. */
 export async function awaitCopilot(
   places: CopilotPlaces,
   device: CopilotDevice,
-  {
-    key,
-    clock = REAL_CLOCK,
-    signal,
-  }: { readonly key: CredentialKey; readonly clock?: Clock; readonly signal: AbortSignal },
+  { key, clock, signal }: { readonly key: CredentialKey; readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<CopilotCredential> {
-  const githubToken = await awaitGithub(places, device, { clock, signal });
+  const poll = (intervalMs: number): Promise<Polled<string>> => pollGithub(places, device, { intervalMs, signal });
+  const githubToken = await awaitDevice(poll, { ...device, clock, signal });
   try {
     return await exchange(places, { key, githubToken, now: clock.now(), signal });
   } catch (error) {
@@ -150,7 +131,7 @@ const CopilotToken = z.object({
   token: z.string().refine(isPlainToken),
   /** Since 1970, in seconds. */
   expires_at: z.number().positive(),
-  /** From now on, in seconds; a clock that is wrong does not matter to it. */
+  /** From now on, in seconds: independent of the clock. */
   refresh_in: z.number().positive().optional(),
   endpoints: z.object({ api: z.url() }),
   sku: z.string().max(64).optional(),
@@ -173,10 +154,10 @@ async function exchange(places: CopilotPlaces, options: ExchangeOptions): Promis
     signal,
   });
   if (status === 401 || status === 403 || status === 404) throw new RefusedLogin(`status_${status}`);
-  if (status === 429)
-    throw new HeddleError("provider.rate-limited", "GitHub gives no token for Copilot now (status 429)");
-  if (status !== 200)
-    throw new HeddleError("provider.overloaded", `GitHub gives no token for Copilot now (status ${status})`);
+  if (status !== 200) {
+    const code = status === 429 ? "provider.rate-limited" : "provider.overloaded";
+    throw new HeddleError(code, `GitHub gives no token for Copilot now (status ${status})`);
+  }
   const answer = CopilotToken.safeParse(json);
   if (!answer.success)
     throw new HeddleError("provider.malformed", "GitHub answered with something that is not a token for Copilot");
@@ -185,9 +166,7 @@ async function exchange(places: CopilotPlaces, options: ExchangeOptions): Promis
   return {
     type: "copilot",
     v: 1,
-    owner: key.owner,
-    provider: key.provider,
-    profile: key.profile,
+    ...key,
     savedAt: at,
     health: "ok",
     issuer: places.githubUrl,
@@ -196,7 +175,7 @@ async function exchange(places: CopilotPlaces, options: ExchangeOptions): Promis
     expiresAt: new Date(refresh_in === undefined ? expires_at * 1000 : now + refresh_in * 1000).toISOString(),
     lastRefresh: at,
     apiUrl: requireSafeUrl(key.provider, endpoints.api).replace(/\/+$/, ""),
-    ...(sku === undefined ? {} : { plan: sku }),
+    ...given({ plan: sku }),
   };
 }
 
@@ -207,7 +186,7 @@ export interface UsableCopilotOptions extends Pick<
   readonly places: CopilotPlaces;
 }
 
-/** A token of Copilot that is good now: exchanged inside the store's lock, once for all processes. */
+/** A valid token of Copilot: exchanged inside the store's lock, once for all processes. */
 export function usableCopilot({ places, ...options }: UsableCopilotOptions): Promise<CopilotCredential> {
   const { key, now = Date.now } = options;
   return usableLogin<CopilotCredential>({

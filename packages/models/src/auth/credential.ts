@@ -1,13 +1,13 @@
 /**
- * What the credential store keeps: type-tagged, versioned entries, each for one (owner, provider, profile). A document that
- * this version does not understand in full is refused and left as it is; it is never made smaller by being rewritten.
+ * What the credential store holds: type-tagged, versioned entries, each for one (owner, provider, profile). A document that
+ * this version does not understand completely is refused and left as it is.
  */
 import { HeddleError } from "@heddle/protocol";
 import { z } from "zod";
 
 /** Whose credential it is, for which provider, and which of several. */
 export interface CredentialKey {
-  /** A person of a server with several; on one's own machine `local`. */
+  /** A user of a server with several; `local` on one's own machine. */
   readonly owner: string;
   readonly provider: string;
   readonly profile: string;
@@ -29,40 +29,45 @@ const common = {
   provider: name,
   profile: name,
   savedAt: time,
-  /** `reconnect_required`: the provider has refused it for good; it is kept for its name and never tried again. */
+  /** `reconnect_required`: the provider has refused it for good; it is never tried again. */
   health: z.enum(["ok", "reconnect_required"]),
+};
+
+/** Of a login: renewed with its refresh token. */
+const login = {
+  ...common,
+  accessToken: secret,
+  refreshToken: secret.optional(),
+  /** Of the access token, where the issuer names it besides the token itself. */
+  expiresAt: time.optional(),
+  lastRefresh: time,
+  /** Why it needs a new login: the issuer's code, never its text. */
+  problem: z.string().max(64).optional(),
 };
 
 const ApiKeyCredential = z.strictObject({
   type: z.literal("apiKey"),
   ...common,
-  /** The only place the key is sent to. */
+  /** The only address that the key is sent to. */
   origin: z.url(),
   key: secret,
 });
 
 const OAuthCredential = z.strictObject({
   type: z.literal("oauth"),
-  ...common,
+  ...login,
   issuer: z.url(),
-  accessToken: secret,
-  refreshToken: secret.optional(),
   idToken: secret.optional(),
-  /** Of the access token, where the issuer told it apart from the token itself. */
-  expiresAt: time.optional(),
-  lastRefresh: time,
   accountId: z.string().max(256).optional(),
   email: z.string().max(320).optional(),
   plan: z.string().max(64).optional(),
   isFedramp: z.boolean().optional(),
-  /** Why it needs a new login: the issuer's code, never its words. */
-  problem: z.string().max(64).optional(),
 });
 
-/** A login at an MCP server. Its token goes to that address alone, and is renewed where it was made. */
+/** A login at an MCP server. Its token is sent only to that address, and renewed at its issuer. */
 const McpCredential = z.strictObject({
   type: z.literal("mcpOauth"),
-  ...common,
+  ...login,
   /** As the configuration named it when the login was made. */
   server: z.string().min(1),
   url: z.url(),
@@ -75,36 +80,27 @@ const McpCredential = z.strictObject({
     clientId: z.string().min(1).max(8192),
     clientSecret: secret.optional(),
   }),
-  accessToken: secret,
-  refreshToken: secret.optional(),
-  expiresAt: time.optional(),
-  lastRefresh: time,
-  problem: z.string().max(64).optional(),
 });
 
 /** A login at GitHub, and the token of Copilot that it was last exchanged for. */
 const CopilotCredential = z.strictObject({
   type: z.literal("copilot"),
-  ...common,
-  /** Origin of the GitHub where the login was made; its token goes nowhere else. */
+  ...login,
+  /** Origin of the GitHub where the login was made; its token is sent nowhere else. */
   issuer: z.url(),
-  /** Of GitHub. It is exchanged for the other, again and again. */
+  /** Of GitHub. It is exchanged for the access token of Copilot, which lives for minutes. */
   refreshToken: secret,
-  /** Of Copilot; lives for minutes. */
-  accessToken: secret,
   expiresAt: time,
-  lastRefresh: time,
-  /** Where the token of Copilot is for, as GitHub says. */
+  /** The address of Copilot, as GitHub names it. */
   apiUrl: z.url(),
   plan: z.string().max(64).optional(),
-  problem: z.string().max(64).optional(),
 });
 
 export type ApiKeyCredential = z.infer<typeof ApiKeyCredential>;
 export type OAuthCredential = z.infer<typeof OAuthCredential>;
 export type McpCredential = z.infer<typeof McpCredential>;
 export type CopilotCredential = z.infer<typeof CopilotCredential>;
-export type Credential = ApiKeyCredential | OAuthCredential | McpCredential | CopilotCredential;
+export type Credential = z.infer<typeof Credentials>;
 
 const VERSION = 1;
 const Credentials = z.discriminatedUnion("type", [ApiKeyCredential, OAuthCredential, McpCredential, CopilotCredential]);
@@ -144,20 +140,22 @@ export function documentText(entries: readonly Credential[]): string {
   return `${JSON.stringify(Document.parse(document), undefined, 2)}\n`;
 }
 
-/** What of an entry opens something. */
+/** The parts of an entry that are secret. */
 export function secretsOf(entry: Credential): readonly string[] {
   switch (entry.type) {
     case "apiKey":
       return [entry.key];
     case "oauth":
-      return [entry.accessToken, entry.refreshToken, entry.idToken].filter((value) => value !== undefined);
+      return present(entry.accessToken, entry.refreshToken, entry.idToken);
     case "copilot":
       return [entry.accessToken, entry.refreshToken];
     case "mcpOauth":
-      return [entry.accessToken, entry.refreshToken, entry.authority.clientSecret].filter(
-        (value) => value !== undefined,
-      );
+      return present(entry.accessToken, entry.refreshToken, entry.authority.clientSecret);
   }
+}
+
+function present(...values: readonly (string | undefined)[]): readonly string[] {
+  return values.filter((value) => value !== undefined);
 }
 
 export function sameKey(a: CredentialKey, b: CredentialKey): boolean {

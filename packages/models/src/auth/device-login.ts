@@ -1,13 +1,12 @@
 /**
- * A login by device code: a short word is typed in on any device, and Heddle asks until it has been. The code that is worth
- * something never leaves this process.
+ * A login by device code: the user enters a short code on any device, and Heddle asks until that has happened. The code that
+ * opens something never leaves this process.
  */
 import { HeddleError } from "@heddle/protocol";
-import { pause } from "./pause.ts";
-import { exchangeCode, pollDevice, type DeviceCode, type Issuer, type Tokens } from "./issuer.ts";
+import { pause } from "../retry.ts";
 
 export const DEVICE_LIFETIME_MS = 15 * 60_000;
-const SLOW_DOWN_MS = 5_000;
+export const SLOW_DOWN_MS = 5_000;
 
 export interface Clock {
   readonly now: () => number;
@@ -16,25 +15,36 @@ export interface Clock {
 
 export const REAL_CLOCK: Clock = { now: Date.now, sleep: pause };
 
-/** Settles within the signal's abort, or `login.expired` after fifteen minutes. */
-export async function awaitDevice(
-  issuer: Issuer,
-  device: DeviceCode,
-  { clock = REAL_CLOCK, signal }: { readonly clock?: Clock | undefined; readonly signal: AbortSignal },
-): Promise<Tokens> {
-  const deadline = clock.now() + DEVICE_LIFETIME_MS;
-  let { intervalMs } = device;
+interface DeviceOptions {
+  readonly clock?: Clock | undefined;
+  readonly signal: AbortSignal;
+  readonly lifetimeMs: number;
+  readonly intervalMs: number;
+}
+
+/** What the login grants, or the interval after which to ask again. */
+export type Polled<T> = { readonly granted: T } | { readonly intervalMs: number };
+
+/** Asks until the login is granted, the signal aborts, or `login.expired`. */
+export async function awaitDevice<T>(
+  ask: (intervalMs: number) => Promise<Polled<T>>,
+  { clock = REAL_CLOCK, signal, lifetimeMs, intervalMs: firstMs }: DeviceOptions,
+): Promise<T> {
+  const deadline = clock.now() + lifetimeMs;
+  let intervalMs = firstMs;
   for (;;) {
-    if (clock.now() + intervalMs > deadline) {
-      throw new HeddleError("login.expired", "the code was not entered within fifteen minutes; log in again");
-    }
+    if (clock.now() + intervalMs > deadline) throw codeExpired();
     await clock.sleep(intervalMs, signal);
-    const answer = await pollDevice(issuer, device, signal).catch((error: unknown) => {
-      // A network that is away for a moment is no answer.
-      if (error instanceof HeddleError && error.code === "provider.unreachable") return { kind: "pending" } as const;
+    const answer = await ask(intervalMs).catch((error: unknown) => {
+      // The network may be down for a moment.
+      if (error instanceof HeddleError && error.code === "provider.unreachable") return { intervalMs };
       throw error;
     });
-    if (answer.kind === "granted") return exchangeCode(issuer, answer, signal);
-    if (answer.kind === "slowDown") intervalMs += SLOW_DOWN_MS;
+    if ("granted" in answer) return answer.granted;
+    ({ intervalMs } = answer);
   }
+}
+
+export function codeExpired(): HeddleError {
+  return new HeddleError("login.expired", "the code was not entered in time; log in again");
 }

@@ -1,14 +1,15 @@
 /**
  * Application Default Credentials of Google: the file GOOGLE_APPLICATION_CREDENTIALS names, or the one gcloud keeps, of a
- * service account or of a person. Other kinds are refused by name. The metadata server is asked only where the configuration
- * says so: nothing else may make Heddle talk to it.
+ * service account or of a user. Other kinds are refused by name. The metadata server is asked only where the configuration
+ * says so.
  */
 import { createPrivateKey, sign } from "node:crypto";
 import { homedir } from "node:os";
 import path from "node:path";
-import { HeddleError } from "@heddle/protocol";
+import { given, HeddleError } from "@heddle/protocol";
 import { z } from "zod";
-import { requireSafeUrl, type VertexAuth } from "../provider-auth.ts";
+import { requireSafeUrl, type Environment, type VertexAuth } from "../provider-auth.ts";
+import { parseJson } from "../wire/untrusted.ts";
 import { pinnedFetch, type PinnedAnswer } from "./pinned-fetch.ts";
 import { isPlainToken } from "./plain-token.ts";
 import { readSmallFile } from "./small-file.ts";
@@ -20,8 +21,6 @@ const METADATA_HOST = "metadata.google.internal";
 const METADATA_PATH = "/computeMetadata/v1/instance/service-accounts/default/token";
 const ASSERTION_SECONDS = 3600;
 const LOGIN = "gcloud auth application-default login";
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 const ServiceAccount = z.object({
   type: z.literal("service_account"),
@@ -45,11 +44,10 @@ const CredentialFile = z.discriminatedUnion("type", [ServiceAccount, AuthorizedU
 export type GoogleCredentials = z.infer<typeof CredentialFile> & { readonly file: string };
 
 export async function readGoogleCredentials(auth: VertexAuth, env: Environment): Promise<GoogleCredentials> {
-  const named = auth.credentialsFile ?? (env["GOOGLE_APPLICATION_CREDENTIALS"] || undefined);
-  const file = named ?? wellKnownFile(env);
+  const file = auth.credentialsFile ?? (env["GOOGLE_APPLICATION_CREDENTIALS"] || wellKnownFile(env));
   const text = await readSmallFile(file);
   if (text === undefined) throw missing(`there are no Google credentials in ${file}; run: ${LOGIN}`);
-  const json = parse(text);
+  const json = parseJson(text);
   const found = CredentialFile.safeParse(json);
   if (found.success) return { ...found.data, file };
   const kind = z.object({ type: z.string().max(64).regex(/^\w+$/) }).safeParse(json).data?.type;
@@ -66,7 +64,7 @@ function wellKnownFile(env: Environment): string {
   return path.join(folder, "application_default_credentials.json");
 }
 
-/** What of it opens something. */
+/** The parts that are secret. */
 export function googleSecrets(credentials: GoogleCredentials): readonly string[] {
   return credentials.type === "service_account"
     ? [credentials.private_key]
@@ -92,14 +90,10 @@ export async function googleToken(
   return tokenIn(answer, now(), `the Google credentials in ${credentials.file}`);
 }
 
-/** Signed with the account's own key; good for this one address alone. */
+/** Signed with the key of the account; valid for this address only. */
 function assertion(account: z.infer<typeof ServiceAccount>, audience: string, now: number): string {
   const issuedAt = Math.floor(now / 1000);
-  const header = {
-    alg: "RS256",
-    typ: "JWT",
-    ...(account.private_key_id === undefined ? {} : { kid: account.private_key_id }),
-  };
+  const header = { alg: "RS256", typ: "JWT", ...given({ kid: account.private_key_id }) };
   const claims = {
     iss: account.client_email,
     scope: SCOPE,
@@ -116,14 +110,14 @@ function keyOf({ private_key, client_email }: z.infer<typeof ServiceAccount>): R
     const key = createPrivateKey(private_key);
     if (key.asymmetricKeyType === "rsa") return key;
   } catch {
-    // What the parser says of it may quote it.
+    // The message of the parser may quote the key.
   }
   throw missing(
     `the private key of ${client_email} is not an RSA key; make a new one: gcloud iam service-accounts keys create`,
   );
 }
 
-/** The machine's own account. The host is Google's fixed name, or the variable its own libraries take. */
+/** The account of the machine. The host is Google's fixed name, or from the variable that Google's libraries use. */
 export async function metadataToken(
   env: Environment,
   { signal, now = Date.now }: { readonly signal: AbortSignal; readonly now?: () => number },
@@ -148,19 +142,12 @@ function tokenIn({ status, json }: PinnedAnswer, now: number, what: string): Fre
     return { token: granted.data.access_token, expiresAt: now + granted.data.expires_in * 1000 };
   }
   const word = Refused.safeParse(json).data?.error ?? `status ${status}`;
-  if (status === 429) throw new HeddleError("provider.rate-limited", `Google gives no token now (${word})`);
-  if (status >= 500) throw new HeddleError("provider.overloaded", `Google gives no token now (${word})`);
+  if (status === 429 || status >= 500) {
+    const code = status === 429 ? "provider.rate-limited" : "provider.overloaded";
+    throw new HeddleError(code, `Google gives no token now (${word})`);
+  }
   if (status === 200) throw new HeddleError("provider.malformed", "Google answered with something that is not a token");
   throw new HeddleError("auth.rejected", `${what} are refused (${word}); run: ${LOGIN}`);
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The parser quotes what it could not read, and that may be a secret.
-    return undefined;
-  }
 }
 
 function missing(message: string): HeddleError {

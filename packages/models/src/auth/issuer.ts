@@ -1,15 +1,17 @@
 /**
- * The issuer of logins for `openai-codex`: where it is, and the few questions put to it. Its places are fixed; a test may put
- * one on this machine in their stead, and nothing else may.
+ * The issuer of logins for `openai-codex`, and the requests to it. Its addresses are fixed; only a test may use a server on
+ * this machine instead.
  */
-import { HeddleError } from "@heddle/protocol";
+import { given, HeddleError } from "@heddle/protocol";
 import { z } from "zod";
+import type { Environment } from "../provider-auth.ts";
 import type { OAuthCredential } from "./credential.ts";
+import { SLOW_DOWN_MS, type Polled } from "./device-login.ts";
 import { pinnedFetch, type PinnedAnswer } from "./pinned-fetch.ts";
-import { tokenFacts } from "./tokens.ts";
+import { expiryAfter, tokenFacts } from "./tokens.ts";
 
 export interface Issuer {
-  /** Origin that hands out tokens. */
+  /** Origin that issues tokens. */
   readonly url: string;
   /** Origin and path of the models a token is for. */
   readonly apiBaseUrl: string;
@@ -30,18 +32,16 @@ const OPENAI: Issuer = {
 const TEST_ISSUER_VARIABLE = "HEDDLE_TEST_OPENAI_ISSUER";
 const TEST_API_VARIABLE = "HEDDLE_TEST_OPENAI_CODEX_API";
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 export function openaiIssuer(env: Environment): Issuer {
   return {
     ...OPENAI,
-    url: testPlace(env, TEST_ISSUER_VARIABLE) ?? OPENAI.url,
-    apiBaseUrl: testPlace(env, TEST_API_VARIABLE) ?? OPENAI.apiBaseUrl,
+    url: testAddress(env, TEST_ISSUER_VARIABLE) ?? OPENAI.url,
+    apiBaseUrl: testAddress(env, TEST_API_VARIABLE) ?? OPENAI.apiBaseUrl,
   };
 }
 
-/** Only a server on this machine can stand in for the real one. */
-function testPlace(env: Environment, variable: string): string | undefined {
+/** Only a server on this machine can replace the real one. */
+function testAddress(env: Environment, variable: string): string | undefined {
   const value = env[variable] ?? "";
   if (value === "") return undefined;
   const url = URL.parse(value);
@@ -68,11 +68,13 @@ export class RefusedLogin extends Error {
 
 const PERMANENT = new Set(["refresh_token_expired", "refresh_token_reused", "refresh_token_invalidated"]);
 
-export async function exchangeCode(
-  issuer: Issuer,
-  grant: { readonly code: string; readonly verifier: string; readonly redirectUri: string },
-  signal: AbortSignal,
-): Promise<Tokens> {
+export interface CodeGrant {
+  readonly code: string;
+  readonly verifier: string;
+  readonly redirectUri: string;
+}
+
+export async function exchangeCode(issuer: Issuer, grant: CodeGrant, signal: AbortSignal): Promise<Tokens> {
   const answer = await ask(issuer, "/oauth/token", {
     form: {
       grant_type: "authorization_code",
@@ -149,32 +151,31 @@ export async function startDevice(issuer: Issuer, signal: AbortSignal): Promise<
 
 const DeviceGrant = z.object({ authorization_code: z.string().min(1), code_verifier: z.string().min(1) });
 
-export type DeviceAnswer =
-  | { readonly kind: "pending" }
-  | { readonly kind: "slowDown" }
-  | { readonly kind: "granted"; readonly code: string; readonly verifier: string; readonly redirectUri: string };
-
-export async function pollDevice(issuer: Issuer, device: DeviceCode, signal: AbortSignal): Promise<DeviceAnswer> {
+export async function pollDevice(
+  issuer: Issuer,
+  { deviceId, userCode }: DeviceCode,
+  { intervalMs, signal }: { readonly intervalMs: number; readonly signal: AbortSignal },
+): Promise<Polled<CodeGrant>> {
+  const pending = { intervalMs };
   const answer = await ask(issuer, "/api/accounts/deviceauth/token", {
-    json: { device_auth_id: device.deviceId, user_code: device.userCode },
+    json: { device_auth_id: deviceId, user_code: userCode },
     signal,
   });
   const code = errorCode(answer);
-  if (code.endsWith("slow_down") || answer.status === 429) return { kind: "slowDown" };
+  if (code.endsWith("slow_down") || answer.status === 429) return { intervalMs: intervalMs + SLOW_DOWN_MS };
   if (/(access_denied|denied)$/.test(code)) throw new HeddleError("login.failed", "the login was declined");
   if (/expired(_token)?$/.test(code)) throw new HeddleError("login.expired", "the device code has expired");
-  if (answer.status === 403 || answer.status === 404 || code.endsWith("authorization_pending"))
-    return { kind: "pending" };
+  if (answer.status === 403 || answer.status === 404 || code.endsWith("authorization_pending")) return pending;
   const grant = DeviceGrant.safeParse(answer.json);
   if (answer.status !== 200 || !grant.success) {
-    if (answer.status >= 500) return { kind: "pending" };
+    if (answer.status >= 500) return pending;
     throw new HeddleError("login.failed", `the login was refused (${describe(answer)})`);
   }
   const redirectUri = `${issuer.url}/deviceauth/callback`;
-  return { kind: "granted", code: grant.data.authorization_code, verifier: grant.data.code_verifier, redirectUri };
+  return { granted: { code: grant.data.authorization_code, verifier: grant.data.code_verifier, redirectUri } };
 }
 
-/** What is kept of fresh tokens; `before` lends what the issuer did not send anew. */
+/** What is stored of new tokens; `before` has what the issuer did not send again. */
 export function credentialOf(
   issuer: Issuer,
   tokens: Tokens,
@@ -187,9 +188,6 @@ export function credentialOf(
   const idToken = tokens.id_token ?? before?.idToken;
   const refreshToken = tokens.refresh_token ?? before?.refreshToken;
   const facts = { ...tokenFacts(idToken), ...tokenFacts(accessToken) };
-  const email = facts.email ?? before?.email;
-  const plan = facts.plan ?? before?.plan;
-  const accountId = facts.accountId ?? before?.accountId;
   const at = new Date(now).toISOString();
   return {
     type: "oauth",
@@ -201,13 +199,15 @@ export function credentialOf(
     health: "ok",
     issuer: issuer.url,
     accessToken,
-    ...(refreshToken === undefined ? {} : { refreshToken }),
-    ...(idToken === undefined ? {} : { idToken }),
-    ...(tokens.expires_in === undefined ? {} : { expiresAt: new Date(now + tokens.expires_in * 1000).toISOString() }),
     lastRefresh: at,
-    ...(accountId === undefined ? {} : { accountId }),
-    ...(email === undefined ? {} : { email }),
-    ...(plan === undefined ? {} : { plan }),
+    ...given({
+      refreshToken,
+      idToken,
+      expiresAt: expiryAfter(now, tokens.expires_in),
+      accountId: facts.accountId ?? before?.accountId,
+      email: facts.email ?? before?.email,
+      plan: facts.plan ?? before?.plan,
+    }),
     ...(facts.isFedramp === true ? { isFedramp: true } : {}),
   };
 }
@@ -231,7 +231,7 @@ const Refusal = z.object({
   code: z.string().optional(),
 });
 
-/** A short word of its own; an issuer's sentences are not repeated. */
+/** Only a short code; the texts of an issuer are not repeated. */
 function errorCode({ json }: PinnedAnswer): string {
   const refusal = Refusal.safeParse(json);
   if (!refusal.success) return "";

@@ -1,18 +1,19 @@
 /**
- * The keyring of the desktop, through `secret-tool`: the same document as in the file, kept as one secret for each home.
- * Chosen by HEDDLE_CREDENTIALS=keyring and never by itself; when it fails, nothing is kept anywhere else.
+ * The keyring of the desktop, through `secret-tool`: the same document as in the file, stored as one secret for each home.
+ * Used only with HEDDLE_CREDENTIALS=keyring; when it fails, nothing is stored anywhere else.
  */
 import { createHash } from "node:crypto";
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
+import type { Environment } from "../provider-auth.ts";
 import { runChild, type ChildEnd } from "./child.ts";
 import type { Vault } from "./store.ts";
 
 const TIMEOUT_MS = 20_000;
-/** What `secret-tool lookup` says when there is no such secret. */
+/** The exit code of `secret-tool lookup` when there is no such secret. */
 const NOT_FOUND = 1;
 
-export function keyringVault(home: string, env: Readonly<Record<string, string | undefined>>): Vault {
+export function keyringVault(home: string, env: Environment): Vault {
   const place = "the keyring of this desktop";
   const account = createHash("sha256").update(path.resolve(home)).digest("hex").slice(0, 16);
   const attributes = ["application", "heddle", "kind", "credentials", "home", account];
@@ -32,7 +33,7 @@ export function keyringVault(home: string, env: Readonly<Record<string, string |
       throw new HeddleError("store.failed", `${place} cannot be read (exit code ${code})`);
     },
     async write(text) {
-      // Handed over by standard input: arguments can be seen by every process.
+      // On standard input: every process can see arguments.
       const { code } = await call(["store", "--label=Heddle credentials", ...attributes], text);
       if (code !== 0) throw new HeddleError("store.failed", `${place} stored nothing (exit code ${code})`);
     },

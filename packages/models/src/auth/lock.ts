@@ -1,10 +1,9 @@
 /**
- * One holder at a time, among all processes. The lock is one of the kernel on an empty SQLite file, so it goes away with its
- * holder however that ends: a lock that is held is held by somebody alive, and no dead one has to be guessed at. Waiting has
- * a deadline.
+ * One holder at a time, among all processes. The lock is a lock of the kernel on an empty SQLite file, so it ends with its
+ * process, however that ends. Waiting has a deadline.
  */
 import { HeddleError } from "@heddle/protocol";
-import { pause as rest } from "./pause.ts";
+import { pause as rest } from "../retry.ts";
 
 const SQLITE_BUSY = 5;
 const FIRST_PAUSE_MS = 5;
@@ -18,7 +17,7 @@ export interface LockOptions {
   readonly shown: string;
 }
 
-/** `file` is there already, made by whoever checked its folder. */
+/** `file` exists: it was created by the check of its folder. */
 export async function acquireLock(file: string, options: LockOptions): Promise<Disposable> {
   const signal = options.signal ?? NEVER;
   const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
@@ -37,7 +36,7 @@ export async function acquireLock(file: string, options: LockOptions): Promise<D
       if (performance.now() >= deadline) {
         throw new HeddleError("store.busy", `another process has held ${options.shown} for ${options.waitMs} ms`);
       }
-      // Somebody refreshes a token meanwhile; those who wait together do not all knock together.
+      // Random pauses: waiting processes must not all try at the same time.
       await rest(pause * (0.5 + Math.random()), signal);
     }
   } catch (error) {

@@ -1,14 +1,13 @@
 /**
- * Logins under way. Each has an id, a state that can be asked for at any time, and exactly one end; what a client sees of it
- * is an address and perhaps a word to type, never a code or a token. A second login for the same account takes the place of
- * the first.
+ * Running logins. Each has an id, a state that can be read at any time, and exactly one end; a client sees only an address
+ * and perhaps a code to enter, never a token. A second login for the same account replaces the first.
  */
 import { randomUUID } from "node:crypto";
 import { HeddleError, toHeddleError, type ErrorCode } from "@heddle/protocol";
 import { keyText, type Credential, type CredentialKey } from "./credential.ts";
 import type { CredentialStore } from "./store.ts";
 
-/** Ended logins are remembered for whoever asks late. */
+/** Ended logins are kept for clients that ask late. */
 const MAX_REMEMBERED = 100;
 
 export interface LoginState {
@@ -19,22 +18,22 @@ export interface LoginState {
   readonly failure?: { readonly code: ErrorCode; readonly message: string };
 }
 
-/** What waits for the browser of a login; absent where none comes back. */
+/** Waits for the browser of a login; absent where none returns. */
 interface Waiting extends AsyncDisposable {
   paste(text: string): void;
 }
 
 export interface LoginBook extends AsyncDisposable {
-  /** Ends what is under way for the same account. */
+  /** Ends a running login of the same account. */
   clear(key: CredentialKey): Promise<void>;
-  /** Follows a login to its end: what `wait` brings is kept. */
+  /** Follows a login to its end and stores what `wait` returns. */
   follow(key: CredentialKey, browser: Waiting | undefined, wait: (signal: AbortSignal) => Promise<Credential>): string;
   state(loginId: string): LoginState;
   /** Resolves with the end. */
   ended(loginId: string): Promise<LoginState>;
-  /** What the browser ended at, where it could not come back by itself. */
+  /** The address at which the browser ended, where it could not return by itself. */
   paste(loginId: string, text: string): void;
-  /** Resolves when nothing of it goes on any more. */
+  /** Resolves when it has ended completely. */
   cancel(loginId: string): Promise<LoginState>;
 }
 
@@ -68,14 +67,14 @@ export function createLoginBook(store: CredentialStore): LoginBook {
     follow(key, browser, wait) {
       const loginId = randomUUID();
       const control = new AbortController();
-      const carryOut = async (): Promise<LoginState["status"]> => {
+      const run = async (): Promise<LoginState["status"]> => {
         const credential = await wait(control.signal);
         control.signal.throwIfAborted();
         await store.change(key, () => credential, { signal: control.signal });
         return "completed";
       };
       const state: LoginState = { loginId, provider: key.provider, profile: key.profile, status: "pending" };
-      const done = carryOut()
+      const done = run()
         .then(
           (status) => void (login.state = { ...state, status }),
           (error: unknown) => void (login.state = { ...state, ...failureOf(error) }),
@@ -121,7 +120,31 @@ function failureOf(error: unknown): Pick<LoginState, "status" | "failure"> {
   return { status, failure: { code, message } };
 }
 
-/** What the browser brings, unless the login is given up or nobody comes back in time. */
+export interface RemovedLogin {
+  readonly wasLoggedIn: boolean;
+  readonly isRevoked: boolean;
+}
+
+const REVOKE_MS = 5_000;
+
+/** Revokes what can be revoked, then removes this entry and no other. */
+export async function removeLogin(
+  store: CredentialStore,
+  key: CredentialKey,
+  revoke: (entry: Credential, signal: AbortSignal) => Promise<boolean>,
+): Promise<RemovedLogin> {
+  let removed: RemovedLogin = { wasLoggedIn: false, isRevoked: false };
+  await store.change(key, async (entry) => {
+    if (entry === undefined) return undefined;
+    // The user is logged out here, whatever the issuer answers.
+    const isRevoked = await revoke(entry, AbortSignal.timeout(REVOKE_MS)).catch(() => false);
+    removed = { wasLoggedIn: true, isRevoked };
+    return undefined;
+  });
+  return removed;
+}
+
+/** What the browser brings, unless the login is cancelled or takes too long. */
 export async function untilBack<T>(back: Promise<T>, signal: AbortSignal, ms: number): Promise<T> {
   const { promise: stopped, reject } = Promise.withResolvers<never>();
   const stop = (): void => reject(signal.reason);

@@ -1,14 +1,17 @@
 /** Logins at the issuer of `openai-codex`, with a browser or a device code, and at GitHub for Copilot. */
-import { openBrowserLogin } from "./browser-login.ts";
+import { createHash, randomBytes } from "node:crypto";
+import { openCallback } from "./callback.ts";
 import type { CopilotPlaces } from "./copilot.ts";
 import { checkKey, type CredentialKey, type OAuthCredential } from "./credential.ts";
 import { awaitDevice, DEVICE_LIFETIME_MS, REAL_CLOCK, type Clock } from "./device-login.ts";
-import { credentialOf, exchangeCode, startDevice, type Issuer, type Tokens } from "./issuer.ts";
+import { credentialOf, exchangeCode, pollDevice, startDevice, type Issuer, type Tokens } from "./issuer.ts";
 import { createLoginBook, untilBack, type LoginBook } from "./login-book.ts";
 import type { CredentialStore } from "./store.ts";
 
-/** A browser is waited for no longer than a device. */
+/** Of a login with a browser too. */
 const LIFETIME_MS = DEVICE_LIFETIME_MS;
+/** The issuer redirects to these ports only. */
+const PORTS = [1455, 1457];
 
 export type StartedLogin =
   | { readonly loginId: string; readonly method: "browser"; readonly authUrl: string; readonly isManual: boolean }
@@ -32,9 +35,10 @@ export interface LoginsOptions {
   readonly clock?: Clock | undefined;
 }
 
-export function createLogins({ store, issuer, ports, clock = REAL_CLOCK }: LoginsOptions): Logins {
+export function createLogins({ store, issuer, ports = PORTS, clock = REAL_CLOCK }: LoginsOptions): Logins {
   const book = createLoginBook(store);
   const kept = (key: CredentialKey, tokens: Tokens): OAuthCredential => credentialOf(issuer, tokens, key, clock.now());
+  const expiryIn = (ms: number): string => new Date(clock.now() + ms).toISOString();
   return {
     ...book,
     async startCopilot(wanted, places) {
@@ -42,29 +46,54 @@ export function createLogins({ store, issuer, ports, clock = REAL_CLOCK }: Login
       const key = checkKey(wanted);
       await book.clear(key);
       const device = await startCopilotDevice(places, AbortSignal.timeout(LIFETIME_MS));
-      const expiresAt = new Date(clock.now() + device.lifetimeMs).toISOString();
       const loginId = book.follow(key, undefined, (signal) => awaitCopilot(places, device, { key, clock, signal }));
-      const { verificationUrl, userCode } = device;
-      return { loginId, method: "device", verificationUrl, userCode, expiresAt };
+      const { verificationUrl, userCode, lifetimeMs } = device;
+      return { loginId, method: "device", verificationUrl, userCode, expiresAt: expiryIn(lifetimeMs) };
     },
     async start(wanted, method) {
       const key = checkKey(wanted);
       await book.clear(key);
       if (method === "device") {
         const device = await startDevice(issuer, AbortSignal.timeout(LIFETIME_MS));
-        const expiresAt = new Date(clock.now() + LIFETIME_MS).toISOString();
-        const loginId = book.follow(key, undefined, async (signal) =>
-          kept(key, await awaitDevice(issuer, device, { clock, signal })),
-        );
-        const { verificationUrl, userCode } = device;
-        return { loginId, method, verificationUrl, userCode, expiresAt };
+        const { verificationUrl, userCode, intervalMs: firstMs } = device;
+        const loginId = book.follow(key, undefined, async (signal) => {
+          const poll = (intervalMs: number) => pollDevice(issuer, device, { intervalMs, signal });
+          const options = { clock, signal, lifetimeMs: LIFETIME_MS, intervalMs: firstMs };
+          return kept(key, await exchangeCode(issuer, await awaitDevice(poll, options), signal));
+        });
+        return { loginId, method, verificationUrl, userCode, expiresAt: expiryIn(LIFETIME_MS) };
       }
-      const browser = await openBrowserLogin(issuer, ports);
-      const loginId = book.follow(key, browser, async (signal) => {
-        const grant = await untilBack(browser.granted, signal, LIFETIME_MS);
-        return kept(key, await exchangeCode(issuer, grant, signal));
+      const verifier = randomBytes(48).toString("base64url");
+      const state = randomBytes(32).toString("base64url");
+      const callback = await openCallback({ state, path: "/auth/callback", ports, host: "localhost" });
+      const { redirectUri, isManual } = callback;
+      const loginId = book.follow(key, callback, async (signal) => {
+        const { code } = await untilBack(callback.granted, signal, LIFETIME_MS);
+        return kept(key, await exchangeCode(issuer, { code, verifier, redirectUri }, signal));
       });
-      return { loginId, method, authUrl: browser.authUrl, isManual: browser.isManual };
+      return { loginId, method, authUrl: authorizeUrl(issuer, { redirectUri, state, verifier }), isManual };
     },
   };
+}
+
+/** With a code that only this process can use (PKCE, S256). */
+function authorizeUrl(
+  issuer: Issuer,
+  { redirectUri, state, verifier }: { readonly redirectUri: string; readonly state: string; readonly verifier: string },
+): string {
+  const url = new URL("/oauth/authorize", issuer.url);
+  const parameters = {
+    response_type: "code",
+    client_id: issuer.clientId,
+    redirect_uri: redirectUri,
+    scope: issuer.scope,
+    code_challenge: createHash("sha256").update(verifier).digest("base64url"),
+    code_challenge_method: "S256",
+    state,
+    id_token_add_organizations: "true",
+    codex_cli_simplified_flow: "true",
+    originator: issuer.originator,
+  };
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  return url.href;
 }

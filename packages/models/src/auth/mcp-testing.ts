@@ -1,46 +1,24 @@
 /**
- * An MCP server that wants a login, and the issuer of such logins, for tests: real HTTP on two ports of 127.0.0.1, single-use
- * codes and refresh tokens, and every way to misbehave that a test asks for. Both record what they were sent.
+ * An MCP server that requires a login, and the issuer of such logins, for tests: single-use codes and refresh tokens. Requests
+ * to either are recorded, in order.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { once } from "node:events";
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from "node:http";
-import { CANARY, fieldsOf, misbehave, readText, send, type IssuerFault } from "./testing-http.ts";
+import type { ServerResponse } from "node:http";
+import { CANARY, RequestLog, send, startTestServer, type Asked, type TestServer } from "../testing-server.ts";
 
 type Json = Record<string, unknown>;
 
-interface Request {
-  readonly method: string;
-  readonly path: string;
-  readonly headers: IncomingHttpHeaders;
-  readonly text: string;
-  readonly body: Readonly<Record<string, string>>;
-}
-
-export interface McpWithLogin extends AsyncDisposable {
-  /** Of the MCP server. */
-  readonly url: string;
+export interface McpWithLogin extends TestServer {
   readonly issuer: string;
-  /** At either of them, in order. */
-  readonly requests: readonly Request[];
-  count(path: string): number;
-  /** Faults of the next requests to a path, in order; afterwards it behaves. */
-  fault(path: string, ...faults: readonly IssuerFault[]): void;
-  /** Other words in a document than the true ones; `undefined` takes a field out. */
-  lie(path: string, words: Json): void;
-  /** The address of the metadata that the server names when it refuses. */
+  /** Wrong fields in a document; `undefined` removes a field. */
+  lie(path: string, fields: Json): void;
+  /** The address of the metadata in refusals of the server. */
   nameMetadata(url: string): void;
-  /** Plays the person in the browser: where the callback leads after this address. */
+  /** Acts as the user in the browser: where this address redirects to. */
   authorize(url: string): URL;
-  /** The seconds that tokens live from now on. */
+  /** Of tokens from now on. */
   setLifetime(seconds: number | undefined): void;
-  /** No token that was handed out is taken any more. */
+  /** No token is valid any more. */
   revokeAll(options: { readonly refreshTokensToo: boolean }): void;
 }
 
@@ -48,19 +26,18 @@ const PROTECTED = "/.well-known/oauth-protected-resource/mcp";
 const METADATA = "/.well-known/oauth-authorization-server";
 
 export async function startMcpWithLogin(): Promise<McpWithLogin> {
+  const log = new RequestLog();
   const play = new Play();
-  const resource = await listen((incoming, response) => play.resource(incoming, response));
-  const issuer = await listen((incoming, response) => play.issue(incoming, response));
+  const resource = await startTestServer((asked, response) => play.resource(asked, response), log);
+  const issuer = await startTestServer((asked, response) => play.issue(asked, response), log);
   play.resourceUrl = resource.url;
   play.issuerUrl = issuer.url;
   play.metadataUrl = `${resource.url}${PROTECTED}`;
   return {
+    ...resource,
     url: `${resource.url}/mcp`,
     issuer: issuer.url,
-    requests: play.requests,
-    count: (path) => play.requests.filter((request) => request.path === path).length,
-    fault: (path, ...faults) => void play.faults.set(path, [...(play.faults.get(path) ?? []), ...faults]),
-    lie: (path, words) => void play.lies.set(path, words),
+    lie: (path, fields) => void play.lies.set(path, fields),
     nameMetadata: (url) => void (play.metadataUrl = url),
     authorize: (url) => play.authorize(url),
     setLifetime: (seconds) => void (play.lifetime = seconds),
@@ -69,31 +46,13 @@ export async function startMcpWithLogin(): Promise<McpWithLogin> {
       if (refreshTokensToo) play.refreshTokens.clear();
     },
     async [Symbol.asyncDispose]() {
-      for (const { server } of [resource, issuer]) {
-        server.closeAllConnections();
-        server.close();
-        await once(server, "close");
-      }
+      await resource[Symbol.asyncDispose]();
+      await issuer[Symbol.asyncDispose]();
     },
   };
 }
 
-async function listen(
-  answer: (incoming: IncomingMessage, response: ServerResponse) => Promise<void>,
-): Promise<{ readonly server: Server; readonly url: string }> {
-  const server = createServer((incoming, response) => {
-    answer(incoming, response).catch(() => response.destroy());
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-  return { server, url: `http://127.0.0.1:${port}` };
-}
-
 class Play {
-  readonly requests: Request[] = [];
-  readonly faults = new Map<string, IssuerFault[]>();
   readonly lies = new Map<string, Json>();
   readonly accessTokens = new Set<string>();
   readonly refreshTokens = new Set<string>();
@@ -108,34 +67,18 @@ class Play {
   metadataUrl = "";
   lifetime: number | undefined = 3600;
 
-  /** Records the request; true when a fault has answered it. */
-  async #begin(incoming: IncomingMessage, response: ServerResponse): Promise<Request | undefined> {
-    const { pathname } = new URL(incoming.url ?? "/", "http://127.0.0.1");
-    const { method = "", headers } = incoming;
-    const text = await readText(incoming);
-    const request = { method, path: pathname, headers, text, body: fieldsOf(text) };
-    this.requests.push(request);
-    const fault = this.faults.get(pathname)?.shift();
-    if (fault === undefined) return request;
-    misbehave(response, fault);
-    return undefined;
+  #document(path: string, fields: Json): Json {
+    return { ...fields, ...this.lies.get(path) };
   }
 
-  #document(path: string, words: Json): Json {
-    return { ...words, ...this.lies.get(path) };
-  }
-
-  async resource(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-    const request = await this.#begin(incoming, response);
-    if (request === undefined) return;
-    const { path, headers, method, text } = request;
+  resource({ path, headers, method, text }: Asked, response: ServerResponse): void {
     if (path === PROTECTED) {
-      const words = {
+      const fields = {
         resource: `${this.resourceUrl}/mcp`,
         authorization_servers: [this.issuerUrl],
         scopes_supported: ["tools"],
       };
-      return send(response, 200, this.#document(path, words));
+      return send(response, 200, this.#document(path, fields));
     }
     if (path !== "/mcp") return send(response, 404, {});
     const token = /^Bearer (.+)$/.exec(headers.authorization ?? "")?.[1] ?? "";
@@ -147,25 +90,20 @@ class Play {
     return speak(JSON.parse(text) as Json, token, response);
   }
 
-  async issue(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-    const request = await this.#begin(incoming, response);
-    if (request === undefined) return;
-    const { path, body } = request;
+  issue({ path, body }: Asked, response: ServerResponse): void {
     if (path === METADATA) {
-      const places = ["authorize", "token", "register", "revoke"].map((word) => `${this.issuerUrl}/${word}`);
-      const [authorization, token, registration, revocation] = places;
-      const words = {
+      const fields = {
         issuer: this.issuerUrl,
-        authorization_endpoint: authorization,
-        token_endpoint: token,
-        registration_endpoint: registration,
-        revocation_endpoint: revocation,
+        authorization_endpoint: `${this.issuerUrl}/authorize`,
+        token_endpoint: `${this.issuerUrl}/token`,
+        registration_endpoint: `${this.issuerUrl}/register`,
+        revocation_endpoint: `${this.issuerUrl}/revoke`,
         response_types_supported: ["code"],
         code_challenge_methods_supported: ["S256"],
         token_endpoint_auth_methods_supported: ["none"],
         authorization_response_iss_parameter_supported: true,
       };
-      return send(response, 200, this.#document(path, words));
+      return send(response, 200, this.#document(path, fields));
     }
     if (path === "/register") return this.#register(body, response);
     if (path === "/token") return this.#token(body, response);
@@ -224,7 +162,7 @@ class Play {
   }
 }
 
-/** One tool, which tells what it was shown. */
+/** One tool, which returns the token it was sent. */
 function speak({ id, method }: Json, token: string, response: ServerResponse): void {
   const answer = (result: Json): void => send(response, 200, { jsonrpc: "2.0", id, result });
   if (id === undefined) {

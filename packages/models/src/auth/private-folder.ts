@@ -1,7 +1,7 @@
 /**
- * Files that only their owner may see, in a folder that only their owner may enter. Nothing is made private afterwards: a
- * file is born with its mode, and one that others could read, or that is a link, is refused with what fixes it. The folder
- * is held open, so that what its path leads to later does not matter.
+ * Files that only their owner can read, in a folder that only their owner can enter. A file is created with its mode, and
+ * one that others could read, or that is a link, is refused with the command that fixes it. The folder is held open, so
+ * that it does not matter what its path leads to later.
  */
 import { randomBytes } from "node:crypto";
 import {
@@ -20,7 +20,7 @@ import {
   type Stats,
 } from "node:fs";
 import path from "node:path";
-import { HeddleError } from "@heddle/protocol";
+import { errorCodeOf, HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { MAX_CREDENTIALS_BYTES } from "./credentials-file.ts";
 
@@ -28,11 +28,11 @@ const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY
 
 export interface PrivateFolder extends Disposable {
   readonly path: string;
-  /** Where to reach a name of this very folder. */
+  /** The path of a name in this open folder. */
   at(name: string): string;
   /** undefined when there is no such file. */
   read(name: string): string | undefined;
-  /** The old content or the new one, at any moment. Whoever calls it holds the lock of the folder. */
+  /** Atomic. The caller holds the lock of the folder. */
   write(name: string, text: string): void;
   /** Makes an empty file unless there is one; refuses a link. */
   touch(name: string): void;
@@ -50,7 +50,7 @@ export function openPrivateFolder(folder: string): PrivateFolder {
     read: (name) => readPrivate(at(name), path.join(folder, name)),
     write(name, text) {
       const prefix = `.${name}.`;
-      // Writers take turns, so whatever has such a name was left by one that was killed, tokens and all.
+      // There is one writer at a time, so such a file was left by one that was killed, with its tokens.
       for (const entry of readdirSync(at("."))) {
         if (entry.startsWith(prefix) && entry.endsWith(".new")) rmSync(at(entry), { force: true });
       }
@@ -73,7 +73,7 @@ export function openPrivateFolder(folder: string): PrivateFolder {
       try {
         closeSync(openSync(at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600));
       } catch (error) {
-        if (codeOf(error) !== "EEXIST") throw failed(shown, error);
+        if (errorCodeOf(error) !== "EEXIST") throw failed(shown, error);
         requireOwn(lstatSync(at(name)), shown);
       }
     },
@@ -89,7 +89,7 @@ function makeFolder(folder: string): void {
     mkdirSync(path.dirname(folder), { recursive: true, mode: 0o700 });
     mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
-    if (codeOf(error) !== "EEXIST") throw failed(folder, error);
+    if (errorCodeOf(error) !== "EEXIST") throw failed(folder, error);
   }
 }
 
@@ -98,7 +98,7 @@ function openFolder(folder: string): number {
   try {
     fd = openSync(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   } catch (error) {
-    // Linux says ENOTDIR where the last part of the path is a link.
+    // Linux reports ENOTDIR where the last part of the path is a link.
     if (lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink() === true) throw isLink(folder);
     throw failed(folder, error);
   }
@@ -114,10 +114,10 @@ function openFolder(folder: string): number {
 function readPrivate(file: string, shown: string): string | undefined {
   let fd: number;
   try {
-    // A pipe of that name must not hold the reader up for ever.
+    // A pipe of that name must not block the reader.
     fd = openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   } catch (error) {
-    const code = codeOf(error);
+    const code = errorCodeOf(error);
     if (code === "ENOENT") return undefined;
     throw code === "ELOOP" ? isLink(shown) : failed(shown, error);
   }
@@ -148,7 +148,7 @@ function writePrivate(file: string, text: string): void {
   }
 }
 
-/** Neither a link, nor somebody else's, nor open to anybody else. */
+/** Not a link, and neither owned by nor open to another user. */
 function requireOwn(stats: Stats, shown: string): void {
   if (stats.isSymbolicLink()) throw isLink(shown);
   if (!stats.isFile() && !stats.isDirectory()) throw unsafe(`${shown} is neither a file nor a folder; move it away`);
@@ -168,11 +168,7 @@ function unsafe(message: string): HeddleError {
 }
 
 function failed(shown: string, error: unknown): HeddleError {
-  const why = codeOf(error) ?? "unknown reason";
+  const why = errorCodeOf(error) ?? "unknown reason";
   const code = why === "ENOSPC" || why === "EDQUOT" ? "store.full" : "store.failed";
   return new HeddleError(code, `${shown} cannot be used: ${why}`, { cause: error });
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }

@@ -1,13 +1,12 @@
 /**
- * A token that is good now. It is renewed inside the store's lock after reading anew, so that of any number of processes one
- * asks the issuer and the others find its answer. A final refusal is remembered and never tried again; a passing one is tried
- * three times. No other credential ever takes its place.
+ * A valid token. It is renewed inside the store's lock after reading again, so that of any number of processes one asks the
+ * issuer and the others find its answer. A final refusal is stored and never tried again; a temporary one is tried three
+ * times. No other credential ever replaces it.
  */
 import { HeddleError, isHeddleError } from "@heddle/protocol";
-
 import type { CopilotCredential, Credential, CredentialKey, McpCredential, OAuthCredential } from "./credential.ts";
 import { credentialOf, refreshTokens, RefusedLogin, type Issuer } from "./issuer.ts";
-import { pause } from "./pause.ts";
+import { pause } from "../retry.ts";
 import type { CredentialStore } from "./store.ts";
 import { isExpired, isRefreshDue } from "./tokens.ts";
 
@@ -19,18 +18,16 @@ type Login = OAuthCredential | McpCredential | CopilotCredential;
 export interface RenewOptions<L extends Login> {
   readonly store: CredentialStore;
   readonly key: CredentialKey;
-  /** An entry of this kind, or nothing. */
   readonly own: (entry: Credential | undefined) => L | undefined;
-  /** For messages: where one is logged in, and what logs in again. */
+  /** For messages: where the login is, and the command to log in again. */
   readonly names: { readonly place: string; readonly again: string };
   readonly signal: AbortSignal;
   /** The renewed login; throws RefusedLogin where the refusal is final, and a HeddleError of `provider.*` where it may pass. */
   readonly refresh: (current: L, refreshToken: string, signal: AbortSignal) => Promise<L>;
   /** Its tokens may live for minutes. */
   readonly isBrief?: boolean;
-  /** A token that has just been refused; renewed whatever it says of itself, unless somebody has done so already. */
+  /** A token that has just been refused; renewed unless another process has done so already. */
   readonly rejected?: string | undefined;
-  /** Renewed whatever it says of itself. */
   readonly isForced?: boolean;
   readonly now?: () => number;
   readonly pauseMs?: number;
@@ -43,16 +40,15 @@ export interface RefreshOptions extends Omit<RenewOptions<OAuthCredential>, "own
 /** A login at the issuer of `openai-codex`. */
 export function usableOAuth({ issuer, ...options }: RefreshOptions): Promise<OAuthCredential> {
   const { key, now = Date.now } = options;
-  const names = { place: key.provider, again: loginCommand(key.provider, key.profile) };
   return usableLogin<OAuthCredential>({
     ...options,
     own: (entry) => (entry?.type === "oauth" ? entry : undefined),
-    names,
+    names: { place: key.provider, again: loginCommand(key.provider, key.profile) },
     async refresh(current, refreshToken, signal) {
       if (current.issuer !== issuer.url) throw new RefusedLogin("issuer_changed");
       const tokens = await refreshTokens(issuer, refreshToken, signal);
-      const next = credentialOf(issuer, tokens, { ...keyOf(current), before: current }, now());
-      // Tokens of somebody else must not slip in under this name.
+      const next = credentialOf(issuer, tokens, { ...key, before: current }, now());
+      // Tokens of another account must not be stored under this name.
       const isOther = current.accountId !== undefined && next.accountId !== current.accountId;
       if (isOther) throw new RefusedLogin("account_changed");
       return next;
@@ -84,27 +80,24 @@ function mustRenew<L extends Login>(
   return isForced === true || isRefreshDue(credential, now, { isBrief });
 }
 
-/** What to keep: the renewed login, or the old one marked as refused. */
+/** What to store: the renewed login, or the old one marked as refused. */
 async function renew<L extends Login>(current: L, options: RenewOptions<L>): Promise<L> {
   const { now = Date.now, rejected } = options;
   const refused = (problem: string): L => ({ ...current, health: "reconnect_required", problem });
-  if (current.refreshToken === undefined) return refused("no_refresh_token");
+  const { refreshToken } = current;
+  if (refreshToken === undefined) return refused("no_refresh_token");
   try {
-    return await tryRefresh(current, current.refreshToken, options);
+    return await tryThrice((signal) => options.refresh(current, refreshToken, signal), options);
   } catch (error) {
     if (error instanceof RefusedLogin) return refused(error.reason);
-    // Renewed early; what there is may serve until the issuer is well again.
+    // Renewed early: the old token is valid until the issuer answers again.
     const isStillGood = rejected === undefined && options.isForced !== true && !isExpired(current, now());
     if (isStillGood && isHeddleError(error) && !options.signal.aborted) return current;
     throw error;
   }
 }
 
-function tryRefresh<L extends Login>(current: L, refreshToken: string, options: RenewOptions<L>): Promise<L> {
-  return tryThrice((signal) => options.refresh(current, refreshToken, signal), options);
-}
-
-/** Asks again where the failure may pass. */
+/** Tries again where the failure is temporary. */
 export async function tryThrice<T>(
   ask: (signal: AbortSignal) => Promise<T>,
   { signal, pauseMs = PAUSE_MS }: { readonly signal: AbortSignal; readonly pauseMs?: number | undefined },
@@ -121,10 +114,6 @@ export async function tryThrice<T>(
 }
 
 const PASSING: ReadonlySet<string> = new Set(["provider.unreachable", "provider.overloaded", "provider.rate-limited"]);
-
-function keyOf({ owner, provider, profile }: CredentialKey): CredentialKey {
-  return { owner, provider, profile };
-}
 
 function requireUsable<L extends Login>(
   found: Credential | undefined,

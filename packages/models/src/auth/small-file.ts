@@ -1,7 +1,7 @@
-/** Reads a small file that another program keeps. Nothing there can hold up or fill whoever reads it. */
+/** Reads a small file of another program. It can neither block nor flood the reader. */
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
-import { HeddleError } from "@heddle/protocol";
+import { errorCodeOf, HeddleError } from "@heddle/protocol";
 
 const MAX_BYTES = 256 * 1024;
 
@@ -9,16 +9,16 @@ const MAX_BYTES = 256 * 1024;
 export async function readSmallFile(file: string): Promise<string | undefined> {
   let handle;
   try {
-    // A fifo must not be waited at.
+    // A fifo must not block.
     handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : "";
+    const code = errorCodeOf(error);
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw new HeddleError("auth.missing", `${file} cannot be read (${String(code)})`);
+    throw new HeddleError("auth.missing", `${file} cannot be read (${code})`);
   }
   await using _open = handle;
   const facts = await handle.stat();
   if (!facts.isFile()) throw new HeddleError("auth.missing", `${file} is not a regular file`);
-  if (facts.size > MAX_BYTES) throw new HeddleError("auth.missing", `${file} is too large to be a file of credentials`);
+  if (facts.size > MAX_BYTES) throw new HeddleError("auth.missing", `${file} is too large for a file of credentials`);
   return handle.readFile("utf8");
 }

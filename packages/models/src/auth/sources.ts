@@ -1,123 +1,74 @@
-/** Credentials as providers use them: asked for each request, renewed when refused, and never exchanged for another. */
-import { HeddleError } from "@heddle/protocol";
-import type { CredentialSource } from "../provider-auth.ts";
+/** Stored keys and logins as providers use them; one never takes the place of another. */
+import { given, HeddleError } from "@heddle/protocol";
+import type { CredentialSource, Environment } from "../provider-auth.ts";
 import { authHeader, type ProviderConfig } from "../providers.ts";
 import { usableCodexLogin } from "./codex-auth.ts";
-import { usableCopilot, type CopilotPlaces } from "./copilot.ts";
-import type { ApiKeyCredential, CredentialKey } from "./credential.ts";
-import { createHandedOut } from "./handed-out.ts";
+import { usableCopilot, type UsableCopilotOptions } from "./copilot.ts";
+import type { ApiKeyCredential, OAuthCredential } from "./credential.ts";
 import { openaiIssuer, type Issuer } from "./issuer.ts";
-import { loginCommand, usableOAuth } from "./refresh.ts";
-import type { CredentialStore } from "./store.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import { loginCommand, usableOAuth, type RefreshOptions } from "./refresh.ts";
+import { tokenSource } from "./token-source.ts";
 
 /** A ChatGPT login of Heddle's own store. */
-export function oauthSource(options: {
-  readonly store: CredentialStore;
-  readonly issuer: Issuer;
-  readonly key: CredentialKey;
-}): CredentialSource {
-  const { store, issuer, key } = options;
-  const handedOut = createHandedOut();
-  let last: string | undefined;
-  return {
+export function oauthSource(options: Pick<RefreshOptions, "store" | "issuer" | "key">): CredentialSource {
+  const { issuer } = options;
+  return tokenSource({
     source: "the stored login",
     baseUrl: issuer.apiBaseUrl,
-    async headers(_wire, signal) {
-      const login = await usableOAuth({ store, issuer, key, signal });
-      last = login.accessToken;
-      handedOut.add(last);
-      return chatgptHeaders(issuer, login);
-    },
-    async renew(signal) {
-      const login = await usableOAuth({ store, issuer, key, signal, rejected: last });
-      return login.accessToken !== last;
-    },
-    secrets: handedOut.secrets,
-    hear: handedOut.hear,
-  };
+    login: (signal, rejected) => usableOAuth({ ...options, signal, rejected }),
+    headers: (login) => chatgptHeaders(issuer, login),
+  });
 }
 
-/** A login at GitHub, as Copilot takes it. */
-export function copilotSource(options: {
-  readonly store: CredentialStore;
-  readonly places: CopilotPlaces;
-  readonly key: CredentialKey;
-  /** As it is stored now. */
-  readonly apiUrl: string;
-}): CredentialSource {
-  const { store, places, key } = options;
-  const handedOut = createHandedOut();
-  let last: string | undefined;
-  let { apiUrl } = options;
-  let place = apiUrl;
-  const usable = async (signal: AbortSignal, rejected?: string): Promise<string> => {
-    const login = await usableCopilot({ store, places, key, signal, rejected });
-    handedOut.add(login.accessToken, login.refreshToken);
-    ({ apiUrl } = login);
-    return login.accessToken;
-  };
-  return {
+/** A login at GitHub, for Copilot. `apiUrl`: as it is stored now. */
+export function copilotSource({
+  apiUrl,
+  ...options
+}: Pick<UsableCopilotOptions, "store" | "places" | "key"> & { readonly apiUrl: string }): CredentialSource {
+  let address = apiUrl;
+  return tokenSource({
     source: "the stored login",
     baseUrl: apiUrl,
-    async headers(wire, signal, { isFollowUp, hasImages }) {
-      last = await usable(signal);
-      // One of its wires lies a step deeper than the others.
-      place = wire === "anthropic" ? `${apiUrl}/v1` : apiUrl;
+    login: (signal, rejected) => usableCopilot({ ...options, signal, rejected }),
+    secretsOf: ({ refreshToken }) => [refreshToken],
+    headers(login, wire, { isFollowUp, hasImages }) {
+      // One of its wires has a longer path than the others.
+      address = wire === "anthropic" ? `${login.apiUrl}/v1` : login.apiUrl;
       return {
-        authorization: `Bearer ${last}`,
-        // Requests of an agent that goes on by itself are not counted as a person's.
+        authorization: `Bearer ${login.accessToken}`,
+        // Requests of an agent that continues by itself do not count as the user's.
         "x-initiator": isFollowUp === true ? "agent" : "user",
         ...(hasImages === true ? { "copilot-vision-request": "true" } : {}),
       };
     },
-    address: () => place,
-    renew: async (signal) => (await usable(signal, last)) !== last,
-    secrets: handedOut.secrets,
-    hear: handedOut.hear,
-  };
+    address: () => address,
+  });
 }
 
-/** The login Codex keeps: read again for each request, because Codex may have renewed it. */
+/** The login of Codex: read again for each request, because Codex may have renewed it. */
 export function adoptedSource(env: Environment): CredentialSource {
   const issuer = openaiIssuer(env);
-  const handedOut = createHandedOut();
-  let last: string | undefined;
-  return {
+  return tokenSource({
     source: "Codex's login",
     baseUrl: issuer.apiBaseUrl,
-    async headers() {
-      const login = await usableCodexLogin(env);
-      last = login.accessToken;
-      handedOut.add(last);
-      return chatgptHeaders(issuer, login);
-    },
-    async renew() {
-      return (await usableCodexLogin(env)).accessToken !== last;
-    },
-    secrets: handedOut.secrets,
-    hear: handedOut.hear,
-  };
+    login: () => usableCodexLogin(env),
+    headers: (login) => chatgptHeaders(issuer, login),
+  });
 }
 
 function chatgptHeaders(
   issuer: Issuer,
-  login: {
-    readonly accessToken: string;
-    readonly accountId?: string | undefined;
-    readonly isFedramp?: boolean | undefined;
-  },
+  login: Pick<OAuthCredential, "accessToken" | "accountId" | "isFedramp">,
 ): Record<string, string> {
   return {
     authorization: `Bearer ${login.accessToken}`,
-    ...(login.accountId === undefined ? {} : { "chatgpt-account-id": login.accountId }),
+    ...given({ "chatgpt-account-id": login.accountId }),
     ...(login.isFedramp === true ? { "x-openai-fedramp": "true" } : {}),
     originator: issuer.originator,
   };
 }
 
-/** A stored key goes only where it was stored for. */
+/** A stored key is sent only to the address it was stored for. */
 export function usableKey(entry: ApiKeyCredential, { id, baseUrl }: Pick<ProviderConfig, "id" | "baseUrl">): string {
   const origin = URL.parse(baseUrl ?? "")?.origin;
   if (origin === entry.origin) return entry.key;

@@ -1,6 +1,6 @@
 /**
- * Where credentials are kept: `credentials.json` in Heddle's home, or the keyring of the desktop, behind one interface. Every
- * change reads anew under the lock and replaces the whole document, so that nobody's change is lost and no reader sees half.
+ * Stores credentials: `credentials.json` in Heddle's home, or the keyring of the desktop, behind one interface. Every change
+ * reads again under the lock and replaces the whole document, so that no change is lost and no reader sees half.
  */
 import { lstatSync } from "node:fs";
 import path from "node:path";
@@ -23,7 +23,7 @@ const LOCK = "credentials.lock";
 /** A holder may be refreshing a token: three tries with their pauses. */
 const LOCK_WAIT_MS = 60_000;
 
-/** Keeps one text. Back-ends differ in nothing else; locks and meaning are above them. */
+/** Stores one text; locks and meaning are the same for all back-ends. */
 export interface Vault {
   /** For messages. */
   readonly place: string;
@@ -47,12 +47,11 @@ export interface CredentialStore {
 }
 
 export interface StoreOptions {
-  /** Heddle's home. */
   readonly home: string;
   readonly lockWaitMs?: number;
-  /** In place of the file. The lock stays in the home. */
+  /** Instead of the file. The lock stays in the home. */
   readonly vault?: Vault;
-  /** Hears every secret that passes through here, stored or read, before anybody can use it. */
+  /** Gets every secret that is stored or read, before it is used. */
   readonly onSecrets?: ((secrets: readonly string[]) => void) | undefined;
 }
 
@@ -109,7 +108,7 @@ function fileVault(home: string): Vault {
   };
 }
 
-/** Where no credentials are, nothing is wrong with the place; a home of other files may be as open as it likes. */
+/** A home without credentials may be open to others. */
 function existingFolder(home: string): PrivateFolder | undefined {
   return hasEntry(path.join(home, CREDENTIALS_FILE)) ? openPrivateFolder(home) : undefined;
 }
@@ -118,7 +117,7 @@ function hasEntry(file: string): boolean {
   try {
     return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
   } catch {
-    // It cannot be told; opening it will say why.
+    // Opening it reports what is wrong.
     return true;
   }
 }

@@ -1,38 +1,22 @@
 /**
- * An issuer of logins for tests: real HTTP on 127.0.0.1, rotating single-use refresh tokens, and every way to misbehave that
- * a test asks for. It records what it was sent.
+ * An issuer of logins for tests, with rotating single-use refresh tokens.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { CANARY, fieldsOf, misbehave, readText, send, type IssuerFault } from "./testing-http.ts";
+import type { ServerResponse } from "node:http";
+import { CANARY, send, startTestServer, type Asked, type TestServer } from "../testing-server.ts";
 
-export { CANARY } from "./testing-http.ts";
+export { CANARY };
 export { startMcpWithLogin, type McpWithLogin } from "./mcp-testing.ts";
 
-export interface IssuerRequest {
-  readonly path: string;
-  readonly query: URLSearchParams;
-  readonly body: Readonly<Record<string, string>>;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-}
-
-export interface TestIssuer extends AsyncDisposable {
-  readonly url: string;
-  readonly requests: readonly IssuerRequest[];
-  count(path: string): number;
-  /** Faults of the next requests to a path, in order; afterwards it behaves. */
-  fault(path: string, ...faults: readonly IssuerFault[]): void;
+export interface TestIssuer extends TestServer {
   /** A refresh token that is accepted once. */
   grant(options?: { readonly accountId?: string }): string;
-  /** What the next polls of a device are answered; then it is granted. */
+  /** Answers to the next polls of a device; then it is granted. */
   devicePolls(...answers: readonly ("pending" | "slow_down" | "denied" | "expired" | "http403")[]): void;
-  /** Plays the person in the browser: where the callback leads after this authorization URL. */
+  /** Acts as the user in the browser: where this authorization URL redirects to. */
   authorize(url: string): { readonly redirect: URL };
-  /** Account and lifetime of tokens handed out from now on. */
+  /** Account and lifetime of tokens from now on. */
   setAccount(options: { readonly accountId?: string; readonly lifetimeSeconds?: number }): void;
-  /** Resolves when a path has been asked so often. */
-  arrived(path: string, count: number): Promise<void>;
 }
 
 export function testJwt(claims: Readonly<Record<string, unknown>>): string {
@@ -52,18 +36,9 @@ export function accountToken(accountId: string, expiresAtSeconds: number): strin
 
 export async function startTestIssuer(): Promise<TestIssuer> {
   const state = new IssuerState();
-  const server = createServer((incoming, response) => {
-    state.answer(incoming, response).catch(() => response.destroy());
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const server = await startTestServer((asked, response) => state.answer(asked, response));
   return {
-    url: `http://127.0.0.1:${port}`,
-    requests: state.requests,
-    count: (path) => state.count(path),
-    fault: (path, ...faults) => void state.faults.set(path, [...(state.faults.get(path) ?? []), ...faults]),
+    ...server,
     grant: (options = {}) => state.grant(options.accountId),
     devicePolls: (...answers) => void state.polls.push(...answers),
     authorize: (url) => state.authorize(url),
@@ -71,30 +46,17 @@ export async function startTestIssuer(): Promise<TestIssuer> {
       state.accountId = options.accountId ?? state.accountId;
       state.lifetimeSeconds = options.lifetimeSeconds ?? state.lifetimeSeconds;
     },
-    arrived: (path, count) => state.arrived(path, count),
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
   };
 }
 
 class IssuerState {
-  readonly requests: IssuerRequest[] = [];
-  readonly faults = new Map<string, IssuerFault[]>();
   readonly polls: string[] = [];
   accountId = "acct-1";
   lifetimeSeconds = 3600;
   readonly #refreshTokens = new Map<string, string>();
   readonly #used = new Set<string>();
-  /** Authorization code → challenge and redirect it was asked with. */
+  /** Authorization code → the challenge and redirect it was requested with. */
   readonly #codes = new Map<string, { readonly challenge: string; readonly redirect: string }>();
-  #waiting: { path: string; count: number; done: () => void }[] = [];
-
-  count(path: string): number {
-    return this.requests.filter((request) => request.path === path).length;
-  }
 
   grant(accountId = this.accountId): string {
     const token = `refresh-${CANARY}-${randomBytes(6).toString("hex")}`;
@@ -113,30 +75,13 @@ class IssuerState {
     return { redirect: target };
   }
 
-  arrived(path: string, count: number): Promise<void> {
-    if (this.count(path) >= count) return Promise.resolve();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.push({ path, count, done: resolve });
-    return promise;
-  }
-
-  async answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = new URL(incoming.url ?? "/", "http://127.0.0.1");
-    const body = fieldsOf(await readText(incoming));
-    this.requests.push({ path: url.pathname, query: url.searchParams, body, headers: incoming.headers });
-    this.#waiting = this.#waiting.filter(({ path, count, done }) => {
-      if (this.count(path) < count) return true;
-      done();
-      return false;
-    });
-    const fault = this.faults.get(url.pathname)?.shift();
-    if (fault !== undefined) return misbehave(response, fault);
-    if (url.pathname === "/oauth/token") return this.#token(body, response);
-    if (url.pathname === "/oauth/revoke") return send(response, 200, {});
-    if (url.pathname === "/api/accounts/deviceauth/usercode") {
+  answer({ path, body }: Asked, response: ServerResponse): void {
+    if (path === "/oauth/token") return this.#token(body, response);
+    if (path === "/oauth/revoke") return send(response, 200, {});
+    if (path === "/api/accounts/deviceauth/usercode") {
       return send(response, 200, { device_auth_id: `device-${CANARY}`, user_code: "ABCD-1234", interval: "5" });
     }
-    if (url.pathname === "/api/accounts/deviceauth/token") return this.#device(response);
+    if (path === "/api/accounts/deviceauth/token") return this.#device(response);
     return send(response, 404, { error: "not_found" });
   }
 

@@ -1,10 +1,10 @@
 /**
- * A token that is good now, kept in memory. Of any number that ask at once one fetches it and the others wait; it is fetched
- * anew shortly before its end, or when it was refused. The fetch is given up when the last one that waits is gone.
+ * A valid token, kept in memory. Of several callers one fetches it and the others wait; it is fetched again shortly before
+ * its end, or when it was refused. The fetch is aborted when no caller waits for it any more.
  */
 import { isHeddleError } from "@heddle/protocol";
 
-/** So long before its end a token is fetched anew, but never before the last quarter of its life. */
+/** A token is fetched again this long before its end, but never before the last quarter of its life. */
 const EARLY_MS = 5 * 60_000;
 
 export interface FreshToken {
@@ -66,7 +66,7 @@ export function createTokenCache(
       try {
         return await join(signal);
       } catch (error) {
-        // Fetched early; what there is may serve until whoever hands it out is well again.
+        // Fetched early: the old token is valid until the issuer answers again.
         if (held !== undefined && now() < held.expiresAt && isHeddleError(error) && !signal.aborted) return held.token;
         throw error;
       }

@@ -1,5 +1,7 @@
-/** What a token says about itself, without being checked: it decides when to refresh and what to show, never who may do what. */
+/** The claims of a token, unchecked: they decide when to refresh and what to show, never who may do what. */
+import { given } from "@heddle/protocol";
 import { z } from "zod";
+import { parseJson } from "../wire/untrusted.ts";
 import type { OAuthCredential } from "./credential.ts";
 
 const AUTH = "https://api.openai.com/auth";
@@ -30,12 +32,13 @@ export function tokenFacts(token: string | undefined): TokenFacts {
   const claims = Claims.safeParse(payloadOf(token));
   if (!claims.success) return {};
   const { exp, email, [AUTH]: auth, [PROFILE]: profile } = claims.data;
-  const shown = email ?? profile?.email;
   return {
-    ...(exp === undefined ? {} : { expiresAt: exp * 1000 }),
-    ...(auth?.chatgpt_account_id === undefined ? {} : { accountId: auth.chatgpt_account_id }),
-    ...(auth?.chatgpt_plan_type === undefined ? {} : { plan: auth.chatgpt_plan_type }),
-    ...(shown === undefined ? {} : { email: shown }),
+    ...given({
+      expiresAt: exp === undefined ? undefined : exp * 1000,
+      accountId: auth?.chatgpt_account_id,
+      plan: auth?.chatgpt_plan_type,
+      email: email ?? profile?.email,
+    }),
     ...(auth?.chatgpt_account_is_fedramp === true ? { isFedramp: true } : {}),
   };
 }
@@ -43,16 +46,16 @@ export function tokenFacts(token: string | undefined): TokenFacts {
 function payloadOf(token: string | undefined): unknown {
   const [, payload, signature] = (token ?? "").split(".");
   if (payload === undefined || signature === undefined) return undefined;
-  try {
-    return JSON.parse(Buffer.from(payload, "base64url").toString("utf8"));
-  } catch {
-    return undefined;
-  }
+  return parseJson(Buffer.from(payload, "base64url").toString("utf8"));
 }
 
-/** So long before its end a token is renewed. */
+export function expiryAfter(now: number, seconds: number | undefined): string | undefined {
+  return seconds === undefined ? undefined : new Date(now + seconds * 1000).toISOString();
+}
+
+/** A token is renewed this long before its end. */
 const EARLY_MS = 5 * 60_000;
-/** A token that does not say when it ends is renewed after so long. */
+/** A token that does not name its end is renewed after this time. */
 const BLIND_MS = 8 * 24 * 60 * 60_000;
 
 /** Of any kind of login. */
@@ -62,7 +65,7 @@ export function expiryOf({ accessToken, expiresAt }: Omit<Aged, "lastRefresh">):
   return tokenFacts(accessToken).expiresAt ?? (expiresAt === undefined ? undefined : Date.parse(expiresAt));
 }
 
-/** `isBrief`: issuers of every kind, also of tokens that live for minutes; those are renewed in their last quarter. */
+/** `isBrief`: tokens may live for minutes only; those are renewed in their last quarter. */
 export function isRefreshDue(credential: Aged, now: number, { isBrief = false } = {}): boolean {
   const expiry = expiryOf(credential);
   const renewedAt = Date.parse(credential.lastRefresh);
@@ -71,7 +74,7 @@ export function isRefreshDue(credential: Aged, now: number, { isBrief = false } 
   return renewedAt + BLIND_MS <= now;
 }
 
-/** It may be due and still be taken. */
+/** A token that is due may still be accepted. */
 export function isExpired(credential: Omit<Aged, "lastRefresh">, now: number): boolean {
   const expiry = expiryOf(credential);
   return expiry !== undefined && expiry <= now;

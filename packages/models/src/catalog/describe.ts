@@ -1,4 +1,5 @@
-/** The models of a provider with all that is known of each, and from where: what `heddle models` shows. */
+/** The models of a provider with all that is known of each, and its source: what `heddle models` shows. */
+import { given } from "@heddle/protocol";
 import { modelInfo, type ModelInfo } from "../catalog.ts";
 import type { ProviderConfig } from "../providers.ts";
 import type { ModelListing } from "../registry/catalogs.ts";
@@ -10,14 +11,14 @@ export interface DescribedModel extends Omit<ModelInfo, "model" | "family" | "or
   readonly name?: string;
   readonly hasTools?: boolean;
   readonly isDeprecated?: boolean;
-  /** `provider`: it lists the model, and nobody else knows anything of it. */
+  /** `provider`: only the provider itself lists the model. */
   readonly origin: { readonly kind: "built-in" | "snapshot" | "refreshed" | "provider"; readonly date: string };
 }
 
 /** What has no date yet came after the catalog was made. */
 const UNDATED = "9999";
 
-/** Newest first. What a provider says it offers is all that it offers; otherwise, all that is known. */
+/** Newest first. Only what the provider lists, or all that is known where it has no list. */
 export function describeModels(config: ProviderConfig, listing: ModelListing, home: string): readonly DescribedModel[] {
   const { id, wire = "openai-chat", vendor, family, prices, baseUrl = "", account } = config;
   const catalog = openLookup({ home, id, baseUrl, account });
@@ -34,24 +35,16 @@ export function describeModels(config: ProviderConfig, listing: ModelListing, ho
       const released = info.released ?? row?.released;
       const efforts = info.efforts ?? row?.efforts;
       const readsImages = info.readsImages ?? own?.readsImages ?? row?.input.includes("image");
+      const contextTokens = info.contextTokens ?? own?.contextTokens;
       return {
         id: model,
-        ...(own?.name === undefined ? {} : { name: own.name }),
         ...info,
-        ...(own?.contextTokens === undefined || info.contextTokens !== undefined ? {} : windowOf(own.contextTokens)),
-        ...(released === undefined ? {} : { released }),
-        ...(efforts === undefined ? {} : { efforts }),
-        ...(readsImages === undefined ? {} : { readsImages }),
-        ...(row === undefined ? {} : { hasTools: row.hasTools }),
-        ...(row?.isDeprecated === true ? { isDeprecated: true } : {}),
+        ...given({ name: own?.name, contextTokens, windowTokens: info.windowTokens ?? contextTokens }),
+        ...given({ released, efforts, readsImages, hasTools: row?.hasTools, isDeprecated: row?.isDeprecated }),
         origin: origin ?? { kind: "provider", date: listing.listedAt ?? "" },
       };
     })
     .toSorted((a, b) => (b.released ?? UNDATED).localeCompare(a.released ?? UNDATED));
-}
-
-function windowOf(tokens: number): Pick<ModelInfo, "contextTokens" | "windowTokens"> {
-  return { contextTokens: tokens, windowTokens: tokens };
 }
 
 function catalogRows(home: string, { id, baseUrl }: ProviderConfig): ReadonlyMap<string, CatalogModel> {

@@ -1,6 +1,6 @@
 /**
  * Where the catalog is: the snapshot that comes with the program, and the copy that `heddle models --refresh` keeps in the
- * home. Each is read only when somebody asks for it. A copy that is damaged, or older than the snapshot, counts as none.
+ * home. Each is read only when it is needed. A copy that is damaged, or older than the snapshot, is ignored.
  */
 import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import path from "node:path";
@@ -10,7 +10,7 @@ export const REFRESHED_FILE = "models.jsonl";
 /** Beside this module in a checkout, beside the bundle in the package. */
 const SNAPSHOT = new URL("models-snapshot.jsonl", import.meta.url);
 
-/** undefined where the file of the program is gone: prices and limits are unknown then, and that is said where it matters. */
+/** undefined where the file of the program is missing: prices and limits are unknown then. */
 export function readSnapshot(): Catalog | undefined {
   read ??= { snapshot: openSnapshot() };
   return read.snapshot;
@@ -21,7 +21,7 @@ function openSnapshot(): Catalog | undefined {
   const { first, length } = readFirstLine(SNAPSHOT) ?? {};
   if (first === undefined || length === undefined) return undefined;
   let text: string | undefined;
-  // One that is another by now, because Heddle was updated meanwhile, has its lines elsewhere.
+  // After an update of Heddle the lines of the file have other positions.
   const whole = (): string | undefined => (text ??= readText(SNAPSHOT));
   return openCatalog(first, {
     length,
@@ -32,13 +32,13 @@ function openSnapshot(): Catalog | undefined {
 /** It does not change while the program runs. */
 let read: { readonly snapshot: Catalog | undefined } | undefined;
 
-/** What is in the home, whatever its age and whoever wrote it: `trustedCatalog` says what of it counts. */
+/** The copy in the home, unchecked: `trustedCatalog` decides what of it is used. */
 export function readRefreshed(home: string): Catalog | undefined {
   const text = readText(path.join(home, REFRESHED_FILE));
   return text === undefined ? undefined : parseCatalog(text);
 }
 
-/** Three times as long as that of the snapshot is. */
+/** Three times the length of that of the snapshot. */
 const MAX_FIRST_LINE_BYTES = 64 * 1024;
 
 function readFirstLine(file: string | URL): { readonly first: string; readonly length: number } | undefined {
@@ -55,10 +55,10 @@ function readFirstLine(file: string | URL): { readonly first: string; readonly l
   }
 }
 
-/** More than a refresh keeps; a larger file is not one of Heddle's. */
+/** More than a refresh writes. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
-function readText(file: string | URL): string | undefined {
+export function readText(file: string | URL): string | undefined {
   try {
     const found = statSync(file);
     return found.isFile() && found.size <= MAX_BYTES ? readFileSync(file, "utf8") : undefined;

@@ -1,16 +1,16 @@
 /**
- * Turns models.dev's `api.json` into rows. Everything in it is somebody else's word: a provider is taken only with a wire that
- * Heddle speaks, an https address by name, and nothing but key variables; a model only with numbers that can be true. What is
- * left out is named with its reason.
+ * Turns models.dev's `api.json` into rows. Nothing in it is trusted: a provider is accepted only with a wire that Heddle
+ * supports, an https address by name, and nothing but key variables; a model only with plausible numbers. What is left out
+ * is named with its reason.
  */
-import { HeddleError } from "@heddle/protocol";
+import { given, HeddleError } from "@heddle/protocol";
 import { z } from "zod";
 import type { Price, Rates } from "../price.ts";
 import type { CatalogModel, CatalogProvider, FilledProvider } from "./rows.ts";
 import { ADDRESSES, QUIRKS, WIRE_SUFFIXES } from "./sdk-addresses.ts";
 import { isPlausible, refusal, type LeftOut } from "./trust.ts";
 
-/** Fewer than this is not the catalog, whatever else it is. */
+/** With fewer it is not the catalog. */
 const MIN_PROVIDERS = 10;
 const MIN_MODELS = 100;
 const MAX_PROVIDERS = 2000;
@@ -62,9 +62,9 @@ const MODEL_ID = /^[\u0021-\u007e]{1,200}$/;
 
 export function importCatalog(json: unknown): Imported {
   const found = z.record(z.string(), z.unknown()).safeParse(json);
-  if (!found.success) throw rubbish("it is not a table of providers");
+  if (!found.success) throw notTheCatalog("it is not a table of providers");
   const entries = Object.entries(found.data);
-  if (entries.length > MAX_PROVIDERS) throw rubbish(`it names ${entries.length} providers`);
+  if (entries.length > MAX_PROVIDERS) throw notTheCatalog(`it names ${entries.length} providers`);
   const taken = new Map<string, FilledProvider>();
   const leftOut: LeftOut[] = [];
   let unusable = 0;
@@ -88,7 +88,7 @@ export function importCatalog(json: unknown): Imported {
   const providers = [...taken.values()];
   const models = providers.reduce((sum, provider) => sum + provider.models.length, 0);
   if (providers.length < MIN_PROVIDERS || models < MIN_MODELS || models > MAX_MODELS) {
-    throw rubbish(`it has ${providers.length} usable providers with ${models} models`);
+    throw notTheCatalog(`it has ${providers.length} usable providers with ${models} models`);
   }
   return { providers, leftOut: unique(leftOut), models: { taken: models, leftOut: unusable } };
 }
@@ -136,46 +136,38 @@ function groupModels(key: string, provider: z.infer<typeof Provider>): Groups {
 
 type Address = Pick<CatalogProvider, "wire" | "baseUrl">;
 
-function addressOf(given: {
-  readonly npm: string;
-  readonly api?: string | undefined;
-  readonly shape?: string | undefined;
-}) {
-  const known = Object.hasOwn(ADDRESSES, given.npm) ? ADDRESSES[given.npm] : undefined;
-  const url = given.api ?? known?.baseUrl;
+type Access = NonNullable<z.infer<typeof Model>["provider"]>;
+
+function addressOf({ npm = "", api, shape }: Access): Address | undefined {
+  const known = Object.hasOwn(ADDRESSES, npm) ? ADDRESSES[npm] : undefined;
+  const url = api ?? known?.baseUrl;
   if (known === undefined || url === undefined) return undefined;
-  const shaped =
-    given.shape === "responses" ? "openai-responses" : given.shape === "completions" ? "openai-chat" : undefined;
-  const address: Address = {
-    wire: shaped ?? known.wire,
-    baseUrl: url.replace(/\/+$/, "").replace(/\/chat\/completions$/, ""),
-  };
-  return address;
+  const shaped = shape === "responses" ? "openai-responses" : shape === "completions" ? "openai-chat" : undefined;
+  return { wire: shaped ?? known.wire, baseUrl: url.replace(/\/+$/, "").replace(/\/chat\/completions$/, "") };
 }
 
 const MODALITIES = ["text", "image", "audio", "video", "pdf"] as const;
 
 function modelOf(id: string, row: z.infer<typeof Model>): CatalogModel {
   const { context, input, output } = row.limit;
-  const price = row.cost === undefined ? undefined : priceOf(row.cost);
   const efforts = row.reasoning_options
     ?.find(({ type }) => type === "effort")
     ?.values?.filter((value) => value !== null);
-  return {
+  return given({
     id,
-    ...(context > 0 ? { contextTokens: context } : {}),
-    ...(input !== undefined && input > 0 && input < context ? { maxInputTokens: input } : {}),
-    ...(output !== undefined && output > 0 ? { maxOutputTokens: output } : {}),
-    ...(price === undefined ? {} : { price }),
+    contextTokens: context > 0 ? context : undefined,
+    maxInputTokens: input !== undefined && input > 0 && input < context ? input : undefined,
+    maxOutputTokens: output !== undefined && output > 0 ? output : undefined,
+    price: row.cost === undefined ? undefined : priceOf(row.cost),
     input: MODALITIES.filter((modality) => row.modalities.input.includes(modality)),
-    ...(efforts === undefined || efforts.length === 0 ? {} : { efforts }),
+    efforts: efforts?.length === 0 ? undefined : efforts,
     hasTools: row.tool_call !== false,
-    ...(row.status === "deprecated" ? { isDeprecated: true } : {}),
-    ...(row.release_date === undefined ? {} : { released: row.release_date }),
-  };
+    isDeprecated: row.status === "deprecated" ? true : undefined,
+    released: row.release_date,
+  });
 }
 
-/** Nothing for everything is also what is written for subscriptions and for prices that nobody knows, so it is no price. */
+/** Zero for everything also stands for subscriptions and unknown prices, so it is not a price. */
 function priceOf({ tiers = [], ...rates }: NonNullable<z.infer<typeof Model>["cost"]>): Price | undefined {
   if (rates.input === 0 && rates.output === 0) return undefined;
   const steps = tiers
@@ -186,19 +178,14 @@ function priceOf({ tiers = [], ...rates }: NonNullable<z.infer<typeof Model>["co
 }
 
 function ratesOf({ input, output, cache_read, cache_write, reasoning }: z.infer<typeof Rate>): Rates {
-  return {
-    input,
-    output,
-    ...(cache_read === undefined ? {} : { cached: cache_read }),
-    ...(cache_write === undefined ? {} : { cacheWrite: cache_write }),
-    ...(reasoning === undefined || reasoning === output ? {} : { reasoning }),
-  };
+  const own = reasoning === output ? undefined : reasoning;
+  return given({ input, output, cached: cache_read, cacheWrite: cache_write, reasoning: own });
 }
 
 function unique(leftOut: readonly LeftOut[]): LeftOut[] {
   return [...new Map(leftOut.map((entry) => [`${entry.provider}\n${entry.why}`, entry])).values()];
 }
 
-function rubbish(why: string): HeddleError {
+function notTheCatalog(why: string): HeddleError {
   return new HeddleError("provider.malformed", `this is not the catalog of models.dev: ${why}`);
 }

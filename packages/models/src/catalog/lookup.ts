@@ -1,12 +1,14 @@
 /**
- * Looks things up in the catalog. Three sources in this order of freshness: what the provider itself listed last, the copy in
- * the home, the snapshot of the program. On the way of every run, so nothing is read before it is asked for.
+ * Looks things up in the catalog. Three sources, newest first: what the provider itself listed last, the copy in the home,
+ * the snapshot of the program. Every run uses it, so nothing is read before it is needed.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
+import type { ModelInfo } from "../catalog.ts";
 import type { ProviderConfig } from "../providers.ts";
 import { listFile, listSubject } from "../registry/list-file.ts";
-import { readRefreshed, readSnapshot, REFRESHED_FILE } from "./files.ts";
+import { list, parseJson, record } from "../wire/untrusted.ts";
+import { readRefreshed, readSnapshot, readText, REFRESHED_FILE } from "./files.ts";
 import type { Catalog, CatalogModel } from "./rows.ts";
 import { trustedCatalog } from "./trust.ts";
 
@@ -27,11 +29,7 @@ export interface CatalogLookup {
   listed(model: string): OwnLimits | undefined;
 }
 
-export interface OwnLimits {
-  readonly contextTokens?: number;
-  readonly maxOutputTokens?: number;
-  readonly readsImages?: boolean;
-}
+export type OwnLimits = Pick<ModelInfo, "contextTokens" | "maxOutputTokens" | "readsImages">;
 
 /** Catalogs in force, newest first. */
 export function catalogsInForce(home: string): readonly (readonly [CatalogKind, Catalog])[] {
@@ -45,8 +43,8 @@ export function catalogsInForce(home: string): readonly (readonly [CatalogKind, 
 }
 
 /**
- * A provider that nobody had to configure. One that this version does not know gets no key variable that the configuration
- * gives to another provider.
+ * A provider without configuration. One that this version does not know gets no key variable that the configuration gives
+ * to another provider.
  */
 export function catalogProvider(
   home: string,
@@ -67,7 +65,7 @@ export function catalogProvider(
 export interface LookupOptions {
   readonly home: string;
   readonly id: string;
-  /** Prices and limits hold at this address only; the same name at another one is somebody else. */
+  /** Prices and limits are for this address only. */
   readonly baseUrl: string;
   /** Which of several stored accounts. */
   readonly account: string | undefined;
@@ -111,15 +109,8 @@ function undated(model: string): string {
 
 function readOwnList(file: string): ReadonlyMap<string, OwnLimits> {
   const limits = new Map<string, OwnLimits>();
-  let list: unknown;
-  try {
-    list = JSON.parse(readFileSync(file, "utf8"));
-  } catch {
-    return limits;
-  }
-  const rows: unknown = typeof list === "object" && list !== null && "models" in list ? list.models : undefined;
-  for (const row of Array.isArray(rows) ? rows : []) {
-    const { id, contextTokens, maxOutputTokens, readsImages }: Readonly<Record<string, unknown>> = row ?? {};
+  for (const row of list(record(parseJson(readText(file) ?? ""))?.["models"])) {
+    const { id, contextTokens, maxOutputTokens, readsImages } = record(row) ?? {};
     if (typeof id !== "string") continue;
     limits.set(id, {
       ...(typeof contextTokens === "number" ? { contextTokens } : {}),

@@ -1,9 +1,11 @@
 /**
  * The catalog of models.dev as Heddle keeps it: one text, whose first line names the providers and says where the line with
- * the models of each is, so that one provider is found without reading the others. Facts only.
+ * the models of each is, so that one provider is found without reading the others.
  */
+import { given } from "@heddle/protocol";
 import type { Price, PriceTier, Rates } from "../price.ts";
 import type { WireName } from "../providers.ts";
+import { list, parseJson, record, text, type Fields } from "../wire/untrusted.ts";
 
 export type Modality = "text" | "image" | "audio" | "video" | "pdf";
 
@@ -49,20 +51,14 @@ export interface Catalog extends CatalogHead {
   modelsOf(provider: string): readonly CatalogModel[];
 }
 
-/** A variable of any other form is not a key: a region, a resource, or something that must not be sent anywhere. */
+/** Variables of any other form hold no key: a region, a resource, or something that must not be sent. */
 export function isKeyVariable(name: string): boolean {
   return /^[A-Z0-9_]{2,60}_(?:KEY|TOKEN|PAT)$/.test(name);
 }
 
 const VERSION = 1;
-const LETTERS = { text: "t", image: "i", audio: "a", video: "v", pdf: "p" } as const;
-const MODALITIES: Readonly<Record<string, Modality>> = {
-  t: "text",
-  i: "image",
-  a: "audio",
-  v: "video",
-  p: "pdf",
-};
+/** By their first letters. */
+const MODALITIES: Readonly<Record<string, Modality>> = { t: "text", i: "image", a: "audio", v: "video", p: "pdf" };
 
 export function catalogText(head: CatalogHead, providers: readonly FilledProvider[]): string {
   const lines: string[] = [];
@@ -77,47 +73,51 @@ export function catalogText(head: CatalogHead, providers: readonly FilledProvide
   return `${JSON.stringify({ v: VERSION, ...head, providers: rows })}\n${lines.join("")}`;
 }
 
-/** undefined for a text that is not of this kind: damaged, cut, or of another version. */
-export function parseCatalog(text: string): Catalog | undefined {
-  const [first = ""] = text.split("\n", 1);
-  return openCatalog(first, { length: text.length, read: () => text });
+/** undefined for a text that is damaged, cut, or of another version. */
+export function parseCatalog(whole: string): Catalog | undefined {
+  const [first = ""] = whole.split("\n", 1);
+  return openCatalog(first, { length: whole.length, read: () => whole });
 }
 
-/** By its first line; the rest is read when somebody asks for models. `length` is that of the whole, or more. */
+/** By its first line; the rest is read when models are asked for. `length` is that of the whole, or more. */
 export function openCatalog(first: string, whole: { length: number; read(): string | undefined }): Catalog | undefined {
-  const head = parsed(first);
-  if (!isRecord(head) || head["v"] !== VERSION || !Array.isArray(head["providers"])) return undefined;
+  const head = record(parseJson(first)) ?? {};
+  if (head["v"] !== VERSION || !Array.isArray(head["providers"])) return undefined;
   const { source, licence, date, commit } = head;
   if (typeof source !== "string" || typeof licence !== "string" || typeof date !== "string") return undefined;
-  const places = new Map<string, readonly [at: number, length: number]>();
+  const lines = new Map<string, readonly [at: number, length: number]>();
   const providers: CatalogProvider[] = [];
-  for (const row of head["providers"]) {
+  for (const value of head["providers"]) {
+    const row = record(value) ?? {};
     const provider = providerOf(row);
-    if (provider === undefined || !isRecord(row)) return undefined;
-    const [at, length] = [row["at"], row["length"]];
-    if (typeof at !== "number" || typeof length !== "number" || first.length + 1 + at + length > whole.length)
+    const { at, length } = row;
+    if (
+      provider === undefined ||
+      typeof at !== "number" ||
+      typeof length !== "number" ||
+      first.length + 1 + at + length > whole.length
+    )
       return undefined;
-    places.set(provider.id, [first.length + 1 + at, length]);
+    lines.set(provider.id, [first.length + 1 + at, length]);
     providers.push(provider);
   }
   return {
     source,
     licence,
     date,
-    ...(typeof commit === "string" ? { commit } : {}),
+    ...given({ commit: text(commit) }),
     providers,
     modelsOf(provider) {
-      const [at, length] = places.get(provider) ?? [0, 0];
-      const rows = length === 0 ? [] : parsed(whole.read()?.slice(at, at + length) ?? "");
-      return Array.isArray(rows) ? rows.flatMap((row) => modelOf(row) ?? []) : [];
+      const [at, length] = lines.get(provider) ?? [0, 0];
+      const rows = length === 0 ? [] : parseJson(whole.read()?.slice(at, at + length) ?? "");
+      return list(rows).flatMap((row) => modelOf(record(row) ?? {}) ?? []);
     },
   };
 }
 
 const WIRE_NAMES = ["openai-responses", "openai-chat", "anthropic", "gemini"] as const;
 
-function providerOf(row: unknown): CatalogProvider | undefined {
-  if (!isRecord(row)) return undefined;
+function providerOf(row: Fields): CatalogProvider | undefined {
   const { id, name, baseUrl, keys } = row;
   const wire = WIRE_NAMES.find((known) => known === row["wire"]);
   if (typeof id !== "string" || typeof name !== "string" || typeof baseUrl !== "string") return undefined;
@@ -137,7 +137,7 @@ function modelRow(model: CatalogModel): Record<string, unknown> {
     o: model.maxOutputTokens,
     p: price === undefined ? undefined : ratesRow(price),
     t: price?.tiers?.map((tier) => [tier.overTokens, ...ratesRow(tier)]),
-    m: model.input.map((modality) => LETTERS[modality]).join(""),
+    m: model.input.map((modality) => modality.charAt(0)).join(""),
     e: model.efforts,
     x: model.hasTools ? undefined : 1,
     g: model.isDeprecated === true ? 1 : undefined,
@@ -150,23 +150,20 @@ function ratesRow({ input, output, cached, cacheWrite, reasoning }: Rates): (num
   return row.slice(0, row.findLastIndex((rate) => rate !== null) + 1);
 }
 
-function modelOf(row: unknown): CatalogModel | undefined {
-  if (!isRecord(row) || typeof row["i"] !== "string") return undefined;
-  const { c, n, o, e, d } = row;
-  const price = priceOf(row["p"], row["t"]);
-  const letters = typeof row["m"] === "string" ? row["m"].split("") : [];
-  return {
-    id: row["i"],
-    ...(typeof c === "number" ? { contextTokens: c } : {}),
-    ...(typeof n === "number" ? { maxInputTokens: n } : {}),
-    ...(typeof o === "number" ? { maxOutputTokens: o } : {}),
-    ...(price === undefined ? {} : { price }),
-    input: letters.flatMap((letter) => MODALITIES[letter] ?? []),
-    ...(isStrings(e) ? { efforts: e } : {}),
-    hasTools: row["x"] !== 1,
-    ...(row["g"] === 1 ? { isDeprecated: true } : {}),
-    ...(typeof d === "string" ? { released: d } : {}),
-  };
+function modelOf({ i, c, n, o, p, t, m, e, x, g, d }: Fields): CatalogModel | undefined {
+  if (typeof i !== "string") return undefined;
+  return given({
+    id: i,
+    contextTokens: typeof c === "number" ? c : undefined,
+    maxInputTokens: typeof n === "number" ? n : undefined,
+    maxOutputTokens: typeof o === "number" ? o : undefined,
+    price: priceOf(p, t),
+    input: (text(m) ?? "").split("").flatMap((letter) => MODALITIES[letter] ?? []),
+    efforts: isStrings(e) ? e : undefined,
+    hasTools: x !== 1,
+    isDeprecated: g === 1 ? true : undefined,
+    released: text(d),
+  });
 }
 
 function priceOf(row: unknown, tierRows: unknown): Price | undefined {
@@ -183,13 +180,8 @@ function priceOf(row: unknown, tierRows: unknown): Price | undefined {
 function ratesOf(row: unknown): Rates | undefined {
   const [input, output, cached, cacheWrite, reasoning]: unknown[] = Array.isArray(row) ? row : [];
   if (!isRate(input) || !isRate(output)) return undefined;
-  return {
-    input,
-    output,
-    ...(isRate(cached) ? { cached } : {}),
-    ...(isRate(cacheWrite) ? { cacheWrite } : {}),
-    ...(isRate(reasoning) ? { reasoning } : {}),
-  };
+  const known = (rate: unknown): number | undefined => (isRate(rate) ? rate : undefined);
+  return given({ input, output, cached: known(cached), cacheWrite: known(cacheWrite), reasoning: known(reasoning) });
 }
 
 /** One below nothing would lower what a run seems to cost. */
@@ -197,18 +189,6 @@ function isRate(value: unknown): value is number {
   return typeof value === "number" && value >= 0;
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function isStrings(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((entry) => typeof entry === "string");
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,11 +1,11 @@
 /**
- * What a catalog from elsewhere may say. It brings models, limits and prices. Where a request and its key go is this version's
- * word for every provider that it knows by name; any other provider gets only a key variable that bears its own name and that
- * nobody else uses. Asked when a catalog is fetched and whenever the copy in the home is read, because anybody may have
- * written that file.
+ * What a downloaded catalog may change: models, limits and prices. For every provider that this version knows by name, this
+ * version decides where requests and keys go; any other provider gets only a key variable with its own name that no other
+ * provider uses. Checked when a catalog is downloaded and whenever the copy in the home is read, because any program may
+ * have written that file.
  */
 import { BUILT_IN_PROVIDERS } from "../built-in-providers.ts";
-import { AWS_VARIABLES } from "../provider-auth.ts";
+import { AWS_VARIABLES, THIS_MACHINE } from "../provider-auth.ts";
 import { readSnapshot } from "./files.ts";
 import { isKeyVariable, type Catalog, type CatalogModel, type CatalogProvider } from "./rows.ts";
 
@@ -14,25 +14,22 @@ export interface LeftOut {
   readonly why: string;
 }
 
-export interface Trusted<Row> {
-  readonly providers: readonly Row[];
-  readonly leftOut: readonly LeftOut[];
-}
+type Known = Pick<CatalogProvider, "name" | "wire" | "baseUrl" | "keys">;
 
-type Place = Pick<CatalogProvider, "name" | "wire" | "baseUrl" | "keys">;
-
-export function trustedProviders<Row extends CatalogProvider>(rows: readonly Row[]): Trusted<Row> {
-  const places = knownPlaces();
+export function trustedProviders<Row extends CatalogProvider>(
+  rows: readonly Row[],
+): { readonly providers: readonly Row[]; readonly leftOut: readonly LeftOut[] } {
+  const knownProviders = providersOfThisVersion();
   const variables = knownVariables();
   const providers: Row[] = [];
   const leftOut: LeftOut[] = [];
   for (const row of rows) {
     const leave = (why: string): unknown => leftOut.push({ provider: row.id, why });
-    if (places.has(row.id)) {
-      const place = places.get(row.id);
-      if (place === undefined) leave("this version has no fixed address for it");
-      else providers.push({ ...row, ...place });
-      const [theirs, ours] = [hostOf(row.baseUrl), hostOf(place?.baseUrl ?? row.baseUrl)];
+    if (knownProviders.has(row.id)) {
+      const known = knownProviders.get(row.id);
+      if (known === undefined) leave("this version has no fixed address for it");
+      else providers.push({ ...row, ...known });
+      const [theirs, ours] = [hostOf(row.baseUrl), hostOf(known?.baseUrl ?? row.baseUrl)];
       if (theirs !== ours) leave(`only its address ${theirs}; requests still go to ${ours}`);
       continue;
     }
@@ -54,17 +51,17 @@ export function trustedCatalog(catalog: Catalog): Catalog {
   };
 }
 
-/** undefined: known, with no address of its own. */
-function knownPlaces(): ReadonlyMap<string, Place | undefined> {
-  const places = new Map<string, Place | undefined>();
+/** undefined: known, without a fixed address. */
+function providersOfThisVersion(): ReadonlyMap<string, Known | undefined> {
+  const known = new Map<string, Known | undefined>();
   for (const { id, name, wire, baseUrl, keys } of readSnapshot()?.providers ?? []) {
-    places.set(id, { name, wire, baseUrl, keys });
+    known.set(id, { name, wire, baseUrl, keys });
   }
   for (const { id, name = id, wire, baseUrl, envKey = [] } of BUILT_IN_PROVIDERS) {
-    const isPlace = wire !== undefined && wire !== "scripted" && baseUrl !== undefined;
-    places.set(id, isPlace ? { name, wire, baseUrl, keys: [envKey].flat() } : undefined);
+    const isFixed = wire !== undefined && wire !== "scripted" && baseUrl !== undefined;
+    known.set(id, isFixed ? { name, wire, baseUrl, keys: [envKey].flat() } : undefined);
   }
-  return places;
+  return known;
 }
 
 function knownVariables(): ReadonlySet<string> {
@@ -90,15 +87,13 @@ function strangeKey({ id, keys }: CatalogProvider, known: ReadonlySet<string>): 
 const PROVIDER_ID = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 const MAX_URL = 2000;
 
-const HERE = ["127.0.0.1", "localhost", "[::1]"];
-
-/** What is wrong with a row, whoever's it is. Only a file of this machine may name a server of this machine. */
+/** What is wrong with a row. Only a file of this machine may name a server of this machine. */
 export function refusal({ id, baseUrl, keys }: CatalogProvider, from: "elsewhere" | "home"): string | undefined {
   if (!PROVIDER_ID.test(id)) return "its name cannot be used";
   if (baseUrl.includes("${")) return "its address depends on more than a key";
   const url = baseUrl.length > MAX_URL ? null : URL.parse(baseUrl);
   const isPlain = url !== null && url.username === "" && url.password === "" && url.search === "" && url.hash === "";
-  const isHere = from === "home" && isPlain && url.protocol === "http:" && HERE.includes(url.hostname);
+  const isHere = from === "home" && isPlain && url.protocol === "http:" && THIS_MACHINE.includes(url.hostname);
   if (!isPlain || (url.protocol !== "https:" && !isHere)) return "its address is not plain https";
   if (!isHere && !/\.[a-z][a-z0-9-]*$/.test(url.hostname)) return "its address is not a public host name";
   return keys.length > 0 && keys.every(isKeyVariable) ? undefined : "it needs more than a key";
@@ -107,7 +102,7 @@ export function refusal({ id, baseUrl, keys }: CatalogProvider, from: "elsewhere
 const MIN_WINDOW = 1024;
 const MIN_OUTPUT = 256;
 
-/** A model within smaller limits cannot do any work; such a row would only keep a model from being used. */
+/** A model with smaller limits cannot work; such a row would only prevent its use. */
 export function isPlausible({ contextTokens, maxInputTokens, maxOutputTokens }: CatalogModel): boolean {
   const window = contextTokens ?? Number.MAX_SAFE_INTEGER;
   const output = maxOutputTokens ?? MIN_OUTPUT;

@@ -1,5 +1,5 @@
-/** What can be told of an account without giving anything away, and whether its credential can be used. */
-import { HeddleError } from "@heddle/protocol";
+/** What can be shown of an account, and whether its credential can be used. */
+import { given, HeddleError } from "@heddle/protocol";
 import { readCodexKey, readCodexLogin } from "../auth/codex-auth.ts";
 import {
   DEFAULT_PROFILE,
@@ -22,7 +22,7 @@ export interface AccountStatus {
   readonly profile: string;
   readonly isEnabled: boolean;
   readonly methods: readonly AuthMethod[];
-  /** There is a credential that can be used, as far as can be told; after validation, one that was taken. */
+  /** There is a credential that seems usable; after validation, one that was accepted. */
   readonly isLoggedIn: boolean;
   /** What a run would use: a variable, the store, Codex's login, the vendor's program, the machine's own credentials, nothing. */
   readonly source: "environment" | "store" | "codex" | "program" | "machine" | "none";
@@ -43,7 +43,7 @@ export interface AccountStatus {
   readonly problem?: string;
 }
 
-export interface StatusQuestion {
+export interface StatusQuery {
   readonly book: Book;
   readonly entry: ModelProviderEntry;
   readonly profile: string;
@@ -51,13 +51,13 @@ export interface StatusQuestion {
   readonly signal?: AbortSignal;
 }
 
-export async function accountStatus(question: StatusQuestion): Promise<AccountStatus> {
-  const found = await foundStatus(question);
-  if (question.validate !== true || !found.isLoggedIn || !found.isEnabled) return found;
-  return validated(question, found);
+export async function accountStatus(query: StatusQuery): Promise<AccountStatus> {
+  const found = await foundStatus(query);
+  if (query.validate !== true || !found.isLoggedIn || !found.isEnabled) return found;
+  return validated(query, found);
 }
 
-async function foundStatus({ book, entry, profile }: StatusQuestion): Promise<AccountStatus> {
+async function foundStatus({ book, entry, profile }: StatusQuery): Promise<AccountStatus> {
   const { config } = entry;
   const base = {
     provider: entry.id,
@@ -88,11 +88,11 @@ async function foundStatus({ book, entry, profile }: StatusQuestion): Promise<Ac
 
 type Facts = Pick<AccountStatus, "isLoggedIn" | "source" | "health"> & Partial<AccountStatus>;
 
-/** Whether there is something to use, as far as can be told without asking anybody. */
+/** Whether there is something to use, without a request. */
 async function machineStatus(book: Book, entry: ModelProviderEntry): Promise<Facts> {
   try {
     const { keySource: place } = await clientOf(book, entry);
-    return { isLoggedIn: true, source: "machine", health: "unknown", ...(place === undefined ? {} : { place }) };
+    return { isLoggedIn: true, source: "machine", health: "unknown", ...given({ place }) };
   } catch (error) {
     if (!(error instanceof HeddleError)) throw error;
     return { isLoggedIn: false, source: "machine", health: "unknown", problem: error.code, hint: error.message };
@@ -101,7 +101,6 @@ async function machineStatus(book: Book, entry: ModelProviderEntry): Promise<Fac
 
 function storedStatus(entry: ApiKeyCredential | OAuthCredential | CopilotCredential): Facts {
   if (entry.type === "apiKey") return { isLoggedIn: entry.health === "ok", source: "store", health: entry.health };
-  const expiry = expiryOf(entry);
   const isOver = isExpired(entry, Date.now()) && entry.refreshToken === undefined;
   const health = entry.health === "ok" && isOver ? "expired" : entry.health;
   const { email, accountId } = entry.type === "oauth" ? entry : {};
@@ -109,11 +108,7 @@ function storedStatus(entry: ApiKeyCredential | OAuthCredential | CopilotCredent
     isLoggedIn: health === "ok",
     source: "store",
     health,
-    ...(email === undefined ? {} : { email }),
-    ...(entry.plan === undefined ? {} : { plan: entry.plan }),
-    ...(accountId === undefined ? {} : { accountId }),
-    ...(expiry === undefined ? {} : { expiresAt: new Date(expiry).toISOString() }),
-    ...(entry.problem === undefined ? {} : { problem: entry.problem }),
+    ...given({ email, plan: entry.plan, accountId, expiresAt: isoTime(expiryOf(entry)), problem: entry.problem }),
   };
 }
 
@@ -125,20 +120,22 @@ async function adoptedStatus({ env }: Book): Promise<Facts> {
     isLoggedIn: !isOver,
     source: "codex",
     health: isOver ? "expired" : "ok",
-    ...(login.email === undefined ? {} : { email: login.email }),
-    ...(login.plan === undefined ? {} : { plan: login.plan }),
-    ...(login.expiresAt === undefined ? {} : { expiresAt: new Date(login.expiresAt).toISOString() }),
+    ...given({ email: login.email, plan: login.plan, expiresAt: isoTime(login.expiresAt) }),
   };
 }
 
-/** One request that costs nothing. A login that was due is a new one afterwards. */
-async function validated(question: StatusQuestion, found: AccountStatus): Promise<AccountStatus> {
-  const { book, entry, profile, signal = AbortSignal.timeout(30_000) } = question;
+function isoTime(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : new Date(ms).toISOString();
+}
+
+/** With one request that costs nothing. It may renew a login. */
+async function validated(query: StatusQuery, found: AccountStatus): Promise<AccountStatus> {
+  const { book, entry, profile, signal = AbortSignal.timeout(30_000) } = query;
   try {
     const client = await clientOf(book, entry, found.source === "store" ? profile : undefined);
-    if (!listsModels(client)) return await handedOver(client, found, signal);
+    if (!listsModels(client)) return await validatedByToken(client, found, signal);
     const { status } = await askModelList(client, signal);
-    const now = await foundStatus(question);
+    const now = await foundStatus(query);
     if (status === 401 || status === 403) return { ...now, isValidated: true, isLoggedIn: false, health: "refused" };
     if (status >= 200 && status < 300) return { ...now, isValidated: true, health: "ok" };
     return { ...now, health: "unreachable", problem: `status_${status}` };
@@ -152,8 +149,8 @@ async function validated(question: StatusQuestion, found: AccountStatus): Promis
   }
 }
 
-/** Where there is no list to ask for, a token that is handed out shows as much. What is only signed with shows nothing. */
-async function handedOver(client: Provider, found: AccountStatus, signal: AbortSignal): Promise<AccountStatus> {
+/** Where there is no list, getting a token shows as much. A key that only signs shows nothing. */
+async function validatedByToken(client: Provider, found: AccountStatus, signal: AbortSignal): Promise<AccountStatus> {
   if (client.credential === undefined || client.auth === "bedrock") return found;
   const outgoing: Outgoing = { method: "GET", url: new URL(client.baseUrl), headers: {}, body: "" };
   await client.credential.headers(client.wire, signal, outgoing);

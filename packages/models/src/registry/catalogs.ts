@@ -1,13 +1,14 @@
 /**
- * Which models a provider offers: what it says now, else what it said lately, else what is known here. Whatever is not from
- * the provider just now or within five minutes is marked stale. A provider not logged in at is not asked.
+ * Which models a provider offers: its own list, else its last list, else what is known here. A list that is older than five
+ * minutes is marked stale. Without a login a provider is not asked.
  */
-import { HeddleError, isHeddleError } from "@heddle/protocol";
+import { given, HeddleError, isHeddleError } from "@heddle/protocol";
 import { z } from "zod";
 import { pinnedFetch, type PinnedAnswer } from "../auth/pinned-fetch.ts";
 import { knownModels, modelInfo } from "../catalog.ts";
 import { listsModels, type Outgoing } from "../provider-auth.ts";
 import type { Provider, ProviderConfig } from "../providers.ts";
+import { count } from "../wire/untrusted.ts";
 import { listSubject } from "./list-file.ts";
 import { type CachedList, type ListedModel, type ModelCache } from "./model-cache.ts";
 import type { Offer } from "./selector.ts";
@@ -18,21 +19,19 @@ const ANSWER_MS = 4_000;
 export interface ModelListing {
   readonly provider: string;
   readonly source: "live" | "cache" | "static";
-  /** Not what the provider says now. */
   readonly isStale: boolean;
   readonly isLoggedIn: boolean;
   readonly models: readonly ListedModel[];
-  /** When the provider said so; absent when it did not. */
+  /** Absent: the provider did not list it. */
   readonly listedAt?: string;
-  /** Why the provider itself could not be heard. */
+  /** Why the provider itself could not be reached. */
   readonly problem?: { readonly code: string; readonly message: string };
 }
 
 export interface CatalogQuestion {
   readonly config: ProviderConfig;
-  /** undefined: nobody is logged in. */
+  /** undefined: not logged in. */
   readonly client: Provider | undefined;
-  /** Tells lists of several people apart. */
   readonly owner: string;
   readonly cache: ModelCache;
   readonly isForced?: boolean | undefined;
@@ -43,12 +42,9 @@ export interface CatalogQuestion {
 export async function listModels(question: CatalogQuestion): Promise<ModelListing> {
   const { config, client, cache, now = Date.now } = question;
   const provider = config.id;
-  if (client === undefined) {
-    return { provider, source: "static", isStale: true, isLoggedIn: false, models: staticModels(config) };
-  }
-  if (!listsModels(client)) {
-    return { provider, source: "static", isStale: false, isLoggedIn: true, models: staticModels(config) };
-  }
+  const known = { provider, source: "static", models: staticModels(config) } as const;
+  if (client === undefined) return { ...known, isStale: true, isLoggedIn: false };
+  if (!listsModels(client)) return { ...known, isStale: false, isLoggedIn: true };
   const { account } = config;
   const subject = listSubject({ id: provider, baseUrl: client.baseUrl, account, owner: question.owner });
   const cached = await cache.read(subject);
@@ -66,21 +62,21 @@ export async function listModels(question: CatalogQuestion): Promise<ModelListin
     question.signal.throwIfAborted();
     if (!isHeddleError(error)) throw error;
     const problem = { code: error.code, message: client.redact(error.message) };
-    const models = cached?.models ?? staticModels(config);
-    const source = cached === undefined ? "static" : "cache";
-    return { provider, source, isStale: true, isLoggedIn, models, problem, ...listedAt(cached) };
+    if (cached === undefined) return { ...known, isStale: true, isLoggedIn, problem };
+    const { models } = cached;
+    return { provider, source: "cache", isStale: true, isLoggedIn, models, problem, ...listedAt(cached) };
   }
 }
 
-function listedAt(list: Pick<CachedList, "fetchedAt"> | undefined): { readonly listedAt?: string } {
-  return list === undefined ? {} : { listedAt: new Date(list.fetchedAt).toISOString() };
+function listedAt({ fetchedAt }: Pick<CachedList, "fetchedAt">): { readonly listedAt: string } {
+  return { listedAt: new Date(fetchedAt).toISOString() };
 }
 
 export function offerOf({ provider, source, isStale, models }: ModelListing): Offer {
   return { provider, isAuthoritative: source !== "static" && !isStale, models: models.map(({ id }) => id) };
 }
 
-/** One request that costs nothing; also what tells whether a credential is taken. */
+/** A request without cost, which also shows whether a credential is accepted. */
 export async function askModelList(client: Provider, signal: AbortSignal, etag?: string): Promise<PinnedAnswer> {
   const url = new URL(client.baseUrl);
   url.pathname = `${url.pathname.replace(/\/+$/, "")}/models`;
@@ -95,7 +91,7 @@ export async function askModelList(client: Provider, signal: AbortSignal, etag?:
       ...(client.wire === "anthropic" ? { "anthropic-version": "2023-06-01" } : {}),
       ...(await client.credential?.headers(client.wire, limit, outgoing)),
       ...client.headers(),
-      ...(etag === undefined ? {} : { "if-none-match": etag }),
+      ...given({ "if-none-match": etag }),
     },
     timeoutMs: ANSWER_MS,
     signal,
@@ -116,29 +112,20 @@ async function askModels(
   if (models === undefined) {
     throw new HeddleError("provider.malformed", `${client.name} does not list its models (status ${answer.status})`);
   }
-  return { models, ...(answer.etag === undefined ? {} : { etag: answer.etag }) };
+  return { models, ...given({ etag: answer.etag }) };
 }
 
-/** A number of another kind says nothing; the rest of the list still does. */
-const tokens = z.number().nullish().catch(undefined);
-const Row = z.object({
+/** The names that vendors give to the length of a conversation, and to the length of an answer; the first counts. */
+const CONTEXT = "context_length context_window max_context_length max_model_len max_input_tokens inputTokenLimit".split(
+  " ",
+);
+const OUTPUT = "max_completion_tokens max_output_tokens outputTokenLimit max_tokens".split(" ");
+const Row = z.looseObject({
   id: z.string().optional(),
   name: z.string().optional(),
   slug: z.string().optional(),
   display_name: z.string().nullish(),
-  // How long a conversation may be, in the words of the several vendors.
-  context_length: tokens,
-  context_window: tokens,
-  max_context_length: tokens,
-  max_model_len: tokens,
-  max_input_tokens: tokens,
-  inputTokenLimit: tokens,
-  // How much may be answered.
-  max_completion_tokens: tokens,
-  max_output_tokens: tokens,
-  max_tokens: tokens,
-  outputTokenLimit: tokens,
-  top_provider: z.object({ max_completion_tokens: tokens }).nullish().catch(undefined),
+  top_provider: z.object({ max_completion_tokens: z.unknown() }).nullish().catch(undefined),
   architecture: z
     .object({ input_modalities: z.array(z.string()).nullish() })
     .nullish()
@@ -150,7 +137,7 @@ const Lists = z.union([
   z.array(Row).transform((data) => ({ data })),
 ]);
 
-/** OpenAI and Anthropic say `data`, Gemini `models` with names, ChatGPT `models` with slugs, Together a bare list. */
+/** OpenAI and Anthropic use `data`, Gemini `models` with names, ChatGPT `models` with slugs, Together a plain list. */
 function readList(json: unknown): ListedModel[] | undefined {
   const list = Lists.safeParse(json);
   if (!list.success) return undefined;
@@ -165,39 +152,21 @@ function readList(json: unknown): ListedModel[] | undefined {
 }
 
 function listedModel(id: string, row: z.infer<typeof Row>): ListedModel {
-  const contextTokens = firstCount([
-    row.context_length,
-    row.context_window,
-    row.max_context_length,
-    row.max_model_len,
-    row.max_input_tokens,
-    row.inputTokenLimit,
-  ]);
-  const maxOutputTokens = firstCount([
-    row.top_provider?.max_completion_tokens,
-    row.max_completion_tokens,
-    row.max_output_tokens,
-    row.outputTokenLimit,
-    row.max_tokens,
-  ]);
-  const modalities = row.architecture?.input_modalities ?? undefined;
-  return {
+  const figures = (names: readonly string[]): readonly unknown[] => names.map((name) => row[name]);
+  return given({
     id,
-    ...(row.display_name ? { name: row.display_name.slice(0, 256) } : {}),
-    ...(contextTokens === undefined ? {} : { contextTokens }),
-    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    ...(modalities === undefined ? {} : { readsImages: modalities.includes("image") }),
-  };
+    name: row.display_name?.slice(0, 256) || undefined,
+    contextTokens: firstCount(figures(CONTEXT)),
+    maxOutputTokens: firstCount([row.top_provider?.max_completion_tokens, ...figures(OUTPUT)]),
+    readsImages: row.architecture?.input_modalities?.includes("image"),
+  });
 }
 
 /** More than any model reads; a larger number is a mistake. */
 const MAX_TOKENS = 1_000_000_000;
 
-function firstCount(counts: readonly (number | null | undefined)[]): number | undefined {
-  return counts.find(
-    (count): count is number =>
-      typeof count === "number" && Number.isSafeInteger(count) && count > 0 && count <= MAX_TOKENS,
-  );
+function firstCount(counts: readonly unknown[]): number | undefined {
+  return counts.map(count).find((value) => value !== undefined && value > 0 && value <= MAX_TOKENS);
 }
 
 function staticModels({ vendor, family, isLoginOnly }: ProviderConfig): ListedModel[] {

@@ -1,8 +1,7 @@
-/** What providers said they offer, kept for a while in Heddle's home. A file that cannot be used is as good as none. */
-import { randomBytes } from "node:crypto";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import path from "node:path";
+/** The lists of models of providers, cached in Heddle's home. A file that cannot be used is ignored. */
+import { readFile } from "node:fs/promises";
 import { z } from "zod";
+import { replaceFile } from "../replace-file.ts";
 import { listFile } from "./list-file.ts";
 
 const MAX_MODELS = 10_000;
@@ -38,16 +37,8 @@ export function openModelCache(home: string): ModelCache {
       }
     },
     async write(subject, list) {
-      const file = listFile(home, subject);
-      const fresh = `${file}.${randomBytes(6).toString("hex")}`;
-      try {
-        await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
-        await writeFile(fresh, JSON.stringify({ version: 1, ...list }), { mode: 0o600, flag: "wx" });
-        await rename(fresh, file);
-      } catch {
-        // Asking again later is all that is lost.
-        await rm(fresh, { force: true });
-      }
+      // Without the cache the provider is asked again.
+      await replaceFile(listFile(home, subject), JSON.stringify({ version: 1, ...list })).catch(() => undefined);
     },
   };
 }

@@ -7,9 +7,8 @@ import { openAccounts, type Accounts } from "../accounts.ts";
 import type { ProviderConfig } from "../providers.ts";
 import { CATALOG_TTL_MS, listModels, offerOf } from "./catalogs.ts";
 import { openModelCache } from "./model-cache.ts";
-import { createRegistry } from "./registry.ts";
+import { createRegistry, usableProviders } from "./registry.ts";
 import { parseSelector, selectModel } from "./selector.ts";
-import { usableProviders } from "./usable.ts";
 
 /** Nothing is kept there. */
 const NO_HOME = "/nonexistent";

@@ -1,14 +1,23 @@
 /**
- * Who can answer: model providers, built in, configured and of the catalog, and the vendors' own programs. Names are found with dashes or
- * underscores and by alias; a name that is not known, disabled or ambiguous is an error that lists what there is.
+ * Model providers (built in, configured and of the catalog) and the vendors' own programs. Names are found with dashes or
+ * underscores and by alias; a name that is unknown, disabled or ambiguous is an error that lists the choices.
  */
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import type { VendorProgram } from "../auth/vendor-status.ts";
 import { catalogProvider } from "../catalog/lookup.ts";
-import { isAmbient } from "../provider-auth.ts";
-import { BUILT_IN_PROVIDERS, findConfig, resolveProvider, type Provider, type ProviderConfig } from "../providers.ts";
+import type { Credential } from "../auth/credential.ts";
+import { heddleHome } from "../home.ts";
+import { isAmbient, type Environment } from "../provider-auth.ts";
+import {
+  BUILT_IN_PROVIDERS,
+  findConfig,
+  keyVariable,
+  resolveProvider,
+  type Provider,
+  type ProviderConfig,
+} from "../providers.ts";
 
-/** `machine`: credentials that other programs keep, or a program prints. */
+/** `machine`: credentials of other programs, or printed by a program. */
 export type AuthMethod = "apiKey" | "browser" | "device" | "none" | "vendor" | "machine";
 
 interface Entry {
@@ -23,11 +32,11 @@ interface Entry {
 export interface ModelProviderEntry extends Entry {
   readonly kind: "model";
   readonly config: ProviderConfig;
-  /** Ready to be asked; throws as `resolveProvider` does. */
-  createClient(env: Readonly<Record<string, string | undefined>>): Provider;
+  /** Throws as `resolveProvider` does. */
+  createClient(env: Environment): Provider;
 }
 
-/** A program of the vendor's that brings its own login; the runner of that name drives it. */
+/** A program of a vendor with its own login; the runner of that name uses it. */
 export interface RunnerEntry extends Entry {
   readonly kind: "runner";
   readonly runner: string;
@@ -44,36 +53,30 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   "vertex-anthropic": ["google-vertex-anthropic"],
   bedrock: ["amazon-bedrock"],
   azure: ["azure-openai"],
+  "github-copilot": ["copilot-cli"],
 };
 
-const PROGRAMS: readonly Omit<RunnerEntry, "kind" | "authMethods" | "isEnabled">[] = [
-  {
-    id: "codex-cli",
-    name: "Codex",
-    aliases: [],
-    runner: "codex",
-    program: { id: "codex-cli", program: "codex", statusArgs: ["login", "status"], loginHint: "codex login" },
-  },
-  {
+const PROGRAMS: readonly RunnerEntry[] = [
+  runner("Codex", { id: "codex-cli", program: "codex", statusArgs: ["login", "status"], loginHint: "codex login" }),
+  runner("Claude Code", {
     id: "claude-code",
-    name: "Claude Code",
-    aliases: [],
-    runner: "claude",
-    program: { id: "claude-code", program: "claude", statusArgs: ["auth", "status"], loginHint: "claude auth login" },
-  },
-  {
-    id: "github-copilot",
-    name: "GitHub Copilot CLI",
-    aliases: ["copilot-cli"],
-    runner: "copilot",
-    program: { id: "github-copilot", program: "copilot", loginHint: "copilot, then /login" },
-  },
+    program: "claude",
+    statusArgs: ["auth", "status"],
+    loginHint: "claude auth login",
+  }),
+  runner("GitHub Copilot CLI", { id: "github-copilot", program: "copilot", loginHint: "copilot, then /login" }),
 ];
+
+function runner(name: string, program: VendorProgram): RunnerEntry {
+  const { id } = program;
+  const facts = { kind: "runner", isEnabled: true, authMethods: ["vendor"] } as const;
+  return { id, name, aliases: ALIASES[id] ?? [], runner: program.program, program, ...facts };
+}
 
 export interface Registry {
   /** Built in and configured; those of the catalog are found by name. */
   readonly entries: readonly ProviderEntry[];
-  /** By id or alias; `provider.unknown` lists what there is. */
+  /** By id or alias; `provider.unknown` lists all. */
   find(name: string): ProviderEntry;
   /** The same, for a model provider that may be used: `provider.disabled` otherwise. */
   model(name: string): ModelProviderEntry;
@@ -81,15 +84,7 @@ export interface Registry {
 
 export function createRegistry(configs: readonly ProviderConfig[], home: string): Registry {
   const ids = [...new Set([...BUILT_IN_PROVIDERS, ...configs].map(({ id }) => id))];
-  const entries: readonly ProviderEntry[] = [
-    ...ids.map((id) => modelEntry(configs, id, home)),
-    ...PROGRAMS.map((program): RunnerEntry => ({
-      ...program,
-      kind: "runner",
-      authMethods: ["vendor"],
-      isEnabled: true,
-    })),
-  ];
+  const entries: readonly ProviderEntry[] = [...ids.map((id) => modelEntry(configs, id, home)), ...PROGRAMS];
   const find = (name: string): ProviderEntry => {
     const exact = entries.find(({ id }) => id === name);
     if (exact !== undefined) return exact;
@@ -128,7 +123,7 @@ export function createRegistry(configs: readonly ProviderConfig[], home: string)
   };
 }
 
-/** Model providers, with those of the catalog that somebody chose by storing a key for them. */
+/** Model providers, with those of the catalog that have a stored key. */
 export function modelEntries(
   registry: Registry,
   stored: readonly { readonly provider: string; readonly type?: string }[],
@@ -174,4 +169,27 @@ function authMethods(config: ProviderConfig): readonly AuthMethod[] {
 
 function normal(name: string): string {
   return name.toLowerCase().replaceAll("_", "-");
+}
+
+/**
+ * Which providers could answer when none is chosen: those with a key in the environment or a stored login. Model servers of
+ * this machine need neither, so they count only where the configuration names them.
+ */
+export function usableProviders(
+  configs: readonly ProviderConfig[],
+  env: Environment,
+  stored: readonly Pick<Credential, "provider" | "health">[],
+): readonly string[] {
+  const named = new Set(configs.map(({ id }) => id));
+  return modelEntries(createRegistry(configs, heddleHome(env)), stored)
+    .filter(({ id, config, isEnabled }) => {
+      if (!isEnabled || config.wire === "scripted") return false;
+      if (keyVariable(config, env) !== undefined || config.key !== undefined) return true;
+      if (config.isLoginOnly === true && config.adoptsCodexLogin === true) return true;
+      // Credentials of the machine are used only for a provider that the configuration names.
+      if (isAmbient(config.auth)) return named.has(id);
+      if (stored.some(({ provider, health }) => provider === id && health === "ok")) return true;
+      return config.envKey === undefined && config.isLoginOnly !== true && named.has(id);
+    })
+    .map(({ id }) => id);
 }

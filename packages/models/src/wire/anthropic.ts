@@ -2,15 +2,27 @@
  * Anthropic Messages. Thinking blocks and their signatures go back unmodified. Cache breakpoints stand after the tools,
  * the system prompt and the last user message. `outputSchema` goes the documented way, as `output_config.format`.
  */
-import type { InputPart, ModelOutputPart } from "@heddle/protocol";
+import type { InputPart, ModelOutputPart, Usage } from "@heddle/protocol";
+import type { Answer } from "../answer.ts";
 import type { ModelInfo } from "../catalog.ts";
+import { failureIn, failureOfReport } from "../failure.ts";
 import type { Provider } from "../providers.ts";
 import type { ModelInput, ModelRequest, ToolSpec } from "../stream.ts";
-import { decodeAnthropic } from "./anthropic-decode.ts";
-import { argumentsObject } from "./calls.ts";
+import { argumentsObject, readCall, shapesOf } from "./calls.ts";
+import { endingIn } from "./endings.ts";
 import { strictSchema } from "./strict-output.ts";
-import { record, text } from "./untrusted.ts";
-import { kept, offeredTool, withSchemaInWords, type Wire, type WireCall, type WireContext } from "./wire.ts";
+import { count, record, text, type Fields, type Json } from "./untrusted.ts";
+import {
+  fieldsIn,
+  keep,
+  kept,
+  offeredTool,
+  withSchemaAsText,
+  type Decoder,
+  type Wire,
+  type WireCall,
+  type WireContext,
+} from "./wire.ts";
 
 const API_VERSION = "2023-06-01";
 /** For models that are not in the catalog; the wire demands a figure. */
@@ -24,8 +36,8 @@ function encode({ provider, request, info }: WireContext): WireCall {
   const maxTokens = request.maxOutputTokens ?? info.maxOutputTokens ?? DEFAULT_MAX_TOKENS;
   const { outputSchema } = request;
   const format = strictSchema(outputSchema, "anthropic");
-  const isInWords = outputSchema !== undefined && format === undefined;
-  const system = isInWords ? withSchemaInWords(request.instructions, outputSchema) : request.instructions;
+  const isAsText = outputSchema !== undefined && format === undefined;
+  const system = isAsText ? withSchemaAsText(request.instructions, outputSchema) : request.instructions;
   const isBound = bindsThinking(provider, request.model);
   return {
     path: "/messages",
@@ -34,7 +46,7 @@ function encode({ provider, request, info }: WireContext): WireCall {
       model: request.model,
       max_tokens: maxTokens,
       system: [{ type: "text", text: system, ...CACHE }],
-      messages: encodeMessages(request.input, (part) => signedOnly(provider, kept(provider, part.opaque))),
+      messages: encodeMessages(request.input, provider),
       ...(request.tools.length === 0 ? {} : { tools: encodeTools(request.tools, info) }),
       ...encodeThinking(request, info, { maxTokens, format, isBound }),
       stream: true,
@@ -49,24 +61,25 @@ function encodeTools(tools: readonly ToolSpec[], info: ModelInfo): unknown[] {
   });
 }
 
-/** Thinking that the output limit cut has no signature, and its maker refuses it; others sign nothing at all. */
-function signedOnly(provider: Provider, block: unknown): unknown {
-  const { type, signature } = record(block) ?? {};
-  return provider.vendor === "anthropic" && type === "thinking" && (text(signature) ?? "") === "" ? undefined : block;
+/** Anthropic refuses thinking without a signature, which an output limit leaves; others sign nothing at all. */
+function thinkingOf(provider: Provider, { opaque }: ModelOutputPart): Fields | undefined {
+  const block = record(kept(provider, opaque));
+  const isUnsigned = block?.["type"] === "thinking" && (text(block["signature"]) ?? "") === "";
+  return provider.vendor === "anthropic" && isUnsigned ? undefined : block;
 }
 
 /** Claude since 5.1 ties its thinking to everything before it: system prompt, tools and messages. */
 const FIRST_BOUND_VERSION = 5.1;
 const BINDING_BETA = "thinking-binding-controls-2026-08-01";
-/** Tools come and go with their servers and a compaction changes what stands before: such thinking is dropped, not refused. */
+/** Tools change with their servers, and a compaction changes what comes before: such thinking is dropped, not refused. */
 const BINDING = { block_binding: { prefix_mismatch_behavior: "drop_block" } } as const;
 
-/** Only its maker is known to take the field; behind a gateway a refused block is left out like any refused part. */
+/** Only Anthropic is known to accept the field; behind a gateway a refused block is left out like any refused part. */
 function bindsThinking({ vendor }: Provider, model: string): boolean {
   return vendor === "anthropic" && (claudeVersion(model) ?? 0) >= FIRST_BOUND_VERSION;
 }
 
-/** Claude since 4.6 thinks as it sees fit, steered by an effort; older ones want a budget of tokens. */
+/** Claude since 4.6 takes an effort; older ones take a budget of tokens. */
 function encodeThinking(
   { effort, model }: ModelRequest,
   info: ModelInfo,
@@ -86,7 +99,7 @@ function encodeThinking(
   return { ...thinking, ...outputConfig(format) };
 }
 
-/** Words of other providers for the lowest effort. */
+/** Names of other providers for the lowest effort. */
 const EFFORTS: Readonly<Record<string, string>> = { none: "low", minimal: "low" };
 const BUDGETS: Readonly<Record<string, number>> = {
   low: 4096,
@@ -111,14 +124,12 @@ interface Message {
   content: Record<string, unknown>[];
 }
 
-type Kept = (part: ModelOutputPart) => unknown;
-
-/** Results of tools must stand together, first in one user message, so neighbours of one role are joined. */
-function encodeMessages(input: readonly ModelInput[], keptOf: Kept): readonly Message[] {
+/** Results of tools must come together, first in one user message, so neighbours of one role are joined. */
+function encodeMessages(input: readonly ModelInput[], provider: Provider): readonly Message[] {
   const messages: Message[] = [];
   for (const entry of input) {
     const role = entry.kind === "assistant" ? "assistant" : "user";
-    const content = encodeEntry(entry, keptOf);
+    const content = encodeEntry(entry, provider);
     const last = messages.at(-1);
     if (content.length === 0) continue;
     if (last?.role === role && role === "user") last.content.push(...content);
@@ -131,18 +142,18 @@ function encodeMessages(input: readonly ModelInput[], keptOf: Kept): readonly Me
   return messages;
 }
 
-function encodeEntry(entry: ModelInput, keptOf: Kept): Record<string, unknown>[] {
+function encodeEntry(entry: ModelInput, provider: Provider): Record<string, unknown>[] {
   switch (entry.kind) {
     case "user":
       return entry.parts.flatMap(encodePart);
     case "assistant":
-      return entry.parts.flatMap((part) => encodeOutput(part, keptOf(part)));
+      return entry.parts.flatMap((part) => encodeOutput(part, thinkingOf(provider, part)));
     case "toolResult":
       return [
         {
           type: "tool_result",
           tool_use_id: safeId(entry.callId),
-          content: entry.parts.flatMap((part) => encodePart(entry.isError ? wordsOnly(part) : part)),
+          content: entry.parts.flatMap((part) => encodePart(entry.isError ? textOnly(part) : part)),
           ...(entry.isError ? { is_error: true } : {}),
         },
       ];
@@ -150,7 +161,7 @@ function encodeEntry(entry: ModelInput, keptOf: Kept): Record<string, unknown>[]
 }
 
 /** The result of a call that failed holds nothing but text. */
-function wordsOnly(part: InputPart): InputPart {
+function textOnly(part: InputPart): InputPart {
   return part.type === "text" ? part : { type: "text", text: `[an image (${part.mediaType}) was left out]` };
 }
 
@@ -162,10 +173,10 @@ function encodePart(part: InputPart): Record<string, unknown>[] {
   return part.text === "" ? [] : [{ type: "text", text: part.text }];
 }
 
-function encodeOutput(part: ModelOutputPart, block: unknown): Record<string, unknown>[] {
+function encodeOutput(part: ModelOutputPart, thinking: Fields | undefined): Record<string, unknown>[] {
   switch (part.kind) {
     case "reasoning":
-      return typeof block === "object" && block !== null ? [{ ...block }] : [];
+      return thinking === undefined ? [] : [{ ...thinking }];
     case "text":
       return encodePart({ type: "text", text: part.text });
     case "toolCall":
@@ -176,4 +187,139 @@ function encodeOutput(part: ModelOutputPart, block: unknown): Record<string, unk
 /** Ids made by another provider may hold characters that this one refuses. */
 function safeId(callId: string): string {
   return callId.replace(/[^a-zA-Z0-9_-]/g, "_");
+}
+
+/** A content block; its index is the index of its part. */
+interface Block {
+  readonly start: Fields;
+  readonly type: string;
+  body: string;
+  signature: string;
+}
+
+function decodeAnthropic(context: WireContext, answer: Answer): Decoder {
+  const { provider } = context;
+  const blocks = new Map<number, Block>();
+  let usage: Fields = {};
+  let hasUsage = false;
+  let stopReason: string | undefined;
+  let explanation: string | undefined;
+
+  function takeUsage(value: Json): void {
+    const next = record(value);
+    if (next === undefined) return;
+    hasUsage = true;
+    // Later numbers replace earlier ones: they count the whole message.
+    usage = { ...usage, ...Object.fromEntries(Object.entries(next).filter(([, figure]) => figure !== null)) };
+  }
+
+  function startBlock(index: number, start: Fields): void {
+    const type = text(start["type"]) ?? "";
+    if (type === "tool_use") answer.callBegan();
+    blocks.set(index, { start, type, body: "", signature: text(start["signature"]) ?? "" });
+    grow(index, text(start["text"]) ?? text(start["thinking"]) ?? "");
+  }
+
+  function grow(index: number, delta: string): void {
+    const block = blocks.get(index);
+    if (block === undefined) return;
+    block.body += delta;
+    if (block.type === "text") answer.text(index, delta);
+    if (block.type === "thinking") answer.reasoning(index, delta, { channel: "summary", section: 0 });
+  }
+
+  function takeDelta(index: number, delta: Fields): void {
+    const block = blocks.get(index);
+    if (delta["type"] === "signature_delta" && block !== undefined) block.signature += text(delta["signature"]) ?? "";
+    else grow(index, text(delta["text"]) ?? text(delta["thinking"]) ?? text(delta["partial_json"]) ?? "");
+  }
+
+  function stopBlock(index: number): void {
+    const block = blocks.get(index);
+    const part = block === undefined ? undefined : wholeBlock(block, context);
+    blocks.delete(index);
+    if (part !== undefined) answer.part(index, part);
+  }
+
+  function finish(): void {
+    const ending = endingIn(provider, "stop_reason", stopReason);
+    for (const index of blocks.keys()) stopBlock(index);
+    answer.finish({ stopReason: ending, explanation, usage: hasUsage ? readUsage(usage) : undefined });
+  }
+
+  return {
+    push({ event: name, data }) {
+      const event = fieldsIn(provider, data);
+      const index = count(event["index"]) ?? 0;
+      switch (text(event["type"]) ?? name) {
+        case "message_start":
+          takeUsage(record(event["message"])?.["usage"]);
+          return true;
+        case "content_block_start":
+          startBlock(index, record(event["content_block"]) ?? {});
+          return true;
+        case "content_block_delta":
+          takeDelta(index, record(event["delta"]) ?? {});
+          return true;
+        case "content_block_stop":
+          stopBlock(index);
+          return true;
+        case "message_delta":
+          stopReason = text(record(event["delta"])?.["stop_reason"]) || stopReason;
+          explanation = explanationIn(record(record(event["delta"])?.["stop_details"])) ?? explanation;
+          takeUsage(event["usage"]);
+          answer.isSettled = stopReason !== undefined;
+          return true;
+        case "message_stop":
+          finish();
+          return true;
+        case "error":
+          throw failureIn(provider, event) ?? failureOfReport(provider, { kind: "api_error", message: data });
+        default:
+          return false;
+      }
+    },
+    end() {
+      if (stopReason !== undefined) finish();
+    },
+  };
+}
+
+function wholeBlock(block: Block, { provider, request }: WireContext): ModelOutputPart | undefined {
+  switch (block.type) {
+    case "text":
+      return block.body === "" ? undefined : { kind: "text", text: block.body };
+    case "thinking": {
+      const opaque = keep(provider, { type: "thinking", thinking: block.body, signature: block.signature });
+      return { kind: "reasoning", summary: block.body === "" ? [] : [block.body], opaque };
+    }
+    case "redacted_thinking":
+      return { kind: "reasoning", summary: [], opaque: keep(provider, block.start) };
+    case "tool_use": {
+      const name = text(block.start["name"]) ?? "";
+      // A block without deltas carries its whole input in the start event.
+      const json = block.body === "" ? JSON.stringify(record(block.start["input"]) ?? {}) : block.body;
+      return readCall({ callId: text(block.start["id"]) ?? "", name, json }, shapesOf(request));
+    }
+    default:
+      return undefined;
+  }
+}
+
+function explanationIn(details: Fields | undefined): string | undefined {
+  const said = [text(details?.["category"]), text(details?.["explanation"])].filter((given) => given !== undefined);
+  return said.length === 0 ? undefined : said.join(": ");
+}
+
+/** This wire counts cached tokens separately; here the input includes them. */
+function readUsage(usage: Fields): Usage {
+  const cached = count(usage["cache_read_input_tokens"]) ?? 0;
+  const written = count(usage["cache_creation_input_tokens"]) ?? 0;
+  return {
+    inputTokens: (count(usage["input_tokens"]) ?? 0) + cached + written,
+    cachedInputTokens: cached,
+    cacheWriteInputTokens: written,
+    outputTokens: count(usage["output_tokens"]) ?? 0,
+    reasoningOutputTokens: count(record(usage["output_tokens_details"])?.["thinking_tokens"]) ?? 0,
+  };
 }

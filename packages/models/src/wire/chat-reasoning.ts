@@ -1,10 +1,8 @@
 /** Reasoning in the chunks of Chat Completions, under the many names that servers give it. */
-import { list, record, text, type Json } from "./untrusted.ts";
-
-type Fields = Readonly<Record<string, Json>>;
+import { list, record, text, type Fields, type Json } from "./untrusted.ts";
 
 export interface Reasoning {
-  /** Reads the reasoning of a delta under any of its names; returns what can be shown. */
+  /** Reads the reasoning of a delta under any of its names; returns the text to show. */
   take(delta: Fields): readonly string[];
   whole(): { part: { kind: "reasoning"; summary: string[]; text: string }; sendBack: Fields } | undefined;
 }
@@ -59,8 +57,8 @@ export function createReasoning(): Reasoning {
   };
 }
 
-/** The words of a delta: bare text, or a list of parts, as Mistral sends it. */
-export function wordsIn(content: Json): string {
+/** The text of a delta: a string, or a list of parts, as Mistral sends it. */
+export function textIn(content: Json): string {
   if (!Array.isArray(content)) return text(content) ?? "";
   return content.map((part) => text(part) ?? (isThinking(part) ? "" : (text(record(part)?.["text"]) ?? ""))).join("");
 }
@@ -68,7 +66,7 @@ export function wordsIn(content: Json): string {
 function thinkingIn(content: Json): string {
   return list(content)
     .filter(isThinking)
-    .map((part) => wordsIn(record(part)?.["thinking"]))
+    .map((part) => textIn(record(part)?.["thinking"]))
     .join("");
 }
 

@@ -1,6 +1,6 @@
 /**
- * How servers say that an answer is over, in the words of Chat Completions and of Anthropic Messages: gateways mix them. Only
- * a word known to mean an end makes an answer whole; half an answer is never a success.
+ * The reasons to stop of Chat Completions and of Anthropic Messages: gateways mix them. Only a known reason makes an answer
+ * complete; half an answer is never a success.
  */
 import type { Ending } from "../answer.ts";
 import { ProviderError, quote } from "../failure.ts";
@@ -28,7 +28,7 @@ const ENDINGS: Readonly<Record<string, Ending["stopReason"]>> = {
   sensitive: "refusal",
 };
 
-/** Throws when nobody knows the word, or there is none. Some add the particulars after a colon. */
+/** Throws when the reason is unknown or missing. Some servers add details after a colon. */
 export function endingIn(provider: Provider, field: string, reason: string | undefined): Ending["stopReason"] {
   const word = /^[a-z_]*/.exec(reason?.toLowerCase() ?? "")?.[0] ?? "";
   const ending = Object.hasOwn(ENDINGS, word) ? ENDINGS[word] : undefined;
@@ -36,11 +36,11 @@ export function endingIn(provider: Provider, field: string, reason: string | und
   return ending;
 }
 
-/** Servers end an answer that they cannot finish with a word of their own, or with none; another try may get the whole. */
+/** Servers end an answer that they cannot finish with a reason of their own, or with none; another try may succeed. */
 export function brokenOff(provider: Provider, field: string, reason: string | undefined): ProviderError {
   const word = quote(provider, reason ?? "");
-  const told = word === "" ? `no ${field}` : `${field} ${word}`;
-  return new ProviderError("provider.cut", `${provider.name} broke its answer off: ${told}`, {
+  const what = word === "" ? `no ${field}` : `${field} ${word}`;
+  return new ProviderError("provider.cut", `${provider.name} broke its answer off: ${what}`, {
     isRetryable: true,
     details: { finishReason: word },
   });

@@ -2,13 +2,26 @@
  * Gemini `streamGenerateContent`. The key travels in a header, never in the URL. Parts that carry a thought signature go
  * back exactly as they came. Schemas go as plain JSON Schema (`parametersJsonSchema`, `responseJsonSchema`).
  */
-import type { InputPart, ModelOutputPart } from "@heddle/protocol";
-import type { ModelInput, ModelRequest } from "../stream.ts";
-import { argumentsObject } from "./calls.ts";
-import { decodeGemini } from "./gemini-decode.ts";
-import { list, record, text } from "./untrusted.ts";
+import { given, type InputPart, type ModelOutputPart, type Usage } from "@heddle/protocol";
+import type { Answer, Ending } from "../answer.ts";
+import type { ModelInfo } from "../catalog.ts";
+import { failureIn, malformed, ProviderError } from "../failure.ts";
+import type { Provider } from "../providers.ts";
+import type { ModelInput, ModelRequest, ToolSpec } from "../stream.ts";
+import { argumentsObject, readCall, shapesOf } from "./calls.ts";
 import { fitSchema } from "./tool-schema.ts";
-import { kept, offeredTool, withSchemaInWords, type Wire, type WireCall, type WireContext } from "./wire.ts";
+import { count, list, record, text, type Fields, type Json } from "./untrusted.ts";
+import {
+  fieldsIn,
+  keep,
+  kept,
+  offeredTool,
+  withSchemaAsText,
+  type Decoder,
+  type Wire,
+  type WireCall,
+  type WireContext,
+} from "./wire.ts";
 
 export const gemini: Wire = { encode, decode: decodeGemini };
 
@@ -20,7 +33,7 @@ function encode({ provider, request, info }: WireContext): WireCall {
     query: { alt: "sse" },
     body: {
       systemInstruction: { parts: [{ text: instructions }] },
-      contents: encodeContents(request, (part) => kept(provider, part.opaque)),
+      contents: encodeContents(request, provider),
       ...(request.tools.length === 0
         ? {}
         : { tools: [{ functionDeclarations: request.tools.map((tool) => encodeTool(tool, info)) }] }),
@@ -29,7 +42,7 @@ function encode({ provider, request, info }: WireContext): WireCall {
   };
 }
 
-function encodeTool(tool: ModelRequest["tools"][number], info: WireContext["info"]): unknown {
+function encodeTool(tool: ToolSpec, info: ModelInfo): unknown {
   const { parameters, ...told } = offeredTool(tool, { ...info, family: "gemini" });
   return { ...told, parametersJsonSchema: parameters };
 }
@@ -37,19 +50,15 @@ function encodeTool(tool: ModelRequest["tools"][number], info: WireContext["info
 const isSecondGeneration = (model: string): boolean => /gemini-[12]([.-]|$)/.test(model);
 
 function encodeConfig(request: ModelRequest): { instructions: string; generationConfig: Record<string, unknown> } {
-  const { outputSchema, maxOutputTokens, model, tools } = request;
-  const limit = maxOutputTokens === undefined ? {} : { maxOutputTokens };
-  const thinking = encodeThinking(request);
-  if (outputSchema === undefined)
-    return { instructions: request.instructions, generationConfig: { ...limit, ...thinking } };
-  // Models before the third generation refuse a response schema beside tools; there the schema is asked for in words.
-  if (isSecondGeneration(model) && tools.length > 0) {
-    const instructions = withSchemaInWords(request.instructions, outputSchema);
-    return { instructions, generationConfig: { ...limit, ...thinking } };
-  }
+  const { instructions, outputSchema, maxOutputTokens, model, tools } = request;
+  const generationConfig = { ...given({ maxOutputTokens }), ...encodeThinking(request) };
+  if (outputSchema === undefined) return { instructions, generationConfig };
+  // Models before the third generation refuse a response schema beside tools; there it is part of the instructions.
+  if (isSecondGeneration(model) && tools.length > 0)
+    return { instructions: withSchemaAsText(instructions, outputSchema), generationConfig };
   const schema = record(outputSchema) === undefined ? outputSchema : fitSchema(record(outputSchema) ?? {}, "gemini");
   const format = { responseMimeType: "application/json", responseJsonSchema: schema };
-  return { instructions: request.instructions, generationConfig: { ...limit, ...thinking, ...format } };
+  return { instructions, generationConfig: { ...generationConfig, ...format } };
 }
 
 const BUDGETS: Readonly<Record<string, number>> = { none: 0, minimal: 512, low: 2048, medium: 8192, high: 24_576 };
@@ -67,14 +76,12 @@ interface Content {
   readonly parts: unknown[];
 }
 
-type Kept = (part: ModelOutputPart) => unknown;
-
-function encodeContents(request: ModelRequest, keptOf: Kept): readonly Content[] {
+function encodeContents(request: ModelRequest, provider: Provider): readonly Content[] {
   const contents: Content[] = [];
   const ownIds = new Set<string>();
   for (const entry of request.input) {
     const role = entry.kind === "assistant" ? "model" : "user";
-    const parts = encodeEntry(entry, { model: request.model, keptOf, ownIds });
+    const parts = encodeEntry(entry, { model: request.model, provider, ownIds });
     const last = contents.at(-1);
     if (parts.length === 0) continue;
     if (last?.role === role) last.parts.push(...parts);
@@ -85,8 +92,8 @@ function encodeContents(request: ModelRequest, keptOf: Kept): readonly Content[]
 
 interface EntryContext {
   readonly model: string;
-  readonly keptOf: Kept;
-  /** Calls whose id the model gave; ids made here mean nothing to it and are not sent. */
+  readonly provider: Provider;
+  /** Calls whose id came from the model; ids made here mean nothing to it and are not sent. */
   readonly ownIds: Set<string>;
 }
 
@@ -113,21 +120,145 @@ function encodePart(part: InputPart): readonly unknown[] {
   return part.text === "" ? [] : [{ text: part.text }];
 }
 
-/** The documented word for a call that this model did not make itself, from the third generation on. */
+/** The documented value for a call that this model did not make itself, from the third generation on. */
 const FOREIGN_SIGNATURE = "skip_thought_signature_validator";
 
-function encodeOutput(part: ModelOutputPart, { model, keptOf, ownIds }: EntryContext): readonly unknown[] {
-  const own = list(keptOf(part));
+function encodeOutput(part: ModelOutputPart, { model, provider, ownIds }: EntryContext): readonly unknown[] {
+  const own = list(kept(provider, part.opaque));
   if (part.kind === "reasoning") return own;
   if (part.kind === "text") return own.length > 0 ? own : encodePart({ type: "text", text: part.text });
   const original = record(own[0]);
   const originalId = text(record(original?.["functionCall"])?.["id"]);
   if (originalId !== undefined) ownIds.add(part.callId);
-  const call = {
-    ...(originalId === undefined ? {} : { id: part.callId }),
-    name: part.name,
-    args: argumentsObject(part),
-  };
+  const id = originalId === undefined ? {} : { id: part.callId };
+  const call = { ...id, name: part.name, args: argumentsObject(part) };
   if (original !== undefined) return [{ ...original, functionCall: call }];
   return [{ functionCall: call, ...(isSecondGeneration(model) ? {} : { thoughtSignature: FOREIGN_SIGNATURE }) }];
+}
+
+/**
+ * Neighbouring pieces of text or of thought are one part; a function call arrives whole. A signature may come on a piece of
+ * its own and is kept on that piece: joined with another it would not verify.
+ */
+interface Run {
+  readonly kind: "text" | "reasoning";
+  readonly index: number;
+  body: string;
+  /** The pieces to send back; the last one grows while it carries no signature. */
+  readonly pieces: Record<string, Json>[];
+}
+
+function decodeGemini({ provider, request }: WireContext, answer: Answer): Decoder {
+  const shapeOf = shapesOf(request);
+  let run: Run | undefined;
+  let nextIndex = 0;
+  let usage: Usage | undefined;
+  let finishReason: string | undefined;
+  /** Why the prompt was blocked or the answer ended early. */
+  let reasons: readonly string[] = [];
+
+  function closeRun(): void {
+    const closing = run;
+    run = undefined;
+    if (closing !== undefined) answer.part(closing.index, wholeRun(closing));
+  }
+
+  function wholeRun({ kind, body, pieces }: Run): ModelOutputPart {
+    const isSigned = pieces.some((piece) => piece["thoughtSignature"] !== undefined);
+    const opaque = isSigned ? { opaque: keep(provider, pieces) } : {};
+    if (kind === "text") return { kind, text: body, ...opaque };
+    return { kind, summary: body === "" ? [] : [body], ...opaque };
+  }
+
+  function takeText(piece: Fields, body: string): void {
+    const kind = piece["thought"] === true ? "reasoning" : "text";
+    const isSigned = piece["thoughtSignature"] !== undefined;
+    if (body === "" && !isSigned) return;
+    if (run !== undefined && run.kind !== kind) closeRun();
+    run ??= { kind, index: nextIndex++, body: "", pieces: [] };
+    run.body += body;
+    const last = run.pieces.at(-1);
+    if (isSigned || last === undefined || last["thoughtSignature"] !== undefined) run.pieces.push({ ...piece });
+    else last["text"] = (text(last["text"]) ?? "") + body;
+    if (kind === "text") answer.text(run.index, body);
+    else answer.reasoning(run.index, body, { channel: "summary", section: 0 });
+  }
+
+  function takeCall(piece: Fields, call: Fields): void {
+    closeRun();
+    const json = JSON.stringify(record(call["args"]) ?? {});
+    const part = readCall({ callId: text(call["id"]) ?? "", name: text(call["name"]) ?? "", json }, shapeOf);
+    answer.part(nextIndex++, { ...part, opaque: keep(provider, [piece]) });
+  }
+
+  function takePiece(piece: Fields): void {
+    const call = record(piece["functionCall"]);
+    if (call !== undefined) return takeCall(piece, call);
+    const body = text(piece["text"]);
+    if (body !== undefined || piece["thoughtSignature"] !== undefined) takeText(piece, body ?? "");
+  }
+
+  return {
+    push({ data }) {
+      if (data.trim() === "[DONE]") return false;
+      const chunk = fieldsIn(provider, data);
+      const failure = record(chunk["error"]) === undefined ? undefined : failureIn(provider, chunk);
+      if (failure !== undefined) throw failure;
+      usage = readUsage(chunk["usageMetadata"]) ?? usage;
+      const blocked = record(chunk["promptFeedback"]);
+      if (blocked?.["blockReason"] !== undefined) {
+        finishReason = "SAFETY";
+        reasons = textsIn(blocked["blockReason"], blocked["blockReasonMessage"]);
+      }
+      const candidate = record(list(chunk["candidates"])[0]);
+      for (const piece of list(record(candidate?.["content"])?.["parts"])) takePiece(record(piece) ?? {});
+      const reason = text(candidate?.["finishReason"]);
+      if (reason !== undefined && reason !== UNSPECIFIED) {
+        finishReason = reason;
+        reasons = textsIn(reason, candidate?.["finishMessage"]);
+      }
+      if (BROKEN_CALLS.has(finishReason ?? "")) throw brokenCall(provider, text(candidate?.["finishMessage"]) ?? "");
+      answer.isSettled = finishReason !== undefined;
+      return candidate !== undefined || finishReason !== undefined;
+    },
+    end() {
+      closeRun();
+      if (finishReason === undefined) return;
+      const stopReason = stopReasonOf(finishReason);
+      answer.finish({ stopReason, explanation: stopReason === "refusal" ? reasons.join(": ") : undefined, usage });
+    },
+  };
+}
+
+function textsIn(...values: readonly Json[]): readonly string[] {
+  return values.flatMap((value) => text(value) ?? []);
+}
+
+/** The model made an invalid tool call; another try mostly succeeds. */
+const BROKEN_CALLS = new Set(["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"]);
+
+function brokenCall(provider: Provider, why: string): ProviderError {
+  const { message } = malformed(provider, "a broken tool call", why);
+  return new ProviderError("provider.malformed", message, { isRetryable: true });
+}
+
+const UNSPECIFIED = "FINISH_REASON_UNSPECIFIED";
+
+function stopReasonOf(reason: string): Ending["stopReason"] {
+  if (reason === "MAX_TOKENS") return "length";
+  return reason === "STOP" ? "end" : "refusal";
+}
+
+/** This wire counts thoughts separately; here the output includes them. */
+function readUsage(value: Json): Usage | undefined {
+  const usage = record(value);
+  if (usage === undefined) return undefined;
+  const thoughts = count(usage["thoughtsTokenCount"]) ?? 0;
+  return {
+    inputTokens: (count(usage["promptTokenCount"]) ?? 0) + (count(usage["toolUsePromptTokenCount"]) ?? 0),
+    cachedInputTokens: count(usage["cachedContentTokenCount"]) ?? 0,
+    cacheWriteInputTokens: 0,
+    outputTokens: (count(usage["candidatesTokenCount"]) ?? 0) + thoughts,
+    reasoningOutputTokens: thoughts,
+  };
 }

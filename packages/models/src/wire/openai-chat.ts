@@ -2,59 +2,47 @@
  * Chat Completions as OpenAI and the many servers that copy it speak it. Only fields that all of them know are sent,
  * unless the provider is OpenAI itself. Freeform tools travel as JSON with one field.
  */
-import type { InputPart, ModelOutputPart } from "@heddle/protocol";
-import type { ModelInfo } from "../catalog.ts";
-import { outputLimitField } from "../quirks.ts";
-import type { ModelInput, ModelRequest, ToolSpec } from "../stream.ts";
-import { argumentsText } from "./calls.ts";
-import { decodeChat } from "./openai-chat-decode.ts";
-import { strictSchema } from "./strict-output.ts";
-import { record } from "./untrusted.ts";
-import { kept, offeredTool, OUTPUT_SCHEMA_NAME, type Wire, type WireCall, type WireContext } from "./wire.ts";
+import { given, type InputPart, type ModelOutputPart, type Usage } from "@heddle/protocol";
+import type { Answer, Ending } from "../answer.ts";
+import { failureIn, malformed } from "../failure.ts";
+import type { Provider } from "../providers.ts";
+import type { ModelInput, ModelRequest } from "../stream.ts";
+import { argumentsPiece, argumentsText, readCall, shapesOf } from "./calls.ts";
+import { createReasoning, textIn } from "./chat-reasoning.ts";
+import { endingIn } from "./endings.ts";
+import { dataUrl, namedSchema, outputLimit, readUsage, textOrList } from "./openai.ts";
+import { count, list, record, text, type Fields } from "./untrusted.ts";
+import { fieldsIn, keep, kept, offeredTool, type Decoder, type Wire, type WireCall, type WireContext } from "./wire.ts";
 
 export const openaiChat: Wire = { encode, decode: decodeChat };
 
-function encode({ provider, request, info }: WireContext): WireCall {
-  const { effort, outputSchema, maxOutputTokens } = request;
-  const strict = strictSchema(outputSchema, "openai");
-  const limit = outputLimitField(provider, info);
-  const isOpenAi = provider.vendor === "openai";
+function encode(context: WireContext): WireCall {
+  const { provider, request, info } = context;
+  const { effort, outputSchema } = request;
   return {
     path: "/chat/completions",
     body: {
       model: request.model,
-      messages: encodeMessages(request, (part) => kept(provider, part.opaque)),
+      messages: encodeMessages(request, provider),
       ...(request.tools.length === 0
         ? {}
-        : { tools: request.tools.map((tool) => encodeTool(tool, info)), tool_choice: "auto" }),
+        : {
+            tools: request.tools.map((tool) => ({ type: "function", function: offeredTool(tool, info) })),
+            tool_choice: "auto",
+          }),
       ...(effort === undefined ? {} : { reasoning_effort: effort }),
       ...(outputSchema === undefined
         ? {}
-        : {
-            response_format: {
-              type: "json_schema",
-              json_schema: {
-                name: OUTPUT_SCHEMA_NAME,
-                strict: strict !== undefined,
-                schema: strict ?? outputSchema,
-              },
-            },
-          }),
-      ...(maxOutputTokens === undefined || limit === undefined ? {} : { [limit]: maxOutputTokens }),
-      ...(isOpenAi ? { prompt_cache_key: request.cacheKey, store: false } : {}),
+        : { response_format: { type: "json_schema", json_schema: namedSchema(outputSchema) } }),
+      ...outputLimit(context),
+      ...(provider.vendor === "openai" ? { prompt_cache_key: request.cacheKey, store: false } : {}),
       stream: true,
       stream_options: { include_usage: true },
     },
   };
 }
 
-function encodeTool(tool: ToolSpec, info: ModelInfo): unknown {
-  return { type: "function", function: offeredTool(tool, info) };
-}
-
-type Kept = (part: ModelOutputPart) => unknown;
-
-function encodeMessages(request: ModelRequest, keptOf: Kept): unknown[] {
+function encodeMessages(request: ModelRequest, provider: Provider): unknown[] {
   const messages: unknown[] = [{ role: "system", content: request.instructions }];
   // A tool message cannot show an image; a user message after the last result of the answer can.
   let images: InputPart[] = [];
@@ -64,19 +52,19 @@ function encodeMessages(request: ModelRequest, keptOf: Kept): unknown[] {
   };
   for (const entry of request.input) {
     if (entry.kind !== "toolResult") flush();
-    messages.push(encodeEntry(entry, keptOf));
+    messages.push(encodeEntry(entry, provider));
     if (entry.kind === "toolResult") images.push(...entry.parts.filter((part) => part.type === "image"));
   }
   flush();
   return messages;
 }
 
-function encodeEntry(entry: ModelInput, keptOf: Kept): unknown {
+function encodeEntry(entry: ModelInput, provider: Provider): unknown {
   switch (entry.kind) {
     case "user":
-      return { role: "user", content: encodeContent(entry.parts) };
+      return { role: "user", content: textOrList(entry.parts, encodePart) };
     case "assistant":
-      return encodeAssistant(entry.parts, keptOf);
+      return encodeAssistant(entry.parts, provider);
     case "toolResult": {
       const texts = entry.parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
       const content = texts.length > 0 ? texts.join("\n") : "The result is the image in the next message.";
@@ -85,44 +73,139 @@ function encodeEntry(entry: ModelInput, keptOf: Kept): unknown {
   }
 }
 
-/** A bare string is what the simplest servers understand. */
-function encodeContent(parts: readonly InputPart[]): unknown {
-  return parts.every((part) => part.type === "text")
-    ? parts.map((part) => part.text).join("\n")
-    : parts.map(encodePart);
-}
-
 function encodePart(part: InputPart): unknown {
   if (part.type === "text") return part;
-  return { type: "image_url", image_url: { url: `data:${part.mediaType};base64,${part.base64}` } };
+  return { type: "image_url", image_url: { url: dataUrl(part) } };
 }
 
-function encodeAssistant(parts: readonly ModelOutputPart[], keptOf: Kept): unknown {
+function encodeAssistant(parts: readonly ModelOutputPart[], provider: Provider): unknown {
+  const own = (part: ModelOutputPart): Fields => record(kept(provider, part.opaque)) ?? {};
   const content = parts.flatMap((part) => (part.kind === "text" && part.text !== "" ? [part.text] : [])).join("\n");
   const calls = parts.filter((part) => part.kind === "toolCall");
-  const signed = parts.filter((part) => part.kind === "text").map((part) => extraOf(keptOf(part)));
-  const reasoning = parts.filter((part) => part.kind === "reasoning").map((part) => record(keptOf(part)) ?? {});
+  const signed = parts.filter((part) => part.kind === "text").map((part) => extraOf(own(part)));
+  const reasoning = parts.filter((part) => part.kind === "reasoning").map(own);
   return {
     role: "assistant",
     content: content === "" && calls.length > 0 ? null : content,
     ...Object.assign({}, ...signed),
     // Reasoning goes back within a chain of tool calls only: some servers demand it there, others refuse it elsewhere.
-    ...(calls.length === 0 ? {} : Object.assign({}, ...reasoning)),
     ...(calls.length === 0
       ? {}
       : {
+          ...Object.assign({}, ...reasoning),
           tool_calls: calls.map((call) => ({
             id: call.callId,
             type: "function",
             function: { name: call.name, arguments: argumentsText(call) },
-            ...extraOf(keptOf(call)),
+            ...extraOf(own(call)),
           })),
         }),
   };
 }
 
-/** Google signs its calls and texts in a field of its own and wants it back in its place. */
-function extraOf(kept: unknown): { extra_content?: unknown } {
-  const extra = record(kept)?.["extra_content"];
-  return extra === undefined ? {} : { extra_content: extra };
+/** Google signs its calls and texts in a field of its own, which must be sent back. */
+function extraOf({ extra_content }: Fields): { extra_content?: unknown } {
+  return given({ extra_content });
+}
+
+// The wire has no parts; they are numbered here: 0 reasoning, 1 text, then the tool calls in the order of their `index`.
+const REASONING = 0;
+const TEXT = 1;
+const FIRST_CALL = 2;
+
+interface CallDraft {
+  id: string;
+  name: string;
+  json: string;
+  /** To be sent back with the call; Google signs its calls here. */
+  extra: Fields | undefined;
+}
+
+/** A missing end mark is accepted once there is a finish reason. */
+function decodeChat({ provider, request }: WireContext, answer: Answer): Decoder {
+  const shapeOf = shapesOf(request);
+  const calls = new Map<number, CallDraft>();
+  const reasoning = createReasoning();
+  let usage: Usage | undefined;
+  let finishReason: string | undefined;
+  let refusal = "";
+  let extra: Fields | undefined;
+
+  function takeDelta(delta: Fields): void {
+    for (const shown of reasoning.take(delta)) answer.reasoning(REASONING, shown, { channel: "text", section: 0 });
+    answer.text(TEXT, textIn(delta["content"]));
+    const declined = text(delta["refusal"]) ?? "";
+    refusal += declined;
+    answer.text(TEXT, declined);
+    extra = record(delta["extra_content"]) ?? extra;
+    for (const [position, value] of list(delta["tool_calls"]).entries()) takeCall(position, record(value) ?? {});
+  }
+
+  function takeCall(position: number, call: Fields): void {
+    answer.callBegan();
+    const fields = record(call["function"]) ?? {};
+    const id = text(call["id"]) ?? "";
+    const slot = slotFor(count(call["index"]) ?? position, id);
+    const draft = calls.get(slot) ?? { id: "", name: "", json: "", extra: undefined };
+    draft.id ||= id;
+    // Servers that repeat the name in every chunk do not mean to append it.
+    draft.name ||= text(fields["name"]) ?? "";
+    draft.json += argumentsPiece(fields["arguments"]);
+    draft.extra = record(call["extra_content"]) ?? draft.extra;
+    calls.set(slot, draft);
+  }
+
+  /** Servers that give every call the index 0 still give it an id of its own. */
+  function slotFor(index: number, id: string): number {
+    const known = calls.get(index);
+    if (id === "" || known === undefined || known.id === "" || known.id === id) return index;
+    const slot = [...calls].find(([, draft]) => draft.id === id)?.[0];
+    return slot ?? Math.max(...calls.keys()) + 1;
+  }
+
+  const own = (kept: Fields | undefined): { opaque?: ReturnType<typeof keep> } =>
+    kept === undefined ? {} : { opaque: keep(provider, { extra_content: kept }) };
+
+  function finish(): void {
+    const ending = endingOf(provider, finishReason, refusal);
+    const shown = reasoning.whole();
+    if (shown !== undefined) answer.part(REASONING, { ...shown.part, opaque: keep(provider, shown.sendBack) });
+    if (answer.textAt(TEXT) !== "") answer.part(TEXT, { kind: "text", text: answer.textAt(TEXT), ...own(extra) });
+    for (const [slot, { id, name, json, extra: signed }] of [...calls].sort(([a], [b]) => a - b)) {
+      answer.part(FIRST_CALL + slot, { ...readCall({ callId: id, name, json }, shapeOf), ...own(signed) });
+    }
+    answer.finish({ ...ending, usage });
+  }
+
+  return {
+    push({ data }) {
+      if (data.trim() === "[DONE]") {
+        if (finishReason !== undefined || calls.size > 0 || answer.textAt(TEXT) !== "") finish();
+        return true;
+      }
+      const chunk = fieldsIn(provider, data);
+      if (chunk["error"] !== undefined && chunk["error"] !== null)
+        throw failureIn(provider, chunk) ?? malformed(provider, "an error without a reason", data);
+      usage = readUsage(chunk["usage"], ["prompt", "completion"]) ?? usage;
+      const choice = record(list(chunk["choices"])[0]);
+      if (choice === undefined) return usage !== undefined;
+      if (record(choice["error"]) !== undefined)
+        throw failureIn(provider, choice) ?? malformed(provider, "an error without a reason", data);
+      takeDelta(record(choice["delta"]) ?? record(choice["message"]) ?? {});
+      // Some send an empty reason in every chunk.
+      finishReason = text(choice["finish_reason"]) || finishReason;
+      answer.isSettled = finishReason !== undefined;
+      return true;
+    },
+    end() {
+      if (finishReason !== undefined) finish();
+    },
+  };
+}
+
+function endingOf(provider: Provider, finishReason: string | undefined, refusal: string): Omit<Ending, "usage"> {
+  if (refusal.trim() !== "") return { stopReason: "refusal", explanation: refusal };
+  // A server without a reason ends with its end mark.
+  const stopReason = finishReason === undefined ? "end" : endingIn(provider, "finish_reason", finishReason);
+  return { stopReason, explanation: stopReason === "refusal" ? finishReason : undefined };
 }

@@ -1,11 +1,12 @@
-/** JSON that a peer sent, where a wrong shape is `undefined`, never an exception; and JSON for peers that are strict. */
+/** JSON from a peer, where a wrong shape is `undefined`, never an exception; and JSON for strict peers. */
 export type Json = unknown;
+export type Fields = Readonly<Record<string, Json>>;
 
-export function record(value: Json): Readonly<Record<string, Json>> | undefined {
+export function record(value: Json): Fields | undefined {
   return isRecord(value) ? value : undefined;
 }
 
-function isRecord(value: Json): value is Readonly<Record<string, Json>> {
+function isRecord(value: Json): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
@@ -17,7 +18,7 @@ export function text(value: Json): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** A token count or an index; anything else counts as not given. */
+/** A token count or an index; anything else is ignored. */
 export function count(value: Json): number | undefined {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
@@ -31,15 +32,15 @@ export function parseJson(source: string): Json {
 }
 
 /**
- * JSON that every parser takes. Half a surrogate pair, which models and tools write, goes out as an escape that strict
- * parsers refuse, and with it the whole request: it becomes U+FFFD, in keys too.
+ * JSON that every parser accepts. Half a surrogate pair, which models and tools write, would be an escape that strict
+ * parsers refuse together with the whole request: it becomes U+FFFD, in keys too.
  */
 export function writeJson(value: unknown): string {
   const json = JSON.stringify(value);
   return json.includes(LONE_SURROGATE) ? JSON.stringify(value, wellFormed) : json;
 }
 
-/** How `JSON.stringify` writes one; pairs it leaves as they are. */
+/** How `JSON.stringify` writes one; it does not escape pairs. */
 const LONE_SURROGATE = "\\ud";
 
 function wellFormed(_name: string, value: unknown): unknown {

@@ -1,10 +1,12 @@
-/** What a wire is: a request turned into HTTP, and a stream of events turned into an answer. No I/O, no retries. */
+/** A wire turns a request into HTTP, and a stream of events into an answer. No I/O, no retries. */
 import type { Opaque } from "@heddle/protocol";
 import type { Answer } from "../answer.ts";
 import type { ModelInfo } from "../catalog.ts";
+import { malformed } from "../failure.ts";
 import type { Provider } from "../providers.ts";
 import type { ModelRequest, ToolSpec } from "../stream.ts";
 import { fitToolSchema } from "./tool-schema.ts";
+import { parseJson, record, type Fields } from "./untrusted.ts";
 
 export interface WireCall {
   /** Appended to the base URL. */
@@ -27,11 +29,11 @@ export interface ServerEvent {
 
 export interface Decoder {
   /**
-   * Takes one event. True when it moved the answer on; pings and events nobody knows do not.
-   * Throws a ProviderError when the event reports one, or is not what the wire allows.
+   * Takes one event. False for one that adds nothing to the answer, such as a ping or an unknown event.
+   * Throws a ProviderError when the event reports an error or breaks the rules of the wire.
    */
   push(event: ServerEvent): boolean;
-  /** The stream is over: finishes the answer if it can stand as it is. */
+  /** The stream has ended: finishes the answer if it is complete without more. */
   end(): void;
 }
 
@@ -40,7 +42,7 @@ export interface Wire {
   decode(context: WireContext, answer: Answer): Decoder;
 }
 
-/** What only one provider understands goes back to that provider alone. */
+/** What only one provider understands is sent back to that provider alone. */
 export function keep(provider: Provider, data: unknown): Opaque {
   return { wire: tagOf(provider), data };
 }
@@ -53,8 +55,12 @@ function tagOf(provider: Provider): string {
   return `${provider.wire}:${provider.id}`;
 }
 
-/** Name of the schema sent for `outputSchema`, where a wire wants one. */
-export const OUTPUT_SCHEMA_NAME = "heddle_output_schema";
+/** The fields of an event; one that is not JSON ends the answer. */
+export function fieldsIn(provider: Provider, data: string): Fields {
+  const fields = record(parseJson(data));
+  if (fields === undefined) throw malformed(provider, "an event that is not JSON", data);
+  return fields;
+}
 
 /** A freeform tool on a wire that knows only JSON arguments. */
 const FREEFORM_PARAMETERS = {
@@ -64,13 +70,9 @@ const FREEFORM_PARAMETERS = {
   additionalProperties: false,
 } as const;
 
-export interface OfferedTool {
-  readonly name: string;
-  readonly description: string;
-  readonly parameters: Readonly<Record<string, unknown>>;
-}
+type OfferedTool = Required<Pick<ToolSpec, "name" | "description" | "parameters">>;
 
-/** A tool as a wire with JSON arguments offers it, its schema as the maker of the model takes it. */
+/** A tool on a wire with JSON arguments, with a schema that the maker of the model accepts. */
 export function offeredTool(tool: ToolSpec, { family }: Pick<ModelInfo, "family">): OfferedTool {
   const { name, description } = tool;
   if (tool.shape === "freeform") return { name, description, parameters: FREEFORM_PARAMETERS };
@@ -81,8 +83,8 @@ export function offeredTool(tool: ToolSpec, { family }: Pick<ModelInfo, "family"
 
 const NO_PARAMETERS = { type: "object", properties: {} } as const;
 
-/** For a service that would refuse the schema: it is asked for in words, and the answer is checked all the same. */
-export function withSchemaInWords(instructions: string, outputSchema: unknown): string {
+/** For a service that would refuse the schema: it is part of the instructions, and the answer is checked as always. */
+export function withSchemaAsText(instructions: string, outputSchema: unknown): string {
   const ask = `When you are done, answer with JSON only, matching this schema: ${JSON.stringify(outputSchema)}`;
   return `${instructions}\n\n${ask}`;
 }
