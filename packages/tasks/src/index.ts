@@ -25,9 +25,7 @@ export {
 export type { WebhookSource } from "./inbox/webhooks/source.ts";
 export { FOR_PEOPLE, NOTIFICATION_NAMES, readNames, splitWords, type NotificationName } from "./notify/names.ts";
 export { openNotifier, type NotifierOptions } from "./notify/open-notifier.ts";
-export { redeliver } from "./notify/redeliver.ts";
-export type { Sink } from "./notify/sink.ts";
-export { testSink } from "./notify/test-sink.ts";
+export { redeliver, testSink, type Sink } from "./notify/sink.ts";
 export { desktopSink } from "./notify/sinks/desktop.ts";
 export { fileSink } from "./notify/sinks/file.ts";
 export { webhookSink, type WebhookKind } from "./notify/sinks/webhook.ts";

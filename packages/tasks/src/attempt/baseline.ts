@@ -3,15 +3,15 @@
  * What passes already says nothing later, and how many tests there are is known. One baseline serves a task in one folder,
  * whatever attempts it takes: taken again after work was done, it would call that work the beginning.
  */
-import { realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { HeddleError, type CheckResult, type TaskBaseline } from "@heddle/protocol";
+import type { CheckResult, TaskBaseline } from "@heddle/protocol";
 import { heddleFolders } from "@heddle/tools";
 import type { CheckPlace, TestCounts } from "../checks/check.ts";
 import { readHeadOf } from "../git/read-repository.ts";
 import { leavesOf } from "../checks/names.ts";
 import { runAll, withParts } from "../checks/run-all.ts";
 import type { Ran } from "../checks/run-check.ts";
+import { realFolder } from "../checks/workspace.ts";
 import { openCheckRoom } from "../judge/open-check-room.ts";
 import { openScratch } from "../judge/scratch.ts";
 import { keepTree } from "../tree/keep-tree.ts";
@@ -64,14 +64,6 @@ export async function runChecks(place: CheckPlace): Promise<readonly CheckResult
   const git = await readGit(place, base, folder);
   const ran = await runAll(place, { ...room, baseline: { ...before, ...git } }, "baseline");
   return ran.map(({ result }) => result);
-}
-
-async function realFolder(folder: string): Promise<string> {
-  const real = await realpath(folder).catch((cause: unknown) => {
-    throw new HeddleError("workspace.missing", `the workspace ${folder} does not exist`, { cause });
-  });
-  if ((await stat(real)).isDirectory()) return real;
-  throw new HeddleError("workspace.missing", `the workspace ${folder} is not a folder`);
 }
 
 /** Heddle's own folders are no part of a workspace, wherever they lie. */

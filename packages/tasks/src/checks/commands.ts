@@ -20,7 +20,7 @@ import type { RawPath } from "@heddle/tools/raw-path";
 import { openRoom, type Room, type RoomLayer } from "@heddle/tools/room";
 import type { CheckPlace } from "./check.ts";
 import { relativePath } from "./relative-path.ts";
-import type { Workspace } from "./workspace.ts";
+import { realFolder, type Workspace } from "./workspace.ts";
 
 /** What an output is judged by. A run that says more has to write a report. */
 const JUDGED_BYTES = 4 * 1024 * 1024;
@@ -77,7 +77,7 @@ export interface RoomCommands extends Commands {
   reads(): Promise<ReadonlySet<RawPath> | undefined>;
 }
 
-export interface RoomWish {
+export interface RoomOptions {
   /** Trees that are shown, the uppermost first. */
   readonly lower: readonly string[];
   readonly layer: RoomLayer;
@@ -85,51 +85,68 @@ export interface RoomWish {
   readonly keepUpper?: string;
 }
 
-/** A room of its own for each kind of network; nothing is opened before something is run. */
-export function openRoomCommands(place: CheckPlace, files: Workspace, wish: RoomWish): RoomCommands {
-  const open = new Map<SandboxPolicy["network"], Promise<Room>>();
+export function openRoomCommands(place: CheckPlace, files: Workspace, options: RoomOptions): RoomCommands {
+  const mayBeUnconfined = place.spec.sandbox === "danger-full-access";
   let kind: Room["kind"] | undefined;
-  const roomFor = async (command: Pick<Command, "network">): Promise<Room> => {
-    const network = command.network ? "all" : "none";
-    const mayBeUnconfined = place.spec.sandbox === "danger-full-access";
+  const rooms = byNetwork(async (network) => {
     const policy = policyOf(place, files.root, network);
-    const known = open.get(network) ?? openRoom({ ...wish, policy, mayBeUnconfined }).catch(noRoom);
-    open.set(network, known);
-    const room = await known;
+    const room = await openRoom({ ...options, policy, mayBeUnconfined }).catch(noRoom);
     kind = room.kind;
     return room;
-  };
-  const each = async (): Promise<readonly Room[]> =>
-    (await Promise.allSettled(open.values())).flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
+  });
   return {
     get kind() {
       return kind;
     },
     async open(command) {
-      await roomFor(command);
+      await rooms.of(command);
     },
     async run(command) {
-      await requireFolder(files, command.cwd);
-      const room = await roomFor(command);
+      const entry = await files.entry(command.cwd);
+      if (entry?.kind !== "directory")
+        throw new HeddleError(
+          "path.invalid",
+          `${command.cwd} is not a folder of the workspace, so no command runs there`,
+        );
+      const room = await rooms.of(command);
       const end = await runIn(room.sandbox, command, { place, root: room.root });
       const isFull = (isBroken(end) || end.exitCode !== 0) && (await room.freeBytes()) < FULL_BYTES;
       if (!isFull) return end;
       return { message: "the room of the check has no space left", output: end.output, sha256: end.sha256 };
     },
     async tree() {
-      return (await each())[0]?.tree;
+      return (await rooms.opened())[0]?.tree;
     },
     async reads() {
       const read = new Set<RawPath>();
-      for (const room of await each()) {
+      for (const room of await rooms.opened()) {
         const found = await room.reads();
         if (found === undefined) return undefined;
         for (const path of found) read.add(path);
       }
       return read;
     },
+    [Symbol.asyncDispose]: () => rooms[Symbol.asyncDispose](),
+  };
+}
+
+type Network = SandboxPolicy["network"];
+
+/** One for each kind of network; none is opened before something is run in it. */
+function byNetwork<T extends AsyncDisposable>(openFor: (network: Network) => Promise<T>) {
+  const known = new Map<Network, Promise<T>>();
+  const opened = async (): Promise<readonly T[]> =>
+    (await Promise.allSettled(known.values())).flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
+  return {
+    opened,
+    of(command: Pick<Command, "network">): Promise<T> {
+      const network = command.network ? "all" : "none";
+      const one = known.get(network) ?? openFor(network);
+      known.set(network, one);
+      return one;
+    },
     async [Symbol.asyncDispose]() {
-      for (const room of await each()) await room[Symbol.asyncDispose]();
+      for (const one of await opened()) await one[Symbol.asyncDispose]();
     },
   };
 }
@@ -151,45 +168,26 @@ export function isBroken(end: Ended | Broken): end is Broken {
   return !("exitCode" in end);
 }
 
-/** In the folder itself. */
-export function openCommands(place: CheckPlace, files: Workspace): Commands {
-  const open = new Map<SandboxPolicy["network"], Promise<Sandbox>>();
-  const sandboxFor = (network: SandboxPolicy["network"]): Promise<Sandbox> => {
-    const known = open.get(network) ?? openFor(place, files.root, network);
-    open.set(network, known);
-    return known;
-  };
+/** In the folder itself, for setups and clean-ups. Throws `workspace.missing`. */
+export async function openFolderCommands(place: CheckPlace): Promise<Commands> {
+  const root = await realFolder(place.folder);
+  const sandboxes = byNetwork((network) => openFor(place, policyOf(place, root, network)));
   return {
-    async run(command) {
-      await requireFolder(files, command.cwd);
-      const sandbox = await sandboxFor(command.network ? "all" : "none");
-      return await runIn(sandbox, command, { place, root: files.root });
-    },
-    async [Symbol.asyncDispose]() {
-      for (const sandbox of await Promise.allSettled(open.values())) {
-        if (sandbox.status === "fulfilled") await sandbox.value[Symbol.asyncDispose]();
-      }
-    },
+    run: async (command) => runIn(await sandboxes.of(command), command, { place, root }),
+    [Symbol.asyncDispose]: () => sandboxes[Symbol.asyncDispose](),
   };
 }
 
-async function requireFolder(files: Workspace, cwd: string): Promise<void> {
-  const entry = await files.entry(cwd);
-  if (entry?.kind === "directory") return;
-  throw new HeddleError("path.invalid", `${cwd} is not a folder of the workspace to run a command in`);
-}
-
-function policyOf(place: CheckPlace, root: string, network: SandboxPolicy["network"]): SandboxPolicy {
+function policyOf(place: CheckPlace, root: string, network: Network): SandboxPolicy {
   const { home, masked = [], emptied = [] } = place;
   return { workspace: root, writeRoots: [root], masked: [...heddleFolders(home), ...masked, ...emptied], network };
 }
 
-async function openFor(place: CheckPlace, root: string, network: SandboxPolicy["network"]): Promise<Sandbox> {
-  const policy = policyOf(place, root, network);
+async function openFor(place: CheckPlace, policy: SandboxPolicy): Promise<Sandbox> {
   try {
     return await openSandbox(policy, { quarantineDir: join(place.home, "quarantine", "checks") });
   } catch (error) {
-    // The owner let the agent of this task out; where the host has no wall, its checks go the same way.
+    // The owner let the agent of this task out; where the host has no sandbox, its checks run without one too.
     const isOut = place.spec.sandbox === "danger-full-access";
     if (isOut && isHeddleError(error) && error.code === "sandbox.unavailable") return openUnconfined(policy);
     throw error;

@@ -1,7 +1,5 @@
 import { expect, test } from "vitest";
-import { countJunit } from "./junit.ts";
-import { countLines } from "./count-lines.ts";
-import { countTap } from "./tap.ts";
+import { countJunit, countLines, countTap } from "./counts.ts";
 
 const counts = (passed: number, failed: number, skipped: number) => ({ passed, failed, skipped });
 

@@ -1,27 +1,23 @@
-/** JSON and YAML files as values, and what is expected at a place in them. */
-import { canonical, HeddleError } from "@heddle/protocol";
+/** Checks of JSON and YAML files: a value in them, or their shape. */
+import { parseJsonSchema } from "@heddle/agent";
+import { canonical, HeddleError, type LeafCheckOf } from "@heddle/protocol";
 import { parseDocument } from "yaml";
-import { failed, passed, type CheckContext, type Finding } from "./check.ts";
+import { cannot, failed, passed, type CheckContext, type Finding, type RunLeaf } from "./check.ts";
 import { lookUp, type Found } from "./document-path.ts";
-import { testPattern } from "./patterns.ts";
-import { shown } from "./shown.ts";
+import { testPattern, testPatterns, type Question } from "./patterns.ts";
+import { listed, shown } from "./shown.ts";
+
+export const json: RunLeaf<"json"> = (check, context) => expectAt(check, "json", context);
+export const yaml: RunLeaf<"yaml"> = (check, context) => expectAt(check, "yaml", context);
 
 /** Anchors that are repeated more often are made to fill memory. */
 const MAX_ALIASES = 100;
 
-export type Format = "json" | "yaml";
-
-export interface Document {
-  readonly value: unknown;
-  readonly sha256: string;
-}
+type Format = "json" | "yaml";
+type Document = { readonly value: unknown; readonly sha256: string } | { readonly finding: Finding };
 
 /** The value of a file, or the finding that there is none. */
-export async function readDocument(
-  path: string,
-  format: Format,
-  { files }: Pick<CheckContext, "files">,
-): Promise<Document | { readonly finding: Finding }> {
+async function readDocument(path: string, format: Format, { files }: Pick<CheckContext, "files">): Promise<Document> {
   const file = await files.read(path);
   if (file === undefined) return { finding: failed(`${path} does not exist`, { isMoot: true }) };
   const { sha256 } = file;
@@ -41,15 +37,9 @@ function parse(text: string, format: Format): unknown {
   return document.toJS({ maxAliasCount: MAX_ALIASES });
 }
 
-export interface Expectation {
-  readonly path: string;
-  readonly at?: string | undefined;
-  readonly equals?: unknown;
-  readonly matches?: string | undefined;
-  readonly exists?: boolean | undefined;
-}
+type Expectation = LeafCheckOf<"json" | "yaml">;
 
-export async function expectAt(check: Expectation, format: Format, context: CheckContext): Promise<Finding> {
+async function expectAt(check: Expectation, format: Format, context: CheckContext): Promise<Finding> {
   const wishes = [check.equals, check.matches, check.exists].filter((wish) => wish !== undefined);
   if (wishes.length !== 1) {
     throw new HeddleError("usage.invalid", "give exactly one of equals, matches and exists");
@@ -79,4 +69,55 @@ async function judge(check: Expectation, found: Found, where: string, signal: Ab
   return canonical(value) === canonical(check.equals)
     ? passed(`${where} is ${shown(value)}`)
     : failed(`${where} is ${shown(value)}, not ${shown(check.equals)}`);
+}
+
+/** More rounds of patterns than a schema that ends asks for. */
+const MAX_LOOKS = 20;
+
+/**
+ * Patterns of the schema are matched in a thread that can be stopped: the schema is evaluated with the answers known so far,
+ * and what it asked besides is answered before the next round.
+ */
+export const schema: RunLeaf<"schema"> = async (check, context) => {
+  const document = await readDocument(check.path, formatOf(check.path), context);
+  if ("finding" in document) return document.finding;
+  const { sha256 } = document;
+  let wanted: unknown = check.schema;
+  if (typeof check.schema === "string") {
+    const read = await readDocument(check.schema, formatOf(check.schema), context);
+    if ("finding" in read) return cannot(`the schema cannot be used: ${read.finding.message}`);
+    wanted = read.value;
+  }
+  const violations = await violationsOf(wanted, { name: check.path, value: document.value, context });
+  if (violations.length === 0) return passed(`${check.path} has the shape of its schema`, { sha256 });
+  const output = violations.join("\n");
+  return failed(`${check.path} breaks its schema: ${listed(violations, 2)}`, { sha256, output });
+};
+
+async function violationsOf(
+  wanted: unknown,
+  { name, value, context }: { readonly name: string; readonly value: unknown; readonly context: CheckContext },
+): Promise<readonly string[]> {
+  const parsed = parseJsonSchema(wanted);
+  const answers = new Map<string, boolean>();
+  for (let look = 0; look < MAX_LOOKS; look += 1) {
+    const asked = new Map<string, Question>();
+    const violations = parsed.violations(value, {
+      name,
+      matches({ source, flags }, text) {
+        const key = JSON.stringify([source, flags, text]);
+        const known = answers.get(key);
+        if (known === undefined) asked.set(key, { source, flags, text });
+        return known === true;
+      },
+    });
+    if (asked.size === 0) return violations;
+    const told = await testPatterns([...asked.values()], context.signal);
+    for (const [index, key] of [...asked.keys()].entries()) answers.set(key, told[index] === true);
+  }
+  throw new HeddleError("limit.reached", `the patterns of the schema of ${shown(name)} take too long`);
+}
+
+function formatOf(path: string): Format {
+  return /\.ya?ml$/i.test(path) ? "yaml" : "json";
 }

@@ -2,13 +2,13 @@
  * An address answers as it should. Only the address that the spec names is asked, by its own name and as it resolves now;
  * redirects are an answer and are not followed. Addresses that only clouds and neighbours have are refused.
  */
-import { lookup as resolveName } from "node:dns";
 import { request as requestHttp, type IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
-import { isIP, type LookupFunction } from "node:net";
+import { isIP } from "node:net";
 import { createHash } from "node:crypto";
 import { HeddleError, type LeafCheckOf } from "@heddle/protocol";
 import { reachOf } from "@heddle/protocol/ip-address";
+import { checkedLookup, RefusedAddress } from "../notify/sinks/post.ts";
 import { cannot, failed, passed, type RunLeaf } from "./check.ts";
 import { endsOf } from "./commands.ts";
 import { shown } from "./shown.ts";
@@ -23,6 +23,7 @@ export const http: RunLeaf<"http"> = async (check, { signal }) => {
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof HeddleError) throw error;
+    if (error instanceof RefusedAddress) throw new HeddleError("policy.denied", error.message);
     if (limit.aborted) return cannot(`${check.url} had not answered after ${check.timeoutMs} ms`);
     const why = error instanceof Error ? error.message : String(error);
     const message = `${check.url} does not respond: ${why}`;
@@ -54,10 +55,17 @@ async function ask({ url, method }: LeafCheckOf<"http">, signal: AbortSignal): P
     throw new HeddleError("usage.invalid", "an address with a password in it is stored with the task; leave it out");
   }
   const host = address.hostname.replace(/^\[|\]$/g, "");
-  if (isIP(host) !== 0) refuse(host);
+  const refusal = isIP(host) === 0 ? undefined : refusalOf(host);
+  if (refusal !== undefined) throw new HeddleError("policy.denied", refusal);
   const request = address.protocol === "https:" ? requestHttps : requestHttp;
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    request(address, { method, agent: false, lookup: guardedLookup, signal, headers: { connection: "close" } })
+    request(address, {
+      method,
+      agent: false,
+      lookup: checkedLookup(refusalOf),
+      signal,
+      headers: { connection: "close" },
+    })
       .once("response", resolve)
       .once("error", reject)
       .end();
@@ -66,25 +74,9 @@ async function ask({ url, method }: LeafCheckOf<"http">, signal: AbortSignal): P
   return { status: response.statusCode ?? 0, location: response.headers.location, body, isWhole };
 }
 
-/** The address that is checked is the one that is connected to. */
-const guardedLookup: LookupFunction = (hostname, options, done) => {
-  resolveName(hostname, { ...options, all: true }, (error, addresses) => {
-    if (error !== null) return done(error, "");
-    try {
-      for (const { address } of addresses) refuse(address);
-    } catch (refusal) {
-      return done(refusal as NodeJS.ErrnoException, "");
-    }
-    const [first] = addresses;
-    if (options.all === true || first === undefined) return done(null, addresses);
-    done(null, first.address, first.family);
-  });
-};
-
-/** Where clouds keep their credentials for machines. */
-function refuse(address: string): void {
-  if (reachOf(address) !== "metadata") return;
-  throw new HeddleError("policy.denied", `${address} is an address of this machine's network and is not requested`);
+/** Metadata services give the credentials of the machine to anyone who asks. */
+function refusalOf(address: string): string | undefined {
+  return reachOf(address) === "metadata" ? `${address} is a cloud metadata service and is not asked` : undefined;
 }
 
 async function readBody(response: IncomingMessage): Promise<{ body: string; isWhole: boolean }> {

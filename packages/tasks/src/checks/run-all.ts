@@ -2,23 +2,8 @@
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { CheckResult, EventOf } from "@heddle/protocol";
 import type { CheckPlace } from "./check.ts";
-import { openCommands, type Commands } from "./commands.ts";
 import { nameChecks } from "./names.ts";
 import { runCheck, type CheckRoom, type Ran } from "./run-check.ts";
-import { openWorkspace, type Workspace } from "./workspace.ts";
-
-export interface OpenPlace extends AsyncDisposable {
-  readonly files: Workspace;
-  readonly commands: Commands;
-}
-
-/** The folder itself, for setups and clean-ups. `workspace.missing` when there is none. */
-export async function openCheckPlace(place: CheckPlace): Promise<OpenPlace> {
-  const masked = [place.home, ...(place.masked ?? [])];
-  const files = await openWorkspace(place.folder, { masked, signal: place.signal });
-  const commands = openCommands(place, files);
-  return { files, commands, [Symbol.asyncDispose]: () => commands[Symbol.asyncDispose]() };
-}
 
 export async function runAll(
   { spec, signal, onCheck }: CheckPlace,

@@ -4,27 +4,19 @@
  * that this host opens no room.
  */
 import { toHeddleError, type CheckResult, type LeafCheck } from "@heddle/protocol";
-import { changed } from "./changed.ts";
 import { checkboxes } from "./checkboxes.ts";
 import { toRaw, type RawPath } from "@heddle/tools/raw-path";
 import type { RoomFiles } from "../tree/room-files.ts";
 import type { CheckContext, Finding, RunLeaf } from "./check.ts";
 import { command } from "./command.ts";
 import { endsOf, isNoRoom, type RoomCommands } from "./commands.ts";
-import { contains } from "./contains.ts";
-import { fileAbsent } from "./file-absent.ts";
-import { fileExists } from "./file-exists.ts";
+import { json, schema, yaml } from "./documents.ts";
+import { changed, contains, fileAbsent, fileExists, globCount, matches, unchanged } from "./files.ts";
 import { git } from "./git.ts";
-import { globCount } from "./glob-count.ts";
 import { http } from "./http.ts";
-import { json } from "./json.ts";
-import { matches } from "./matches.ts";
 import { isLeaf, type NamedCheck } from "./names.ts";
-import { schema } from "./schema.ts";
 import { listed } from "./shown.ts";
 import { tests } from "./tests.ts";
-import { unchanged } from "./unchanged.ts";
-import { yaml } from "./yaml.ts";
 
 const LEAVES: { readonly [K in LeafCheck["kind"]]: RunLeaf<K> } = {
   "file-exists": fileExists,

@@ -5,10 +5,8 @@
 import type { LeafCheckOf } from "@heddle/protocol";
 import { cannot, failed, passed, type CheckContext, type Finding, type RunLeaf, type TestCounts } from "./check.ts";
 import { endsOf, isBroken, killedBy, type Command, type Ended } from "./commands.ts";
-import { countLines, countNodeSummary } from "./count-lines.ts";
-import { countJunit } from "./junit.ts";
+import { countJunit, countLines, countNodeSummary, countTap } from "./counts.ts";
 import { relativePath } from "./relative-path.ts";
-import { countTap } from "./tap.ts";
 
 type TestsCheck = LeafCheckOf<"tests">;
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { eventually } from "../../test/test-store.ts";
-import type { FileEntry } from "./connector.ts";
+import type { FileEntry } from "./inbox-folder.ts";
 import { createLooks } from "./looks.ts";
 
 const SETTLE_MS = 20;

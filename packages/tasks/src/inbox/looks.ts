@@ -2,7 +2,7 @@
  * Which files have settled: they are the same over two looks. What is still being written has not arrived yet and holds
  * up nobody. Files are in the order of the look that saw them first, and within one look by their arrival.
  */
-import type { FileEntry } from "./connector.ts";
+import type { FileEntry } from "./inbox-folder.ts";
 
 /** Clocks of file systems tick every few milliseconds; within a tick 9.md comes before 10.md. */
 const byName = new Intl.Collator("en", { numeric: true });

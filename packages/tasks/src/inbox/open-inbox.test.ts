@@ -7,8 +7,7 @@ import { uuidv7 } from "@heddle/protocol";
 import { openTestInbox, order } from "../../test/test-inbox.ts";
 import { eventually } from "../../test/test-store.ts";
 import { openTasks } from "../open-tasks.ts";
-import type { Connector } from "./connector.ts";
-import { fsConnector } from "./fs-connector.ts";
+import { inboxFolder, type InboxFolder } from "./inbox-folder.ts";
 import { takeOrder } from "./take-order.ts";
 
 async function tickAfter(file: string): Promise<true | undefined> {
@@ -111,16 +110,16 @@ describe("orders become tasks", () => {
 
   test("F42: a file that is written to while it is read is read again when it rests", async () => {
     await using t = await openTestInbox();
-    const plain = fsConnector(t.folder);
+    const plain = inboxFolder(t.folder);
     let reads = 0;
-    const connector: Connector = {
+    const folder: InboxFolder = {
       ...plain,
       download(given, options) {
         if (given.includes(".taking-") && (reads += 1) === 1) appendFileSync(path.join(t.folder, given), "And that.\n");
         return plain.download(given, options);
       },
     };
-    await using _inbox = await t.open({ folder: connector });
+    await using _inbox = await t.open({ folder });
     await t.put("one.md", order(t.workspace));
     await t.appears("one.md.processed-");
     expect((await t.tasks()).map(({ spec }) => spec.goal)).toEqual(["Do it.\nAnd that."]);
@@ -253,17 +252,17 @@ describe("places", () => {
 
   test("a folder that is deleted while it is made is made all the same", async () => {
     await using t = await openTestInbox();
-    const connector = fsConnector(t.folder);
+    const folder = inboxFolder(t.folder);
     for (let n = 0; n < 200; n += 1) {
-      await connector.ensure();
-      const [, made] = await Promise.all([rm(t.folder, { recursive: true, force: true }), connector.ensure()]);
+      await folder.ensure();
+      const [, made] = await Promise.all([rm(t.folder, { recursive: true, force: true }), folder.ensure()]);
       expect(typeof made).toBe("boolean");
     }
   });
 
   test("looking alone finds what watching misses", async () => {
     await using t = await openTestInbox();
-    const unwatched = { ...fsConnector(t.folder), watch: () => ({ [Symbol.dispose]: () => undefined }) };
+    const unwatched = { ...inboxFolder(t.folder), watch: () => ({ [Symbol.dispose]: () => undefined }) };
     await using _inbox = await t.open({ folder: unwatched, rescanMs: 100 });
     await t.put("sub/one.md", order(t.workspace));
     await t.appears("sub/one.md.processed-");
@@ -278,33 +277,33 @@ describe("places", () => {
     await t.appears("new/folder/two.md.processed-");
   });
 
-  test("80: a connector lists, fetches, puts, removes and moves, and refuses every way out", async () => {
+  test("80: an inbox folder lists, fetches, puts, removes and moves, and refuses every way out", async () => {
     await using t = await openTestInbox();
-    const connector = fsConnector(t.folder);
-    expect([await connector.ensure(), await connector.ensure()]).toEqual([true, false]);
-    await connector.upload("a.md", "words");
+    const folder = inboxFolder(t.folder);
+    expect([await folder.ensure(), await folder.ensure()]).toEqual([true, false]);
+    await folder.upload("a.md", "words");
     const skips = (): boolean => false;
-    expect(await connector.ls("", { skips })).toMatchObject([{ path: "a.md", kind: "file", sizeBytes: 5 }]);
-    expect(Buffer.from((await connector.download("a.md", { maxBytes: 10 }))?.bytes ?? []).toString()).toBe("words");
-    expect(await connector.move("a.md", "b.md")).toBe("b.md");
-    await connector.upload("c.md", "others");
-    expect(await connector.move("c.md", "b.md")).toBe("b.md.1");
-    expect(await connector.move("nothing", "d.md")).toBeUndefined();
-    expect(await connector.download("nothing", { maxBytes: 10 })).toBeUndefined();
-    await connector.delete("b.md");
-    await connector.delete("b.md.1");
-    expect(await connector.ls("", { skips })).toEqual([]);
+    expect(await folder.ls("", skips)).toMatchObject([{ path: "a.md", kind: "file", sizeBytes: 5 }]);
+    expect(Buffer.from((await folder.download("a.md", 10))?.bytes ?? []).toString()).toBe("words");
+    expect(await folder.move("a.md", "b.md")).toBe("b.md");
+    await folder.upload("c.md", "others");
+    expect(await folder.move("c.md", "b.md")).toBe("b.md.1");
+    expect(await folder.move("nothing", "d.md")).toBeUndefined();
+    expect(await folder.download("nothing", 10)).toBeUndefined();
+    await folder.delete("b.md");
+    await folder.delete("b.md.1");
+    expect(await folder.ls("", skips)).toEqual([]);
 
     const evil = `${t.folder}-evil`;
     await mkdir(evil);
     await writeFile(path.join(evil, "x.md"), "secret");
     await symlink(evil, path.join(t.folder, "linked"));
     for (const out of ["../inbox-evil/x.md", "..", "/etc/passwd", "a/../../x", "a//b", "./a", "a\0b", "linked/x.md"]) {
-      await expect(connector.download(out, { maxBytes: 10 }), out).rejects.toMatchObject({ code: "path.outside" });
-      await expect(connector.upload(out, "x"), out).rejects.toMatchObject({ code: "path.outside" });
-      await expect(connector.delete(out), out).rejects.toMatchObject({ code: "path.outside" });
+      await expect(folder.download(out, 10), out).rejects.toMatchObject({ code: "path.outside" });
+      await expect(folder.upload(out, "x"), out).rejects.toMatchObject({ code: "path.outside" });
+      await expect(folder.delete(out), out).rejects.toMatchObject({ code: "path.outside" });
     }
-    await expect(connector.move("linked/x.md", "x.md")).rejects.toMatchObject({ code: "path.outside" });
+    await expect(folder.move("linked/x.md", "x.md")).rejects.toMatchObject({ code: "path.outside" });
     expect(await readFile(path.join(evil, "x.md"), "utf8")).toBe("secret");
   });
 

@@ -11,17 +11,16 @@ import { isHeddleError, isTaskEvent, uuidv7, type ErrorCode } from "@heddle/prot
 import { failpoint } from "@heddle/protocol/failpoints";
 import { openReadMark, type ReadMark } from "../notify/read-mark.ts";
 import { pause } from "../queue/feed.ts";
+import { codeOf } from "../tree/tree-errors.ts";
 import { MAX_SPEC_BYTES } from "../spec/read-spec.ts";
-import type { Connector, FileEntry } from "./connector.ts";
-import { fsConnector } from "./fs-connector.ts";
+import { inboxFolder, type FileEntry, type InboxFolder } from "./inbox-folder.ts";
 import { createLooks, type Looks } from "./looks.ts";
 import { errorPath, ORDER_ENDINGS, processedPath, readName, takenPath, type Named } from "./order-names.ts";
 import { answer, orderPathOf } from "./results.ts";
 import { takeOrder, type OrderDoor } from "./take-order.ts";
 
 export interface InboxOptions extends OrderDoor {
-  /** A folder of this machine, or another place. */
-  readonly folder: string | Connector;
+  readonly folder: string | InboxFolder;
   /** How long a file must stay the same before it is taken. */
   readonly settleMs?: number;
   /** How often one looks when nothing was noticed. */
@@ -41,12 +40,12 @@ const EMPTY_MS = 30_000;
 const MAX_DEPTH = 16;
 
 export async function openInbox(options: InboxOptions): Promise<AsyncDisposable> {
-  const connector = typeof options.folder === "string" ? fsConnector(options.folder) : options.folder;
-  await connector.ensure();
+  const folder = typeof options.folder === "string" ? inboxFolder(options.folder) : options.folder;
+  folder.ensure();
   // Before the first order is taken, so that no end of a task is missed.
-  const mark = await openReadMark(options.journal, `inbox:${connector.place}`);
+  const mark = await openReadMark(options.journal, `inbox:${folder.place}`);
   const ending = new AbortController();
-  const inbox = { ...options, connector, signal: ending.signal, say: sayOnce(options.log, connector.place) };
+  const inbox = { ...options, folder, signal: ending.signal, say: sayOnce(options.log, folder.place) };
   const ended = Promise.all([untilEnded(inbox, takeOrders), untilEnded(inbox, () => writeAnswers(inbox, mark))]);
   return {
     async [Symbol.asyncDispose]() {
@@ -57,7 +56,7 @@ export async function openInbox(options: InboxOptions): Promise<AsyncDisposable>
 }
 
 interface Inbox extends InboxOptions {
-  readonly connector: Connector;
+  readonly folder: InboxFolder;
   readonly signal: AbortSignal;
   /** What is still so is not said again. */
   readonly say: (line: string) => void;
@@ -89,16 +88,16 @@ async function untilEnded(inbox: Inbox, work: (inbox: Inbox) => Promise<void>): 
 }
 
 async function takeOrders(inbox: Inbox): Promise<void> {
-  const { connector, signal, settleMs = DEFAULT_SETTLE_MS, rescanMs = DEFAULT_RESCAN_MS } = inbox;
+  const { folder, signal, settleMs = DEFAULT_SETTLE_MS, rescanMs = DEFAULT_RESCAN_MS } = inbox;
   const looks = createLooks(settleMs);
-  using watched = watchFolders(connector);
+  using watched = watchFolders(folder);
   while (!signal.aborted) {
-    if (await connector.ensure()) {
-      inbox.log(`inbox ${connector.place} was missing and is created again`);
+    if (folder.ensure()) {
+      inbox.log(`inbox ${folder.place} was missing and is created again`);
       watched.forget();
     }
     const mark = watched.changes();
-    const found = await scan(connector);
+    const found = await scan(folder);
     watched.follow(found.folders);
     for (const entry of looks.look(found.files)) {
       if (signal.aborted) return;
@@ -115,12 +114,12 @@ interface Scanned {
   readonly files: readonly FileEntry[];
 }
 
-async function scan(connector: Connector): Promise<Scanned> {
+async function scan(inbox: InboxFolder): Promise<Scanned> {
   const folders: FileEntry[] = [];
   const files: FileEntry[] = [];
   const skips = (name: string): boolean => readName(name).kind === "ours";
   const walk = async (folder: string, depth: number): Promise<void> => {
-    for (const entry of await connector.ls(folder, { skips })) {
+    for (const entry of await inbox.ls(folder, skips)) {
       // What was taken before, by somebody who could not finish, comes first.
       if (entry.kind !== "folder") files.push(isTaken(entry) ? { ...entry, arrivedAt: 0 } : entry);
       else if (depth < MAX_DEPTH && !path.posix.basename(entry.path).startsWith(".")) {
@@ -149,7 +148,7 @@ async function take(inbox: Inbox, entry: FileEntry, looks: Looks): Promise<void>
     if (entry.sizeBytes === 0 && Date.now() - entry.modifiedAt < EMPTY_MS) return looks.putOff(at, tryAgainMs);
     const orderId = named.kind === "taken" ? named.orderId : uuidv7();
     if (named.kind !== "taken") {
-      const moved = await inbox.connector.move(at, takenPath(order, orderId));
+      const moved = await inbox.folder.move(at, takenPath(order, orderId));
       if (moved === undefined) return;
       at = moved;
       failpoint("inbox.after-claim");
@@ -178,8 +177,8 @@ interface Taken {
 }
 
 async function admit(inbox: Inbox, { taken, order, orderId, entry }: Taken): Promise<void> {
-  const { connector } = inbox;
-  const read = await connector.download(taken, { maxBytes: MAX_SPEC_BYTES });
+  const { folder } = inbox;
+  const read = await folder.download(taken, MAX_SPEC_BYTES);
   if (read === undefined) return;
   // Whoever writes still has it open under its new name, and is not done: it is looked at again there.
   if (read.modifiedAt !== entry.modifiedAt) return;
@@ -187,14 +186,14 @@ async function admit(inbox: Inbox, { taken, order, orderId, entry }: Taken): Pro
     const { task } = await takeOrder(inbox, {
       file: path.posix.basename(order),
       text: read.bytes,
-      path: path.join(connector.place, order),
+      path: path.join(folder.place, order),
       // Of before it was moved: from then on the time is that of the move.
       ...(entry.changedAt === undefined ? {} : { changedAt: entry.changedAt }),
-      source: { kind: "inbox", ref: path.join(connector.place, order) },
+      source: { kind: "inbox", ref: path.join(folder.place, order) },
       key: `inbox:${orderId}`,
     });
     failpoint("inbox.after-add");
-    await connector.move(taken, processedPath(order, task.id));
+    await folder.move(taken, processedPath(order, task.id));
   } catch (error) {
     if (isPassing(error)) throw error;
     await refuse(inbox, taken, order, reasonOf(error));
@@ -208,10 +207,6 @@ function isPassing(error: unknown): boolean {
 
 function isOfStore(error: unknown): boolean {
   return isHeddleError(error) && error.code !== "store.id-conflict" && error.code.startsWith("store.");
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && "code" in error ? error.code : undefined;
 }
 
 interface Reason {
@@ -242,23 +237,23 @@ function reasonOf(error: unknown): Reason {
   return { why: isParse ? "parse-failed" : "dispatch-raised", text };
 }
 
-async function refuse({ connector, log }: Inbox, from: string, order: string, { why, text }: Reason): Promise<void> {
-  const now = await connector.move(from, errorPath(order, why));
+async function refuse({ folder, log }: Inbox, from: string, order: string, { why, text }: Reason): Promise<void> {
+  const now = await folder.move(from, errorPath(order, why));
   if (now === undefined) return;
   const name = path.posix.basename(order);
   const help = `\n\nFix it and put it here again as ${name}.\n`;
-  await connector.upload(`${now}.reason.txt`, `${name} did not become a task.\n\n${text}${help}`);
-  log(`inbox ${connector.place}: ${order} did not become a task (${why}): ${text.split("\n", 1)[0] ?? ""}`);
+  await folder.upload(`${now}.reason.txt`, `${name} did not become a task.\n\n${text}${help}`);
+  log(`inbox ${folder.place}: ${order} did not become a task (${why}): ${text.split("\n", 1)[0] ?? ""}`);
 }
 
 /** Follows the tasks of this place, from where it was when it last ran, and writes down what becomes of them. */
-async function writeAnswers({ journal, connector, signal }: Inbox, mark: ReadMark): Promise<void> {
+async function writeAnswers({ journal, folder, signal }: Inbox, mark: ReadMark): Promise<void> {
   try {
     for await (const event of journal.tail({ after: mark.position, signal })) {
       const task = isTaskEvent(event.body) ? await journal.tasks.get(event.stream) : undefined;
       let isTold = false;
-      if (task !== undefined && isTaskEvent(event.body) && orderPathOf(task, connector.place) !== undefined) {
-        isTold = await answer(connector, task, { ...event, body: event.body });
+      if (task !== undefined && isTaskEvent(event.body) && orderPathOf(task, folder.place) !== undefined) {
+        isTold = await answer(folder, task, { ...event, body: event.body });
       }
       await mark.advance(event.position);
       // What was told is not told again after a restart: whoever waited for it may have taken it away.
@@ -277,7 +272,7 @@ interface Watched extends Disposable {
   forget(): void;
 }
 
-function watchFolders(connector: Connector): Watched {
+function watchFolders(inbox: InboxFolder): Watched {
   let count = 0;
   let wake = (): void => undefined;
   let watching: Disposable | undefined;
@@ -305,7 +300,7 @@ function watchFolders(connector: Connector): Watched {
       const wanted = folders.map(({ path: at, identity }) => `${at}\n${identity}`).join("\n");
       if (wanted === followed) return;
       stop();
-      watching = connector.watch?.(["", ...folders.map(({ path: at }) => at)], onChange);
+      watching = inbox.watch(["", ...folders.map(({ path: at }) => at)], onChange);
       followed = wanted;
       // What came while nothing was watched is found by one more look.
       count += 1;

@@ -1,5 +1,4 @@
 /** What became of an order's task, as files beside the order: `fix.status.md` while it goes on, `fix.result.md` at its end. */
-import path from "node:path";
 import {
   hasEnded,
   isHeddleError,
@@ -10,38 +9,35 @@ import {
   type TaskRecord,
 } from "@heddle/protocol";
 import { stringify } from "yaml";
-import type { Connector } from "./connector.ts";
+import { pathBelow, type InboxFolder } from "./inbox-folder.ts";
 import { answerPath, endingOf } from "./order-names.ts";
 
 /** More answers to orders of one name than anybody keeps; then the last one is written over. */
 const MAX_NUMBER = 999;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
-/** The order's path below the place, if it came from there. */
+/** The order's path in the inbox, if it came from there. */
 export function orderPathOf({ source }: TaskRecord, place: string): string | undefined {
   if (source.kind !== "inbox" || source.ref === undefined) return undefined;
-  const between = path.relative(place, source.ref);
-  const isBelow =
-    between !== "" && between !== ".." && !between.startsWith(`..${path.sep}`) && !path.isAbsolute(between);
-  return isBelow ? between.split(path.sep).join("/") : undefined;
+  return pathBelow(place, source.ref);
 }
 
-/** True: the task's end is told. */
+/** True: the task's end was written. */
 export async function answer(
-  connector: Connector,
+  inbox: InboxFolder,
   task: TaskRecord,
   event: StoredEvent<TaskEventBody>,
 ): Promise<boolean> {
-  const order = orderPathOf(task, connector.place);
+  const order = orderPathOf(task, inbox.place);
   if (order === undefined || !isNews(task, event.body)) return false;
   const bytes = await written(task, event.at, order);
   if (!hasEnded(task)) {
-    await put(connector, { order, what: "status", task, bytes });
+    await put(inbox, { order, what: "status", task, bytes });
     return false;
   }
-  await put(connector, { order, what: "result", task, bytes });
-  const status = await find(connector, { order, what: "status", task });
-  if (status.isOwn) await connector.delete(status.path);
+  await put(inbox, { order, what: "result", task, bytes });
+  const status = await find(inbox, { order, what: "status", task });
+  if (status.isOwn) await inbox.delete(status.path);
   return true;
 }
 
@@ -72,30 +68,30 @@ interface Answering {
 }
 
 async function put(
-  connector: Connector,
+  inbox: InboxFolder,
   { bytes, ...answering }: Answering & { readonly bytes: string | Uint8Array },
 ): Promise<void> {
-  const { path: target } = await find(connector, answering);
-  await connector.upload(target, bytes);
+  const { path: target } = await find(inbox, answering);
+  await inbox.upload(target, bytes);
 }
 
 /** The file of this task, or the first name that is free: an earlier order of the same name keeps its answer. */
 async function find(
-  connector: Connector,
+  inbox: InboxFolder,
   { order, what, task }: Answering,
 ): Promise<{ readonly path: string; readonly isOwn: boolean }> {
   for (let number = 0; ; number += 1) {
     const candidate = answerPath(order, what, number);
-    const there = await bytesAt(connector, candidate);
+    const there = await bytesAt(inbox, candidate);
     const isOwn = there !== undefined && Buffer.from(there).includes(task.id);
     if (there === undefined || isOwn || number === MAX_NUMBER) return { path: candidate, isOwn };
   }
 }
 
 /** What is too large, or no file at all, is somebody else's: as if it said nothing. */
-async function bytesAt(connector: Connector, at: string): Promise<Uint8Array | undefined> {
+async function bytesAt(inbox: InboxFolder, at: string): Promise<Uint8Array | undefined> {
   try {
-    return (await connector.download(at, { maxBytes: MAX_ANSWER_BYTES }))?.bytes;
+    return (await inbox.download(at, MAX_ANSWER_BYTES))?.bytes;
   } catch (error) {
     if (isHeddleError(error)) return new Uint8Array();
     throw error;

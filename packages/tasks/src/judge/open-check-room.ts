@@ -9,7 +9,7 @@ import type { TaskSpec } from "@heddle/protocol/tasks";
 import type { RawPath } from "@heddle/tools/raw-path";
 import type { RoomLayer } from "@heddle/tools/room";
 import type { CheckPlace, RoomContents } from "../checks/check.ts";
-import { isBroken, openRoomCommands, type Command, type RoomCommands, type RoomWish } from "../checks/commands.ts";
+import { isBroken, openRoomCommands, type Command, type RoomCommands, type RoomOptions } from "../checks/commands.ts";
 import { leavesOf } from "../checks/names.ts";
 import type { CheckRoom } from "../checks/run-check.ts";
 import type { Change, FrozenWork, KeptTree } from "../tree/manifest.ts";
@@ -46,7 +46,7 @@ export function openCheckRoom(
   const watching = watchedLayer({ ...layerOf(frozen, whole), changedAt }, watched, room.base);
   // What a setup made of a file is not to be covered by it again; whatever it left counts as read then.
   const layer = place.spec.setup === undefined ? watching : { ...layerOf(frozen, picked), changedAt };
-  let lower: RoomWish["lower"] = [];
+  let lower: RoomOptions["lower"] = [];
   let dropped: readonly RawPath[] = [];
   const openWith = (own: RoomLayer): RoomCommands =>
     openRoomCommands(place, files, { lower, layer: { ...own, removed: [...own.removed, ...dropped] } });
@@ -127,7 +127,7 @@ function withRepository({ base, picked, workspace }: RoomContents, frozen: Froze
   return layerOf(frozen, admit({ spec: {}, folder: workspace, base, frozen }, [...picked, ...repository]).picked);
 }
 
-interface Prepared extends Pick<RoomWish, "lower"> {
+interface Prepared extends Pick<RoomOptions, "lower"> {
   readonly reads: ReadonlySet<RawPath> | undefined;
   readonly setup: SetupChanges;
   /** What it added and the checks are not to see. */
@@ -144,7 +144,7 @@ async function setUp(
     wish,
     watched,
     room,
-  }: { readonly wish: RoomWish; readonly watched: ReadonlySet<RawPath>; readonly room: RoomContents },
+  }: { readonly wish: RoomOptions; readonly watched: ReadonlySet<RawPath>; readonly room: RoomContents },
 ): Promise<Prepared> {
   const { setup } = place.spec;
   if (setup === undefined)

@@ -9,7 +9,7 @@
  */
 import type { Journal, NotificationRow } from "@heddle/journal";
 import { failpoint } from "@heddle/protocol/failpoints";
-import { sinkStream, type SendResult, type Sink } from "./sink.ts";
+import { asRetry, sinkStream, type SendResult, type Sink } from "./sink.ts";
 
 /** Tries in which a notification keeps those behind it waiting. */
 const ORDERED_TRIES = 3;
@@ -143,14 +143,12 @@ async function attempt(sink: Sink, row: NotificationRow, signal: AbortSignal): P
     failpoint("notify.after-send");
     return result;
   } catch (error) {
-    return { kind: "retry", message: error instanceof Error ? error.message : String(error) };
+    return asRetry(error);
   }
 }
 
-interface Settled {
-  readonly outcome: "delivered" | "retry" | "dead";
-  readonly message: string;
-  readonly status?: number;
+interface Settled extends Pick<SendResult, "message" | "status"> {
+  readonly outcome: SendResult["kind"];
   readonly nextAt?: number;
 }
 

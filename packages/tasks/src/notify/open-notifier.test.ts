@@ -5,7 +5,7 @@ import { openReceiver } from "../../test/receiver.ts";
 import { allEvents, eventually, openTestStore } from "../../test/test-store.ts";
 import { waitMs } from "./delivery.ts";
 import { readNames } from "./names.ts";
-import { redeliver } from "./redeliver.ts";
+import { redeliver } from "./sink.ts";
 import type { Outgoing, SendResult, Sink } from "./sink.ts";
 import { judge } from "./signature.ts";
 

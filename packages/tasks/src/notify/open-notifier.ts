@@ -14,12 +14,10 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import { pause } from "../queue/feed.ts";
 import { recentActivity } from "./activity.ts";
 import { openDelivery, type Delivery } from "./delivery.ts";
-import { payloadOf } from "./payload.ts";
 import { openReadMark, type ReadMark } from "./read-mark.ts";
-import { sinkStream, type Sink } from "./sink.ts";
+import { notificationId, sinkStream, type Sink } from "./sink.ts";
 import { foldTasks, type TaskFold } from "./task-fold.ts";
-import { tell } from "./tell.ts";
-import { notificationId } from "./notification-id.ts";
+import { payloadOf, tell } from "./tell.ts";
 
 export interface NotifierOptions {
   readonly journal: Journal;
@@ -182,7 +180,7 @@ async function tellAll(
     const queued = wanted.map((one) => ({
       type: "notification.queued" as const,
       v: 1 as const,
-      notificationId: notificationId({ sink: sink.name, event: one.name, position: event.position }),
+      notificationId: notificationId(sink.name, one.name, event.position),
       sink: sink.name,
       event: one.name,
       position: event.position,

@@ -1,5 +1,6 @@
-/** What a stored event of a task is called in notifications, and what is said with it. Pure. One event may have several names. */
-import type { EventOf, TaskEventBody, TaskRecord } from "@heddle/protocol";
+/** What a stored event of a task is called in notifications, and the data that goes with it. Pure. */
+import type { EventOf, StoredEvent, TaskEventBody, TaskRecord } from "@heddle/protocol";
+import type { Activity } from "./activity.ts";
 import type { NotificationName } from "./names.ts";
 
 export interface Told {
@@ -142,4 +143,36 @@ function progressOf({ state, stepsDone, spec }: TaskRecord): number {
   if (state === "verified") return 1;
   if (spec.steps.length === 0) return 0;
   return Math.min(0.99, stepsDone.length / spec.steps.length);
+}
+
+type Payload = Readonly<Record<string, JsonValue>>;
+type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
+
+/** Of the shape, not of Heddle: it changes when a receiver would have to. */
+const SCHEMA_VERSION = "1.0";
+
+/** The whole notification, in the shape that OpenLoom's receivers know. */
+export function payloadOf(
+  { name, data }: Told,
+  event: Pick<StoredEvent, "at" | "position">,
+  task: TaskRecord,
+  activity: readonly Activity[],
+): Payload {
+  const payload = {
+    schema_version: SCHEMA_VERSION,
+    event: name,
+    task_id: task.id,
+    task_name: task.spec.name,
+    timestamp: event.at / 1000,
+    timestamp_iso: new Date(event.at).toISOString(),
+    store_version: event.position,
+    data: {
+      status: task.state,
+      ...data,
+      active_session_id: task.threadId ?? task.spec.thread ?? null,
+      recent_activity: activity,
+    },
+  };
+  // Exactly what JSON can carry: an absent value is absent.
+  return JSON.parse(JSON.stringify(payload)) as Payload;
 }

@@ -62,8 +62,7 @@ export function openRoomFiles(
     return refuseBad(path, found);
   };
   const realPath = (path: RawPath): string => (path === "" ? root : `${root}/${toText(path)}`);
-  const hashOf = (path: string): string | undefined => {
-    const raw = rawOf(path);
+  const hashOf = (raw: RawPath): string | undefined => {
     const parent = tree.resolve(parentOf(raw));
     note([raw, ...parent.links]);
     if (parent.kind === "outside" || parent.kind === "loop") return sha256(`reached by a link: ${parent.kind}`);
@@ -109,15 +108,7 @@ export function openRoomFiles(
       return found;
     },
     async hash(path) {
-      return hashOf(relativePath(path));
-    },
-    async hashes(paths) {
-      const hashes = new Map<string, string>();
-      for (const path of new Set(paths)) {
-        const hash = path === "" ? undefined : hashOf(path);
-        if (hash !== undefined) hashes.set(path, hash);
-      }
-      return hashes;
+      return hashOf(rawOf(relativePath(path)));
     },
   };
 }

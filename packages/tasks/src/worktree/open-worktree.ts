@@ -13,8 +13,7 @@ import { HeddleError, type TaskRecord } from "@heddle/protocol";
 import { worktreesRoot } from "@heddle/tools";
 import { holdFolder } from "@heddle/tools/held-folder";
 import type { CheckPlace } from "../checks/check.ts";
-import { isBroken } from "../checks/commands.ts";
-import { openCheckPlace } from "../checks/run-all.ts";
+import { isBroken, openFolderCommands } from "../checks/commands.ts";
 import { git, tryGit } from "./repository-git.ts";
 
 export interface Worktree {
@@ -107,8 +106,8 @@ function isHiddenInside(path: string): boolean {
 export async function setUp(place: CheckPlace): Promise<void> {
   const run = place.spec.worktree?.setup;
   if (run === undefined) return;
-  await using open = await openCheckPlace(place);
-  const end = await open.commands.run({ run, cwd: ".", timeoutMs: SETUP_MS, network: place.spec.network });
+  await using commands = await openFolderCommands(place);
+  const end = await commands.run({ run, cwd: ".", timeoutMs: SETUP_MS, network: place.spec.network });
   if (!isBroken(end) && end.exitCode === 0) return;
   const why = isBroken(end) ? end.message : `it ended with ${end.exitCode}`;
   throw new HeddleError("task.setup-failed", `the setup of the worktree failed: ${why}\n${end.output}`.trim());

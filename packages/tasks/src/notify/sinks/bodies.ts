@@ -55,14 +55,17 @@ function saidLines(summary: string): readonly string[] {
 }
 
 export function jsonBody({ payload }: Outgoing): Body {
-  return { text: JSON.stringify(payload), headers: { "content-type": "application/json" } };
+  return asJson(payload);
+}
+
+/** For Slack, and for desktops that read the body as markup. */
+export function escapeMarkup(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
 export function slackBody(notification: Outgoing): Body {
   const { title, lines } = wordsOf(notification);
-  const escape = (text: string): string =>
-    text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-  return asJson({ text: [`*${escape(title)}*`, ...lines.map(escape)].join("\n") });
+  return asJson({ text: [`*${escapeMarkup(title)}*`, ...lines.map(escapeMarkup)].join("\n") });
 }
 
 /** `allowed_mentions`: whatever an agent says, nobody is called by it. */

@@ -4,7 +4,7 @@ import { access, constants } from "node:fs/promises";
 import path from "node:path";
 import type { NotificationName } from "../names.ts";
 import type { SendResult, Sink } from "../sink.ts";
-import { wordsOf } from "./bodies.ts";
+import { escapeMarkup, wordsOf } from "./bodies.ts";
 
 export interface DesktopOptions {
   readonly name: string;
@@ -77,9 +77,4 @@ async function findProgram(name: string, env: NodeJS.ProcessEnv): Promise<string
     if (isThere) return file;
   }
   return undefined;
-}
-
-/** The body may be markup on some desktops. */
-function escapeMarkup(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

@@ -6,9 +6,9 @@ import { lookup } from "node:dns";
 import { request as requestHttp, type IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
-import { namesThisMachine } from "@heddle/protocol/ip-address";
+import { never } from "@heddle/protocol";
+import { namesThisMachine, reachOf } from "@heddle/protocol/ip-address";
 import type { SendResult } from "../sink.ts";
-import { refusalOf } from "./addresses.ts";
 
 export interface Post {
   readonly url: URL;
@@ -22,20 +22,16 @@ export interface Post {
 /** What stands in an answer does not matter; so much of it is read that the connection ends in peace. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
-export async function post(wish: Post): Promise<SendResult> {
-  const { url } = wish;
-  const rule = { allowsPrivate: wish.allowsPrivate, allowsLoopback: namesThisMachine(url.hostname) };
+export async function post(request: Post): Promise<SendResult> {
+  const { url } = request;
+  const rule = { allowsPrivate: request.allowsPrivate, allowsLoopback: namesThisMachine(url.hostname) };
   const literal = url.hostname.replace(/^\[|\]$/g, "");
   // Addresses that are written out are not looked up, so they are looked at here.
   const refusal = isIP(literal) === 0 ? undefined : refusalOf(literal, rule);
   if (refusal !== undefined) return { kind: "dead", message: refusal };
   try {
-    return judge(
-      await exchange(
-        wish,
-        checkedLookup((address) => refusalOf(address, rule)),
-      ),
-    );
+    const lookupChecked = checkedLookup((address) => refusalOf(address, rule));
+    return judge(await exchange(request, lookupChecked));
   } catch (error) {
     if (error instanceof RefusedAddress) return { kind: "dead", message: error.message };
     // Never the address itself: what is after the host may be the key to it.
@@ -48,20 +44,20 @@ interface Answer {
   readonly retryAfter: string | undefined;
 }
 
-function exchange(wish: Post, lookupChecked: LookupFunction): Promise<Answer> {
-  const { url, body, timeoutMs } = wish;
-  const signal = AbortSignal.any([wish.signal, AbortSignal.timeout(timeoutMs)]);
+function exchange(post: Post, lookupChecked: LookupFunction): Promise<Answer> {
+  const { url, body, timeoutMs } = post;
+  const signal = AbortSignal.any([post.signal, AbortSignal.timeout(timeoutMs)]);
   const send = url.protocol === "https:" ? requestHttps : requestHttp;
   return new Promise((resolve, reject) => {
     const request = send(url, {
       method: "POST",
-      headers: { ...wish.headers, "content-length": String(Buffer.byteLength(body)) },
+      headers: { ...post.headers, "content-length": String(Buffer.byteLength(body)) },
       // A connection of its own: what the environment says of proxies is for others, and an old connection is not looked at again.
       agent: false,
       lookup: lookupChecked,
       signal,
     });
-    request.once("error", (error) => reject(wish.signal.aborted || !signal.aborted ? error : new Error("timed out")));
+    request.once("error", (error) => reject(post.signal.aborted || !signal.aborted ? error : new Error("timed out")));
     request.once("response", (response) => {
       const answer = { status: response.statusCode ?? 0, retryAfter: response.headers["retry-after"] };
       drain(response, () => resolve(answer));
@@ -81,7 +77,8 @@ function drain(response: IncomingMessage, done: () => void): void {
   response.once("close", done);
 }
 
-class RefusedAddress extends Error {}
+/** Of a host name: the address it resolves to may not be connected to. */
+export class RefusedAddress extends Error {}
 
 /** Looked at where it is used: between a look before and the connection a name can come to mean another address. */
 export function checkedLookup(refusal: (address: string) => string | undefined): LookupFunction {
@@ -122,4 +119,36 @@ function waitOf(header: string | undefined): number | undefined {
 function wordOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return "code" in error && typeof error.code === "string" ? error.code : error.message;
+}
+
+interface AddressRule {
+  readonly allowsPrivate: boolean;
+  /** The address as it is written names this machine. */
+  readonly allowsLoopback: boolean;
+}
+
+/**
+ * Why a webhook may not connect to an address: this machine only where the URL itself names it, private networks only where
+ * the owner allows them, and never link-local addresses and metadata servers of clouds, which hand out credentials.
+ */
+export function refusalOf(address: string, rule: AddressRule): string | undefined {
+  const reach = reachOf(address);
+  switch (reach) {
+    case undefined:
+      return `${address} is not an IP address`;
+    case "metadata":
+      return `${address} is link-local, where cloud metadata services are`;
+    case "loopback":
+      return rule.allowsLoopback || rule.allowsPrivate
+        ? undefined
+        : `${address} is this machine; set allow_private = true`;
+    case "private":
+      return rule.allowsPrivate ? undefined : `${address} is private; set allow_private = true`;
+    case "nowhere":
+      return `${address} is not the address of a receiver`;
+    case "global":
+      return undefined;
+    default:
+      return never(reach);
+  }
 }

@@ -5,11 +5,11 @@ import { describe, expect, test } from "vitest";
 import { openReceiver } from "../../../test/receiver.ts";
 import { readNames } from "../names.ts";
 import type { Outgoing } from "../sink.ts";
-import { refusalOf } from "./addresses.ts";
+
 import { discordBody, ntfyBody, slackBody, telegramBody } from "./bodies.ts";
 import { desktopSink } from "./desktop.ts";
 import { fileSink } from "./file.ts";
-import { checkedLookup } from "./post.ts";
+import { checkedLookup, refusalOf } from "./post.ts";
 import { webhookSink, type WebhookKind } from "./webhook.ts";
 
 const events = readNames("*");

@@ -1,13 +1,13 @@
 /**
- * A folder of this machine as a place for orders. Nothing outside it is read or written: paths that lead out are refused,
- * folders on the way must be real folders, links and pipes are listed and moved as what they are and never opened.
+ * The folder of an inbox. Nothing outside it is read or written: paths that lead out are refused, folders on the way must be
+ * real folders, links and pipes are listed and moved as what they are and never opened.
  */
 import { constants, watch, type FSWatcher } from "node:fs";
 import { lstat, open, readdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { holdFolder, realPlace, type HeldFolder } from "@heddle/tools/held-folder";
-import { innerParts, type Connector, type Download, type FileEntry } from "./connector.ts";
+import { codeOf } from "../tree/tree-errors.ts";
 
 /** Looking at files one after the other waits for the disk each time; all at once would ask for ten thousand threads. */
 const LOOKS_AT_ONCE = 64;
@@ -17,39 +17,57 @@ const MAX_MAKE_TRIES = 10;
 /** Each watched folder costs the kernel memory; what is in the others is found by looking. */
 const MAX_WATCHED = 1_000;
 
-export function fsConnector(folder: string): Connector {
+export interface FileEntry {
+  /** Relative to the inbox, with slashes. */
+  readonly path: string;
+  /** `other`: a link, a pipe, a device; never opened. */
+  readonly kind: "file" | "folder" | "other";
+  readonly sizeBytes: number;
+  readonly modifiedAt: number;
+  /** Orders are taken in this order. */
+  readonly arrivedAt: number;
+  /** Of its inode, which its writer cannot set: when it was written, or moved there on most file systems. */
+  readonly changedAt?: number;
+  /** Of this file and no other, while it exists. */
+  readonly identity: string;
+}
+
+interface Download {
+  readonly bytes: Uint8Array;
+  /** After it was read: not the time of before when somebody writes to it. */
+  readonly modifiedAt: number;
+}
+
+export type InboxFolder = ReturnType<typeof inboxFolder>;
+
+export function inboxFolder(folder: string) {
   const place = path.resolve(folder);
   const real = realPlace(place);
   const within = (given: string): Within => new Within(real, given);
   return {
+    /** Absolute, as records name it. */
     place,
-    ensure: async () => ensureFolder(real),
-    async ls(given, { skips }) {
-      return orElse(listed(real, given, skips), []);
+    /** True: it did not exist and was made. */
+    ensure: (): boolean => ensureFolder(real),
+    /** Of one folder, "" for the inbox itself. Files that are skipped are not looked at. */
+    ls: (given: string, skips: (name: string) => boolean): Promise<readonly FileEntry[]> =>
+      orElse(listed(real, given, skips), []),
+    /** undefined: it does not exist. */
+    async download(given: string, maxBytes: number): Promise<Download | undefined> {
+      using at = orMissing(() => within(given));
+      return at === undefined ? undefined : await orElse(readBounded(at.file, maxBytes, at.path), undefined);
     },
-    async download(given, { maxBytes }) {
-      return orElse(
-        (async () => {
-          using at = within(given);
-          return await readBounded(at.file, maxBytes, at.path);
-        })(),
-        undefined,
-      );
-    },
-    async upload(given, bytes) {
+    /** Whole or not at all. */
+    async upload(given: string, bytes: string | Uint8Array): Promise<void> {
       using at = within(given);
       at.folder.write(at.name, bytes, { isVolatile: true });
     },
-    async delete(given) {
-      await orElse(
-        (async () => {
-          using at = within(given);
-          await rm(at.file, { force: true });
-        })(),
-        undefined,
-      );
+    async delete(given: string): Promise<void> {
+      using at = orMissing(() => within(given));
+      if (at !== undefined) await orElse(rm(at.file, { force: true }), undefined);
     },
-    async move(from, to) {
+    /** Its new path: `to`, with a number where that is taken. undefined: it does not exist, or another process moved it. */
+    async move(from: string, to: string): Promise<string | undefined> {
       for (let number = 0; number <= MAX_NUMBER; number += 1) {
         const name = number === 0 ? to : `${to}.${number}`;
         const outcome = await moveOnto(() => within(from), within(name));
@@ -57,8 +75,24 @@ export function fsConnector(folder: string): Connector {
       }
       throw new HeddleError("path.invalid", `${path.join(place, to)} and its next ${MAX_NUMBER} names are taken`);
     },
-    watch: (folders, onChange) => watchAll(place, folders, onChange),
+    /** Calls when something may have changed. */
+    watch: (folders: readonly string[], onChange: () => void): Disposable => watchAll(place, folders, onChange),
   };
+}
+
+/** The path of a file below a folder, with slashes; undefined: it is elsewhere. */
+export function pathBelow(folder: string, file: string): string | undefined {
+  const between = path.relative(folder, file);
+  const isBelow =
+    between !== "" && between !== ".." && !between.startsWith(`..${path.sep}`) && !path.isAbsolute(between);
+  return isBelow ? between.split(path.sep).join("/") : undefined;
+}
+
+function innerParts(given: string): readonly string[] {
+  const parts = given.split("/");
+  const isOut = given.includes("\0") || parts.some((part) => part === "" || part === "." || part === "..");
+  if (isOut) throw new HeddleError("path.outside", `${JSON.stringify(given)} leads out of the inbox`);
+  return parts;
 }
 
 /** A path below the place, through the open folder it lies in: a link on the way could lead anywhere. */
@@ -118,7 +152,6 @@ async function entryOf(file: string, given: string): Promise<FileEntry | undefin
     kind: stats.isFile() ? "file" : stats.isDirectory() ? "folder" : "other",
     sizeBytes: Number(stats.size),
     modifiedAt: milliseconds(stats.mtimeNs),
-    // Of the inode: writing, and moving in on most file systems. Files of one look are taken in this order.
     arrivedAt: milliseconds(stats.ctimeNs),
     changedAt: milliseconds(stats.ctimeNs),
     identity: `${stats.dev}:${stats.ino}`,
@@ -182,17 +215,23 @@ function watchAll(place: string, folders: readonly string[], onChange: () => voi
   };
 }
 
-/** What is not there, or not there any more, is no failure in a folder that others change. */
+const MISSING: ReadonlySet<string | undefined> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
+
+/** A missing file is no failure in a folder that others change. */
 async function orElse<T, U>(work: Promise<T>, otherwise: U): Promise<T | U> {
   try {
     return await work;
   } catch (error) {
-    const code = codeOf(error);
-    if (code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP") return otherwise;
+    if (MISSING.has(codeOf(error))) return otherwise;
     throw error;
   }
 }
 
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && "code" in error ? error.code : undefined;
+function orMissing<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (MISSING.has(codeOf(error))) return undefined;
+    throw error;
+  }
 }

@@ -1,6 +1,6 @@
 /**
- * Counts tests by the summary that a runner prints for people: node, vitest, jest, mocha, pytest, unittest, go and cargo.
- * The last summary counts; cargo prints one a crate, and go a line a test, so theirs are added up.
+ * Counts tests in JUnit reports, in TAP, and by the summaries that runners print: node, vitest, jest, mocha, pytest, unittest,
+ * go and cargo. The last summary counts; cargo prints one per crate and go one line per test, so theirs are added up.
  */
 import { stripVTControlCharacters } from "node:util";
 import type { TestCounts } from "./check.ts";
@@ -139,4 +139,97 @@ function sum(all: readonly (TestCounts | undefined)[]): TestCounts | undefined {
 
 function counted(passed: string | undefined, failed: string | undefined, skipped: string | undefined): TestCounts {
   return { passed: Number(passed ?? 0), failed: Number(failed ?? 0), skipped: Number(skipped ?? 0) };
+}
+
+const TAG = /<(\/?)([A-Za-z_][\w.:-]*)((?:[^<>"']|"[^"]*"|'[^']*')*)>/y;
+
+/** Scans for a few tags, because reports differ in everything else. undefined: not a report, or cut off. */
+export function countJunit(text: string): TestCounts | undefined {
+  const counts = { passed: 0, failed: 0, skipped: 0 };
+  let depth = 0;
+  let isReport = false;
+  let open: { verdict: keyof TestCounts } | undefined;
+  for (const { name, isEnd, isEmpty } of tags(text)) {
+    if (name === "testsuite" || name === "testsuites") {
+      isReport = true;
+      if (!isEmpty) depth += isEnd ? -1 : 1;
+    } else if (name === "testcase") {
+      if (open !== undefined) counts[open.verdict] += 1;
+      open = isEnd ? undefined : { verdict: "passed" };
+      if (isEmpty && open !== undefined) {
+        counts.passed += 1;
+        open = undefined;
+      }
+    } else if (open !== undefined && !isEnd) {
+      if (name === "failure" || name === "error") open.verdict = "failed";
+      else if (name === "skipped" && open.verdict === "passed") open.verdict = "skipped";
+    }
+  }
+  return isReport && depth === 0 && open === undefined ? counts : undefined;
+}
+
+interface Tag {
+  readonly name: string;
+  readonly isEnd: boolean;
+  readonly isEmpty: boolean;
+}
+
+function* tags(text: string): Generator<Tag> {
+  for (let at = text.indexOf("<"); at !== -1; at = text.indexOf("<", at)) {
+    const skipped = endOfSkipped(text, at);
+    if (skipped !== undefined) {
+      at = skipped;
+      continue;
+    }
+    TAG.lastIndex = at;
+    const match = TAG.exec(text);
+    if (match === null) {
+      at += 1;
+      continue;
+    }
+    at = TAG.lastIndex;
+    const [, slash, name = "", rest = ""] = match;
+    yield { name: name.slice(name.indexOf(":") + 1), isEnd: slash === "/", isEmpty: rest.endsWith("/") };
+  }
+}
+
+/** What tests print is kept in CDATA, and may look like anything. */
+function endOfSkipped(text: string, at: number): number | undefined {
+  for (const [start, end] of [
+    ["<![CDATA[", "]]>"],
+    ["<!--", "-->"],
+    ["<?", "?>"],
+  ] as const) {
+    if (!text.startsWith(start, at)) continue;
+    const found = text.indexOf(end, at + start.length);
+    return found === -1 ? text.length : found + end.length;
+  }
+  return undefined;
+}
+
+const POINT = /^(not )?ok\b([^#]*)(#.*)?$/;
+
+/** Of the outermost level, as the plan counts. undefined: not TAP. A broken plan and a bail-out count as one failure. */
+export function countTap(text: string): TestCounts | undefined {
+  const counts = { passed: 0, failed: 0, skipped: 0 };
+  let planned: number | undefined;
+  let isBailed = false;
+  let isTap = false;
+  for (const line of text.split(/\r?\n/)) {
+    const plan = /^1\.\.(\d+)\b/.exec(line);
+    const point = POINT.exec(line);
+    if (/^TAP version \d+/.test(line)) isTap = true;
+    else if (plan !== null) planned = Number(plan[1]);
+    else if (line.startsWith("Bail out!")) isBailed = true;
+    else if (point !== null) {
+      const directive = (point[3] ?? "").toLowerCase();
+      if (/^#\s*(skip|todo)/.test(directive)) counts.skipped += 1;
+      else if (point[1] === undefined) counts.passed += 1;
+      else counts.failed += 1;
+    }
+  }
+  if (!isTap && planned === undefined) return undefined;
+  const seen = counts.passed + counts.failed + counts.skipped;
+  if (isBailed || (planned !== undefined && planned !== seen)) counts.failed += 1;
+  return counts;
 }
