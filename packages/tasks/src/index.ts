@@ -1,5 +1,4 @@
-export type { NewTask, OpenTasks, Tasks } from "./tasks.ts";
-export { openTasks, type TasksOptions } from "./open-tasks.ts";
+export { openTasks, type NewTask, type OpenTasks, type Tasks, type TasksOptions } from "./open-tasks.ts";
 export { openHarness, type Harness, type HarnessOptions } from "./queue/harness.ts";
 export { proposePlan, type Plan } from "./spec/plan.ts";
 export { requireAllowedWorkspace } from "./spec/allowed-roots.ts";

@@ -1,4 +1,4 @@
-/** The calls about tasks. They read and append; nothing is carried out here, but for the hooks before a task is archived. */
+/** The calls about tasks. They read and append; carrying tasks out is `queue/harness.ts`. */
 import { createHash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import {
@@ -14,17 +14,19 @@ import {
   type TaskEventBody,
   type TaskRecord,
 } from "@heddle/protocol";
-import type { StallAction, TaskSpec } from "@heddle/protocol/tasks";
+import type { StallAction, TaskSource, TaskSpec } from "@heddle/protocol/tasks";
 import { findThread } from "@heddle/agent";
 import type { Journal, TaskPageRequest } from "@heddle/journal";
 import { BUDGET_WORDS, describe, usedUp, wordOf } from "./attempt/budget.ts";
 import { changeTask, existing } from "./queue/change.ts";
 import { accepted } from "./owner/accept.ts";
-import { readLog } from "./owner/recorded.ts";
+import type { DiffWish, WorkDiff } from "./owner/diff-work.ts";
+import { readLog, type TaskLog } from "./owner/recorded.ts";
 import { changeSettled } from "./owner/settle-undo.ts";
+import type { Undone, UndoWish } from "./owner/undo.ts";
+import type { Reverified } from "./owner/verify-again.ts";
 import { refuseCycle } from "./queue/dependencies.ts";
 import { checkSchedule, nextTime } from "./queue/schedule.ts";
-import type { NewTask, OpenTasks, Tasks } from "./tasks.ts";
 
 export interface TasksOptions {
   readonly journal: Journal;
@@ -36,54 +38,99 @@ export interface TasksOptions {
   readonly home?: string;
 }
 
-export function openTasks(options: TasksOptions): OpenTasks {
-  return { as: (by) => tasksOf(options, by) };
+export interface NewTask {
+  readonly spec: TaskSpec;
+  readonly source: TaskSource;
+  /** The same key again returns the first task; with another spec it is `store.id-conflict`. */
+  readonly key?: string;
+  readonly notBefore?: number;
 }
 
-function tasksOf(options: TasksOptions, by: Author): Tasks {
+export type OpenTasks = ReturnType<typeof openTasks>;
+export type Tasks = ReturnType<typeof tasksOf>;
+
+export function openTasks(options: TasksOptions) {
+  return { as: (by: Author) => tasksOf(options, by) };
+}
+
+function tasksOf(options: TasksOptions, by: Author) {
   const { journal, home, now = Date.now } = options;
   const store = { journal, home, by };
   const change = (taskId: string, decide: (task: TaskRecord) => readonly TaskEventBody[]): Promise<TaskRecord> =>
     changeTask(journal, taskId, { author: by, decide });
+  /** What was kept of the task: only where the door has Heddle's home. */
+  const kept = (taskId: string): { readonly journal: Journal; readonly home: string } => {
+    if (home === undefined)
+      throw new HeddleError("task.illegal", `this command cannot read what was kept of ${taskId}`);
+    return { journal, home };
+  };
   return {
-    add: (task) => add(journal, { ...task, by }, now()),
-    find: (selector) => find(journal, selector),
-    page: (wish: TaskPageRequest) => journal.tasks.page(wish),
-    log: (taskId, range) => log(journal, taskId, range),
-    pause: (taskId, reason = "paused by the user") =>
+    add: (task: NewTask): Promise<TaskRecord> => add(journal, { ...task, by }, now()),
+    /** An exact id, a beginning of one (with or without `task_`), or an exact name. `task.not-found`, `task.ambiguous` with the candidates. */
+    find: (selector: string): Promise<TaskRecord> => find(journal, selector),
+    page: (request: TaskPageRequest): Promise<readonly TaskRecord[]> => journal.tasks.page(request),
+    async log(
+      taskId: string,
+      { after = 0, limit = Infinity }: { readonly after?: number; readonly limit?: number } = {},
+    ): Promise<TaskLog> {
+      const events = await journal.read({ stream: taskId, after, limit });
+      return events.filter((event): event is StoredEvent<TaskEventBody> => isTaskEvent(event.body));
+    },
+    pause: (taskId: string, reason = "paused by the user"): Promise<TaskRecord> =>
       change(taskId, () => [{ type: "task.paused", v: 1, cause: "user", message: reason }]),
-    resume: (taskId, budget) => changeSettled(store, taskId, (task) => [resumed(task, budget)]),
-    cancel: (taskId, reason = "cancelled by the user") =>
+    /** `budget`: more of what ran out, by the names of the spec. */
+    resume: (taskId: string, budget?: Readonly<Record<string, number>>): Promise<TaskRecord> =>
+      changeSettled(store, taskId, (task) => [resumed(task, budget)]),
+    cancel: (taskId: string, reason = "cancelled by the user"): Promise<TaskRecord> =>
       change(taskId, () => [{ type: "task.cancelled", v: 1, reason }]),
-    retry: (taskId, reason = "retried by the user", { isFresh = false } = {}) =>
+    /** `isFresh`: in a new thread, and with a new copy of the workspace where the task has none. */
+    retry: (
+      taskId: string,
+      reason = "retried by the user",
+      { isFresh = false }: { readonly isFresh?: boolean } = {},
+    ): Promise<TaskRecord> =>
       changeSettled(store, taskId, () => [{ type: "task.retried", v: 1, reason, ...(isFresh ? { isFresh } : {}) }]),
-    accept: (taskId, note) => changeSettled(store, taskId, (task) => [accepted(task, note)]),
-    async undo(taskId, wish) {
+    /**
+     * Of work in review: it is judged again as it was frozen, with the files that were listed. Where no list would make it
+     * verified it ends as claimed, by the owner's decision.
+     */
+    accept: (taskId: string, note?: string): Promise<TaskRecord> =>
+      changeSettled(store, taskId, (task) => [accepted(task, note)]),
+    /** Back to how the workspace was when the task began. `task.illegal` while it may be worked on, and for what changed since. */
+    async undo(taskId: string, options: UndoWish): Promise<Undone> {
       const [task, { undoTask }] = [await existing(journal, taskId), await import("./owner/undo.ts")];
-      return undoTask({ ...kept(options, task), by }, task, wish);
+      return undoTask({ ...kept(taskId), by }, task, options);
     },
-    async diff(taskId, wish) {
+    /** What it changed: as it was judged, or as the folder is now. */
+    async diff(taskId: string, options: DiffWish): Promise<WorkDiff> {
       const [task, { diffWork }] = [await existing(journal, taskId), await import("./owner/diff-work.ts")];
-      return diffWork(kept(options, task), task, wish);
+      return diffWork(kept(taskId), task, options);
     },
-    async verify(taskId, wish) {
+    /** Judges again what was judged last, from what was kept; writes nothing. */
+    async verify(
+      taskId: string,
+      options: { readonly signal: AbortSignal; readonly onCheck?: (name: string) => void },
+    ): Promise<Reverified> {
       const [task, { verifyAgain }] = [await existing(journal, taskId), await import("./owner/verify-again.ts")];
-      const log = await readLog(journal, taskId);
-      return verifyAgain({ ...kept(options, task), task, log, ...wish });
+      return verifyAgain({ ...kept(taskId), task, log: await readLog(journal, taskId), ...options });
     },
-    complete: (taskId, note = "") =>
+    /** The user marks it as done: it ends at `claimed`, never at `verified`. */
+    complete: (taskId: string, note = ""): Promise<TaskRecord> =>
       change(taskId, ({ attempt }) => [
         { type: "task.claimed", v: 1, attempt: Math.max(attempt, 1), by: "user", summary: note },
       ]),
-    async archive(taskId, isArchived = true) {
+    /** Runs the hooks of the spec first; one that fails keeps the task. */
+    async archive(taskId: string, isArchived = true): Promise<TaskRecord> {
       const task = await existing(journal, taskId);
       const mayBe = isArchived && hasEnded(task) && task.state !== "archived";
-      if (mayBe && task.spec.beforeArchive.length > 0) await runHooksOf(task, options.home);
+      if (mayBe && task.spec.beforeArchive.length > 0) await runHooksOf(task, home);
       return change(taskId, () => [{ type: "task.archived", v: 1, isArchived }]);
     },
-    relieve: (taskId, action) => change(taskId, (task) => [relieved(task, action)]),
-    async remove(taskId) {
-      const { home } = options;
+    /** Asks the worker that holds the task to do something about its stall; `task.illegal` when it has none. */
+    relieve: (taskId: string, action: StallAction): Promise<TaskRecord> =>
+      change(taskId, (task) => [relieved(task, action)]),
+    /** Only of what has ended. What was kept to judge it is removed with it. */
+    async remove(taskId: string): Promise<void> {
       const rooms = home === undefined ? undefined : await import("./owner/collect-rooms.ts");
       if (home !== undefined) await rooms?.keepGoneOf(home, await existing(journal, taskId));
       await change(taskId, () => [{ type: "task.deleted", v: 1 }]);
@@ -92,15 +139,7 @@ function tasksOf(options: TasksOptions, by: Author): Tasks {
   };
 }
 
-function kept(
-  { journal, home }: TasksOptions,
-  { id }: TaskRecord,
-): { readonly journal: Journal; readonly home: string } {
-  if (home === undefined) throw new HeddleError("task.illegal", `this command cannot read what was kept of ${id}`);
-  return { journal, home };
-}
-
-/** Loaded when it is needed: it brings the sandbox. */
+/** Loaded when needed: it brings the sandbox. */
 async function runHooksOf(task: TaskRecord, home: string | undefined): Promise<void> {
   if (home === undefined)
     throw new HeddleError("task.hook-failed", `${task.id} has hooks, which cannot be run from here`);
@@ -108,13 +147,12 @@ async function runHooksOf(task: TaskRecord, home: string | undefined): Promise<v
   await runHooks(task, home);
 }
 
-/** What a door adds, or a schedule. */
 export interface AddedTask extends NewTask, By {
   readonly parentId?: string;
   readonly occurrence?: number;
 }
 
-/** Durable when it resolves. The id is made from the key, so that of two that add the same one is first. */
+/** Durable when it resolves. The id is made from the key, so that the same task is added once. */
 export async function add(journal: Journal, task: AddedTask, now: number): Promise<TaskRecord> {
   const { source, key, parentId, occurrence, by } = task;
   const spec = await withThread(journal, parentId === undefined ? meant(task.spec) : task.spec);
@@ -149,17 +187,17 @@ export async function add(journal: Journal, task: AddedTask, now: number): Promi
   return existing(journal, id);
 }
 
-/** Its folder by the name that no link can change: what a name leads to later is not what was asked for. */
+/** Its folder without links: the task means what the path leads to now. */
 function meant(spec: TaskSpec): TaskSpec {
   try {
     return { ...spec, workspace: realpathSync.native(spec.workspace) };
   } catch {
-    // It may be made before the task begins.
+    // The folder may be made before the task begins.
     return spec;
   }
 }
 
-/** Takes over from an earlier task of the same thread; one that has ended meanwhile stays as it is. */
+/** Cancels an earlier task of the same thread, unless it has ended. */
 export async function replace(journal: Journal, taskId: string, by: string): Promise<void> {
   await changeTask(journal, taskId, {
     author: "system",
@@ -168,14 +206,14 @@ export async function replace(journal: Journal, taskId: string, by: string): Pro
   });
 }
 
-/** Earlier tasks of the thread that this one stops; absent without `abort`: then it waits for its turn. */
+/** Earlier tasks of the thread that `abort` cancels. */
 async function replacedBy(journal: Journal, { thread, abort }: TaskSpec): Promise<string[]> {
   if (thread === undefined || !abort) return [];
   const earlier = await journal.tasks.ofThread(thread);
   return earlier.filter((task) => !hasEnded(task)).map(({ id }) => id);
 }
 
-/** A thread by its whole id. One that does not exist is told by the attempt, where the task can say so. */
+/** A thread by its whole id. One that does not exist is reported by the attempt. */
 async function withThread(journal: Journal, spec: TaskSpec): Promise<TaskSpec> {
   if (spec.thread === undefined) return spec;
   try {
@@ -192,7 +230,7 @@ function firstTime({ schedule }: TaskSpec, now: number): number | undefined {
   return schedule === undefined ? undefined : nextTime(schedule, now, now);
 }
 
-/** `store.id-conflict`: the key was used for something else, or for a task that was deleted. */
+/** `store.id-conflict`: the key was used for another spec, or for a task that was deleted. */
 async function standingTask(journal: Journal, id: string, spec: TaskSpec): Promise<TaskRecord | undefined> {
   const [first] = await journal.read({ stream: id, after: 0, limit: 1 });
   if (first?.body.type !== "task.created") return undefined;
@@ -204,13 +242,13 @@ async function standingTask(journal: Journal, id: string, spec: TaskSpec): Promi
   });
 }
 
-/** In the shape of the other ids; it tells no time. */
+/** In the shape of other ids, without a time. */
 function idOf(key: string): string {
   const hash = createHash("sha256").update(key).digest("hex");
   return `task_${[hash.slice(0, 8), hash.slice(8, 12), hash.slice(12, 16), hash.slice(16, 20), hash.slice(20, 32)].join("-")}`;
 }
 
-/** Shorter beginnings are a slip of the hand. */
+/** Shorter prefixes are probably mistakes. */
 const MIN_PREFIX = 4;
 const MAX_CANDIDATES = 10;
 
@@ -221,7 +259,7 @@ async function find(journal: Journal, selector: string): Promise<TaskRecord> {
   const isPrefix = wanted.length >= "task_".length + MIN_PREFIX;
   const begun = isPrefix ? await journal.tasks.beginningWith(wanted, { limit: MAX_CANDIDATES }) : [];
   const found = begun.length > 0 ? begun : await journal.tasks.named(selector, { limit: MAX_CANDIDATES });
-  // A schedule is meant by its name, not each of the tasks that it began.
+  // The name of a schedule means the schedule, not the tasks it began.
   const schedules = found.filter(({ parentId }) => parentId === undefined);
   const [only, ...others] = schedules.length === 1 ? schedules : found;
   if (only === undefined) throw new HeddleError("task.not-found", `there is no task ${JSON.stringify(selector)}`);
@@ -236,23 +274,13 @@ async function find(journal: Journal, selector: string): Promise<TaskRecord> {
   );
 }
 
-async function log(
-  journal: Journal,
-  taskId: string,
-  range: { readonly after?: number; readonly limit?: number } = {},
-): Promise<readonly StoredEvent<TaskEventBody>[]> {
-  const { after = 0, limit } = range;
-  const events = await journal.read({ stream: taskId, after, ...(limit === undefined ? {} : { limit }) });
-  return events.filter((event): event is StoredEvent<TaskEventBody> => isTaskEvent(event.body));
-}
-
-/** Stored as the user's wish; the worker that holds the task does it and says what came of it. */
+/** Stored as a request; the worker that holds the task carries it out and records the outcome. */
 function relieved({ id, attempt, stall }: TaskRecord, action: StallAction): TaskEventBody {
   if (stall?.isOpen !== true) throw new HeddleError("task.illegal", `task ${id} is not stalled`);
   return { type: "task.stall-acted", v: 1, attempt, episode: stall.episode, action, message: "asked for" };
 }
 
-/** Refused while what ran out has not been added to: it would be paused again at once. */
+/** Refused while what ran out was not increased: the task would be paused again at once. */
 function resumed(task: TaskRecord, budget: Readonly<Record<string, number>> | undefined): TaskEventBody {
   for (const [word, more] of Object.entries(budget ?? {})) {
     if (!BUDGET_WORDS.has(word) || !(more > 0)) {

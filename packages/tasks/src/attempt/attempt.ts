@@ -35,24 +35,22 @@ import { promptText, reviewText } from "./prompts.ts";
 import { backoff, settleFailure } from "./retry.ts";
 import { judgeWork, watchTurn } from "./work.ts";
 
-/** What all attempts of a harness share. */
 export interface Workshop {
   readonly heddle: Heddle;
   readonly feed: Feed;
-  /** What turns of such a task run with, from its spec and the user's configuration. */
+  /** Settings of a task's turns, from its spec and the user's configuration. */
   readonly settingsFor: (spec: Hold["task"]["spec"]) => Promise<TurnSettings> | TurnSettings;
   readonly home: string;
   readonly now: () => number;
   readonly log: (line: string) => void;
-  /** How many look around at once: a thousand that begin together would read a thousand folders side by side. */
+  /** Limits how many prepare at once: a thousand tasks that begin together would each read a folder. */
   readonly preparing: Slots;
-  /** Whoever closes the harness waits for this to end. */
+  /** Closing the harness waits for attempts to end. */
   readonly closing: AbortSignal;
-  /** A task that takes longer from being taken to its first request is reported. */
   readonly slowStartMs: number | undefined;
 }
 
-/** Resolves when the task is no longer this worker's. Throws only what the store says to the last word. */
+/** Resolves when the task is no longer this worker's. Throws only when the store cannot record the end. */
 export async function runAttempt(shop: Workshop, hold: Hold): Promise<void> {
   const signal = AbortSignal.any([shop.closing, hold.lost]);
   const log = (line: string): void => shop.log(`${hold.task.id}: ${line}`);
@@ -90,7 +88,6 @@ interface Round {
   readonly watch: StartWatch;
 }
 
-/** The step after it; undefined: the attempt is over. */
 async function carryOut(round: Round, step: Step): Promise<Step | undefined> {
   round.signal.throwIfAborted();
   switch (step.kind) {
@@ -100,16 +97,16 @@ async function carryOut(round: Round, step: Step): Promise<Step | undefined> {
     case "turn":
       return turn(round);
     case "check":
-      // It went on after its turn.
+      // The attempt resumes after its turn.
       round.watch[Symbol.dispose]();
       return await checkAndForget(round, step.claim);
   }
 }
 
-/** Whoever closes the harness waits for it. */
+/** Closing the harness waits for it. */
 const FORGET_MS = 5_000;
 
-/** With the verdict in, nobody needs the work of earlier rounds; what cannot be removed now goes with the next. */
+/** After the verdict the work of earlier rounds is not needed; what cannot be removed now is removed with the next. */
 async function checkAndForget(round: Round, claim: Claimed): Promise<Step | undefined> {
   const { shop, hold } = round;
   const next = await check(round, claim);
@@ -136,7 +133,6 @@ function ending({ closing, now }: Workshop, { task }: Hold, error: unknown): Tas
 }
 
 const FAULT_AGAIN_MS = 5000;
-/** With growing pauses: for ten minutes. */
 const MAX_FAULTS = 7;
 
 async function prompt(round: Round, wanted: EventOf<"task.prompted">["why"]): Promise<Step | undefined> {
@@ -191,7 +187,7 @@ async function turn(round: Round): Promise<Step | undefined> {
   const said = saidIn(followed.events, begun.turnId, hold.task.spec.steps.length);
   const ended = turnEnded(hold, followed);
   if (followed.stoppedFor === "lost") {
-    // In this order: whoever sees that the turn is over finds what it left.
+    // In this order: a reader that sees the end of the turn finds what it left.
     await noteEnd(round);
     await hold.account(ended);
     return undefined;
@@ -199,7 +195,6 @@ async function turn(round: Round): Promise<Step | undefined> {
   return settleTurn(round, { followed, said, ended });
 }
 
-/** What the agent leaves behind without a claim that is judged. */
 async function noteEnd({ shop, hold, place }: Round): Promise<void> {
   const { home, heddle, log } = shop;
   const quiet = (): Promise<boolean> => heddle.endCommands(place.threadId);
@@ -207,7 +202,7 @@ async function noteEnd({ shop, hold, place }: Round): Promise<void> {
   else await noteLeft({ home, task: hold.task, quiet, log, ...place });
 }
 
-/** Somebody else may begin a turn in the thread just before; more often than this is no accident. */
+/** Another client may begin a turn in the thread first; more often than this is a fault. */
 const MAX_BEGINNINGS = 10;
 
 /** Sends the stored prompt, or finds the turn that it became before a crash. */
@@ -259,7 +254,7 @@ interface EndedTurn {
   readonly ended: EventOf<"task.turn-ended">;
 }
 
-/** What was said is stored together with the end of the turn, so that a crash finds both or neither. */
+/** The claim is stored together with the end of the turn, so that a crash finds both or neither. */
 async function settleTurn(round: Round, { followed, said, ended }: EndedTurn): Promise<Step | undefined> {
   const { shop, hold } = round;
   const { attempt, spec, stepsDone } = hold.task;
@@ -308,7 +303,6 @@ async function settleTurn(round: Round, { followed, said, ended }: EndedTurn): P
   return spec.checks.length === 0 ? undefined : { kind: "check", claim: { by, summary } };
 }
 
-/** With the warnings that what was spent makes due. */
 function warned(task: TaskRecord, events: readonly TaskEventBody[]): readonly TaskEventBody[] {
   return [...events, ...warnings(afterEvents(task, task.id, events, task.updatedAt))];
 }
@@ -318,7 +312,7 @@ type Claimed = Pick<EventOf<"task.claimed">, "by" | "summary">;
 /** The checks decide. Results and verdict are stored together. */
 async function check({ shop, hold, place, signal }: Round, claim: Claimed): Promise<Step | undefined> {
   const { attempt, round, spec } = hold.task;
-  // Taken over from a worker that died over the checks: the claim is this attempt's now.
+  // Taken over from a worker that died during the checks: the claim is this attempt's now.
   if (hold.task.state !== "claimed") await hold.append({ type: "task.claimed", v: 1, attempt, ...claim });
   if (spec.checks.length === 0) return undefined;
   const { folder, baseline } = place;

@@ -18,79 +18,72 @@ import { keepTree } from "../tree/keep-tree.ts";
 import type { KeptTree } from "../tree/manifest.ts";
 
 export interface BaselineOptions {
-  /** Where the copy goes. */
   readonly into: string;
-  /** An earlier copy of the same folder; what has not changed since is shared with it. */
+  /** An earlier copy of the same folder; unchanged files are shared with it. */
   readonly like?: KeptTree | undefined;
-  /** What earlier tasks left in it; absent: nothing is known of them. */
+  /** What earlier tasks left in the workspace. */
   readonly leftIn?: (base: KeptTree) => Promise<Pick<TaskBaseline, "left">>;
   readonly step?: (words: string) => void;
 }
 
-/** Throws `workspace.missing`, and what keeps the copy from being made; a check that fails or breaks is a fact like others. */
+/** Throws `workspace.missing`, and whatever keeps the copy from being made; a check that fails or breaks is recorded. */
 export async function takeBaseline(
   place: CheckPlace,
   { into, like, leftIn, step = () => undefined }: BaselineOptions,
 ): Promise<TaskBaseline> {
-  const folder = await realFolder(place.folder);
   step("keep a copy of the workspace");
-  const base = await keep(place, folder, { into, like });
+  const base = await keep(place, { into, like });
   step("run the checks as they are before the work");
-  const before = beginningOf(folder, base);
-  await using room = openCheckRoom(place, { baseline: before, room: { base, picked: [], workspace: folder } });
-  const git = await readGit(place, base, folder);
-  const ran = await runAll(place, { ...room, baseline: { ...before, ...git } }, "baseline");
+  const { before, ran } = await runOn(place, base);
   const all = withParts(ran.map(({ result }) => result));
   const tests: Record<string, TestCounts> = {};
   for (const result of all) if (result.tests !== undefined) tests[result.name] = result.tests;
   return {
     ...before,
-    ...git,
     takenAt: Date.now(),
     tests,
-    boxes: boxesOf(ran),
+    boxes: Object.assign({}, ...ran.map(({ boxes }) => boxes)),
     passed: all.filter(({ outcome }) => outcome === "passed").map(({ name }) => name),
-    ...(await leftIn?.(base)),
+    ...(await leftIn?.(base.tree)),
   };
 }
 
-/** The checks as they are now, as if a task began: for whoever writes a spec. Throws `workspace.missing`. */
+/** The checks as they are now, as if a task began: for authors of a spec. Throws `workspace.missing`. */
 export async function runChecks(place: CheckPlace): Promise<readonly CheckResult[]> {
-  const folder = await realFolder(place.folder);
   await using scratch = await openScratch(place.home, "try");
-  const base = await keep(place, folder, { into: join(scratch.folder, "base") });
-  const before = beginningOf(folder, base);
-  await using room = openCheckRoom(place, { baseline: before, room: { base, picked: [], workspace: folder } });
-  const git = await readGit(place, base, folder);
-  const ran = await runAll(place, { ...room, baseline: { ...before, ...git } }, "baseline");
+  const { ran } = await runOn(place, await keep(place, { into: join(scratch.folder, "base") }));
   return ran.map(({ result }) => result);
 }
 
-/** Heddle's own folders are no part of a workspace, wherever they lie. */
+/** Heddle's own folders are not part of a workspace, wherever they are. */
 export function skippedFor({ home, masked = [] }: Pick<CheckPlace, "home" | "masked">): readonly string[] {
   return [...heddleFolders(home), ...masked];
 }
 
-function keep(
+interface Beginning {
+  readonly folder: string;
+  readonly tree: KeptTree;
+}
+
+async function keep(place: CheckPlace, { into, like }: Pick<BaselineOptions, "into" | "like">): Promise<Beginning> {
+  const folder = await realFolder(place.folder);
+  const options = { into, skip: skippedFor(place), signal: place.signal };
+  return { folder, tree: await keepTree(folder, like === undefined ? options : { ...options, like }) };
+}
+
+async function runOn(
   place: CheckPlace,
-  folder: string,
-  { into, like }: Pick<BaselineOptions, "into" | "like">,
-): Promise<KeptTree> {
-  const { signal } = place;
-  return keepTree(folder, { into, skip: skippedFor(place), signal, ...(like === undefined ? {} : { like }) });
-}
-
-/** What checks compare with before anything is known of them. */
-function beginningOf(folder: string, { sha256, manifest, bytes }: KeptTree): TaskBaseline {
+  { folder, tree }: Beginning,
+): Promise<{ readonly before: TaskBaseline; readonly ran: readonly Ran[] }> {
+  const { sha256, manifest, bytes } = tree;
   const kept = { sha256, files: manifest.size, bytes };
-  return { takenAt: Date.now(), folder, kept, tests: {}, boxes: {}, passed: [] };
+  const bare: TaskBaseline = { takenAt: Date.now(), folder, kept, tests: {}, boxes: {}, passed: [] };
+  await using room = openCheckRoom(place, { baseline: bare, room: { base: tree, picked: [], workspace: folder } });
+  const before = { ...bare, ...(await readGit(place, tree, folder)) };
+  return { before, ran: await runAll(place, { ...room, baseline: before }, "baseline") };
 }
 
-function boxesOf(ran: readonly Ran[]): Readonly<Record<string, number>> {
-  return Object.assign({}, ...ran.map(({ boxes }) => boxes));
-}
-
-/** Only where something will ask for it. A repository that cannot be read is said by the check that asks. */
+/** Only where a check needs it. A repository that cannot be read is reported by that check. */
 async function readGit(
   { spec, signal }: CheckPlace,
   base: KeptTree,

@@ -13,15 +13,13 @@ interface Line {
   readonly limit: number;
 }
 
-/** From here on a person is told that it will not last. */
+/** From this share on, a budget is reported as running low. */
 const WARNING_SHARE = 0.8;
 
-/** What is used up; undefined: nothing is. */
 export function usedUp(task: TaskRecord): Line | undefined {
   return linesOf(task).find(({ spent, limit }) => spent >= limit);
 }
 
-/** Warnings that are due and were not given yet. */
 export function warnings(task: TaskRecord): TaskEventBody[] {
   return linesOf(task)
     .filter(({ what, spent, limit }) => spent >= WARNING_SHARE * limit && !task.warned.includes(what))
@@ -40,14 +38,14 @@ export function describe({ what, spent, limit }: Line): string {
   }
 }
 
-/** How to name more of it when the task is resumed. */
+/** The key for more of it when the task is resumed. */
 export function wordOf({ what }: Line): string {
   return { time: "timeMs", turns: "turns", tokens: "tokens", cost: "costUsd" }[what];
 }
 
 export const BUDGET_WORDS: ReadonlySet<string> = new Set(["timeMs", "turns", "tokens", "costUsd"]);
 
-/** What one turn may take of what is left, so that it ends in time and not after it. */
+/** What one turn may use of the rest, so that it ends before the budget does. */
 export function limitsOf(task: TaskRecord): TurnLimits {
   const { tokens, costUsd } = budgetOf(task);
   return {

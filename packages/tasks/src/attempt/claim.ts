@@ -8,19 +8,17 @@ export interface Said {
   readonly kind: "done" | "blocked" | "progress";
   readonly by: EventOf<"task.claimed">["by"];
   readonly summary: string;
-  /** Steps said to be done, counted from 1. */
   readonly stepsDone: readonly number[];
 }
 
-/** By its canonical name. */
 const REPORT_TOOL = "task_report";
 
-/** On a line of its own: a promise to say it later, or the word in a sentence, is not the word. */
+/** On a line of its own: in a sentence it is not a claim. */
 const COMPLETE = /^[\s>*_#`-]*TASK (?:COMPLETE|DONE)[\s*_`.!]*$/m;
 const STEP_DONE = /^[\s>*_#`-]*STEP (?:DONE:?\s*(\d{1,4})|(\d{1,4}) DONE)\b/gm;
 const MAX_SUMMARY = 2000;
 
-/** `steps`: how many there are; what is said beyond them is left out. */
+/** `steps`: how many there are; higher numbers are ignored. */
 export function saidIn(events: readonly StoredEvent[], turnId: string, steps: number): Said {
   const own = events.filter(({ body }) => "turnId" in body && body.turnId === turnId);
   const reports = reportsIn(own);
@@ -35,7 +33,7 @@ export function saidIn(events: readonly StoredEvent[], turnId: string, steps: nu
   return { kind: "done", by: COMPLETE.test(text) ? "marker" : "turn-end", summary, stepsDone };
 }
 
-/** Calls that ended well, in order. What they say has been checked against the tool's own schema. */
+/** Calls that succeeded, in order; their arguments fit the tool's schema. */
 function reportsIn(own: readonly StoredEvent[]): Omit<Said, "by">[] {
   const intents = new Map<string, unknown>();
   const reports: Omit<Said, "by">[] = [];

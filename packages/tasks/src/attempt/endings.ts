@@ -15,7 +15,7 @@ export function outOfBudget({ task }: Hold, why: string): TaskEventBody {
   return { type: "task.failed", v: 1, attempt: task.attempt, class: "turn", failure };
 }
 
-/** Where the spec has rejected work tried anew, a new attempt; otherwise a person looks at it. */
+/** A new attempt where the spec retries rejected work; otherwise a pause for the user. */
 export function outOfNudges(now: number, { task }: Hold): TaskEventBody {
   const found = failing(task).map(({ name, message }) => `${name}: ${message}`);
   const why = found.length === 0 ? "it is not done" : found.join("; ").slice(0, MAX_REASON);

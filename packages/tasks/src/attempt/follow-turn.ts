@@ -17,7 +17,6 @@ import { isOutdated, isTaken, type Hold } from "./hold.ts";
 export interface FollowedTurn {
   readonly threadId: string;
   readonly turnId: string;
-  /** Of its admission. */
   readonly version: number;
   /** Rejects when its end could not be stored; absent: another process runs it. */
   readonly done?: Promise<unknown>;
@@ -25,11 +24,10 @@ export interface FollowedTurn {
 
 export interface Followed {
   readonly terminal: TerminalEvent;
-  /** Of the turn, oldest first. */
   readonly events: readonly StoredEvent[];
-  /** While it waited for a person. */
+  /** While it waited for an answer of the user. */
   readonly waitedMs: number;
-  /** Who stopped it, when we did. */
+  /** Why the harness stopped it. */
   readonly stoppedFor: "time" | "lost" | "closing" | undefined;
 }
 
@@ -40,13 +38,13 @@ export interface FollowContext {
   readonly closing: AbortSignal;
 }
 
-/** Node's timers know no longer time. */
+/** The longest that Node's timers take. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
-/** Longer than a turn takes to stop; one that another process runs may not stop at all. */
+/** Longer than a turn takes to stop; one of another process may not stop at all. */
 const STOP_MS = 10_000;
-/** Whoever closes has little time; a turn that is not seen to end by then is closed by the next start. */
+/** Closing has little time; a turn that has not ended by then is closed at the next start. */
 const CLOSING_MS = 3500;
-/** A provider that says to come back in less than this is not worth a word. */
+/** A shorter delay of a provider is not worth recording. */
 const WORTH_SAYING_MS = 1000;
 
 export async function followTurn(context: FollowContext, turn: FollowedTurn): Promise<Followed> {
@@ -71,7 +69,7 @@ export async function followTurn(context: FollowContext, turn: FollowedTurn): Pr
 
 interface Stopper extends Disposable {
   reason(): Followed["stoppedFor"];
-  /** Time that passes while a person is asked is nobody's. */
+  /** Time while the user is asked does not count. */
   hold(): void;
   goOn(): void;
 }
@@ -85,7 +83,7 @@ function createStopper(
   let patience: NodeJS.Timeout | undefined;
   let leftMs = timeLeftMs(hold.task);
   let since = 0;
-  /** A person is asked. */
+  /** The user is asked. */
   let isHeld = false;
   let timer: NodeJS.Timeout | undefined;
 
@@ -96,9 +94,9 @@ function createStopper(
     patience = setTimeout(() => {
       failed.abort(new HeddleError("turn.active", `turn ${turnId} does not stop`));
     }, stopMs);
-    // A turn that goes on elsewhere belongs to whoever has the task.
+    // A turn that another process continues belongs to the worker that has the task.
     const asked = isTaken(hold) ? heddle.letGo(turnId, words) : heddle.as("system").interrupt(turnId, words);
-    // It has ended by itself, or its end will tell what is wrong with the store.
+    // It has ended by itself, or its end will report what is wrong with the store.
     asked.catch(() => undefined);
   }
 
@@ -118,7 +116,7 @@ function createStopper(
 
   const onLost = (): void => stop("lost", { code: "turn.interrupted", message: wordsOf(hold.lost.reason) });
   const onClosing = (): void => {
-    // At a question it can be left as it is: whoever comes next follows it on.
+    // At a question the turn can be left as it is: the next worker continues to follow it.
     if (isHeld) failed.abort(new HeddleError("turn.parked", `turn ${turnId} waits for an answer`));
     else stop("closing", { code: "turn.interrupted", message: "the harness is closing" });
   };
@@ -160,7 +158,7 @@ function createWaits(hold: Hold, stopper: Stopper): Waits {
   let askedAt: number | undefined;
   let totalMs = 0;
 
-  /** Whoever lost the task has nothing to say of it; the turn is being stopped. */
+  /** After the task was lost nothing is recorded; the turn is being stopped. */
   async function say(event: TaskEventBody): Promise<void> {
     try {
       await hold.append(event);
@@ -205,7 +203,7 @@ function createWaits(hold: Hold, stopper: Stopper): Waits {
   };
 }
 
-/** The provider has answered after all. */
+/** The provider has answered. */
 const GOES_ON: ReadonlySet<string> = new Set<StoredEvent["body"]["type"]>(["model.responded", "item.started"]);
 
 const MAX_SHOWN = 200;

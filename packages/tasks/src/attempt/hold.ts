@@ -19,13 +19,11 @@ import { leaseOf } from "../queue/take.ts";
 import type { Feed } from "../queue/feed.ts";
 
 export interface Hold extends AsyncDisposable {
-  /** As it stands. */
   readonly task: TaskRecord;
-  /** Aborts when the task is no longer this worker's. */
   readonly lost: AbortSignal;
-  /** Together or not at all. `task.stale`, `lease.lost`: it is not ours any more. */
+  /** All of them or none. `task.stale`, `lease.lost`: the task is no longer this worker's. */
   append(...events: readonly TaskEventBody[]): Promise<TaskRecord>;
-  /** The cost of a turn that ran on after the task was lost. */
+  /** The cost of a turn that went on after the task was lost. */
   account(ended: TaskEventBody): Promise<void>;
 }
 
@@ -60,10 +58,10 @@ export function hold(journal: Journal, feed: Feed, taken: TaskRecord): Hold {
     }
   }
 
-  // Why is in the task: somebody paused it, or another worker has it. A look that fails meets the next append.
+  // The task says why. A read that fails is noticed by the next append.
   const onTaken = (): void => void refresh().catch(() => undefined);
   lease.lost.addEventListener("abort", onTaken, { once: true });
-  // A reading that fails meets the next append, which tells.
+  // A read that fails is noticed by the next append.
   const watching = watch().catch(() => undefined);
   return {
     get task() {
@@ -99,19 +97,18 @@ export function hold(journal: Journal, feed: Feed, taken: TaskRecord): Hold {
   };
 }
 
-/** Another worker has the task. */
 export function isTaken({ lost: { reason } }: Pick<Hold, "lost">): boolean {
   return isHeddleError(reason) && reason.code === "lease.lost";
 }
 
-/** The task is not this worker's any more, or has moved on: what was to be said of it is out of date. */
+/** The task is no longer this worker's, or has changed: the event is out of date. */
 export function isOutdated(error: unknown): boolean {
   return isHeddleError(error) && OUTDATED.has(error.code);
 }
 
 const OUTDATED: ReadonlySet<string> = new Set<ErrorCode>(["task.stale", "task.illegal", "lease.lost"]);
 
-/** Refused by the lease: as when it has changed, the task tells why. */
+/** Refused because of the lease: the task says why. */
 function unlessLost(error: unknown): undefined {
   if (!isHeddleError(error) || error.code !== "lease.lost") throw error;
 }

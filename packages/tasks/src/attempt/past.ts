@@ -10,7 +10,6 @@ import {
 } from "@heddle/protocol";
 
 export interface Past {
-  /** As it was taken before the first prompt. */
   readonly baseline: TaskBaseline | undefined;
   readonly next: Step;
 }
@@ -20,7 +19,7 @@ export type Step =
   | { readonly kind: "check"; readonly claim: Pick<EventOf<"task.claimed">, "by" | "summary"> }
   | { readonly kind: "prompt"; readonly why: PromptReason };
 
-/** So many of the newest events tell the next step, unless a harness was restarted more often than that in one step. */
+/** Enough of the newest events, unless the harness was restarted more often than that during one step. */
 const FIRST_LOOK = 16;
 
 /** From the marks of the stream: the cost does not grow with its length. */
@@ -34,7 +33,7 @@ export async function readPast({ marks }: Pick<Journal, "marks">, task: TaskReco
   }
 }
 
-/** The first there is. One without a copy of the workspace is of no use when a user has it tried again. */
+/** The first one. One without a copy of the workspace is dropped when the user retries. */
 export function baselineIn(events: readonly StoredEvent[]): TaskBaseline | undefined {
   let found: TaskBaseline | undefined;
   for (const { body } of events) {
@@ -47,16 +46,15 @@ export function baselineIn(events: readonly StoredEvent[]): TaskBaseline | undef
 /** undefined: these events do not tell. */
 function nextStep(task: TaskRecord, events: readonly StoredEvent[]): Step | undefined {
   if (task.openPrompt !== undefined) return { kind: "turn" };
-  /** What the next prompt is about, unless something before it tells better. */
+  /** The reason of the next prompt, unless an older event has a better one. */
   let why: PromptReason = "restarted";
   let isAccepted = false;
   for (const { body } of events.toReversed()) {
     switch (body.type) {
       case "task.claimed":
         return body.by === "user" ? prompt(why) : { kind: "check", claim: { by: body.by, summary: body.summary } };
-      // Results without a verdict: the checks are run again.
       case "task.checked":
-        // Put to the owner, who had it resumed without accepting it: the agent goes on, unless its work is fine as it is.
+        // In review, and resumed without being accepted: the agent continues, unless only the delivery was obstructed.
         if (body.review === undefined || isObstructed(body.review)) continue;
         if (why === "resumed" && !isAccepted) return prompt("resumed");
         continue;

@@ -26,7 +26,7 @@ export interface Known extends Past {
 export async function prepare(shop: Workshop, hold: Hold, known: Known): Promise<Place> {
   const { task } = hold;
   known.watch.step("find the folder, or make the worktree");
-  // The folder that was meant when the task was added, not what its name leads to by now.
+  // The folder that was meant when the task was added, not what the path leads to by now.
   requireOwnFolder(task.spec.workspace);
   await settlePuts(shop, hold, known);
   const folder = task.folder ?? (await findFolder(shop, hold, known.signal));
@@ -62,7 +62,7 @@ async function settlePuts({ home }: Workshop, { task }: Hold, { signal, watch }:
   await using _claim = await claimFolder(task.spec.workspace, { dir: roomsOf(home, task.id), signal });
 }
 
-/** Where the copy of the beginning is gone and the agent is to go on anyway, what is there now is the beginning. */
+/** When the copy of the beginning no longer exists and the agent is to continue, a new one is taken. */
 function usable({ home }: Workshop, { task }: Hold, { baseline, next }: Known): TaskBaseline | undefined {
   if (baseline?.kept === undefined || next.kind !== "prompt") return baseline;
   return existsSync(baseFolder(home, task.id)) ? baseline : undefined;
@@ -74,7 +74,7 @@ async function requireFolder(path: string): Promise<void> {
     throw new HeddleError("workspace.missing", `the workspace ${path} is not a folder`);
 }
 
-/** The one it had, the one it was given, or a new one. One that was given is never exchanged for another. */
+/** The one it had, the one it was given, or a new one. A given thread is never replaced. */
 async function threadFor({ heddle }: Workshop, { task }: Hold, folder: string): Promise<string> {
   const { thread } = task.spec;
   const wanted = task.threadId ?? thread;
@@ -103,7 +103,7 @@ export async function clearThread(shop: Workshop, hold: Hold, place: Place, sign
   const open = await journal.threads.lastTurn(place.threadId);
   if (open?.status !== "open") return;
   if (isTakeOver) {
-    // One that ends by itself at this moment is as good.
+    // A turn that ends by itself at this moment is fine.
     const words = { code: "turn.interrupted", message: `task ${task.id} takes over` } as const;
     await shop.heddle
       .as("system")
@@ -117,10 +117,10 @@ export async function clearThread(shop: Workshop, hold: Hold, place: Place, sign
   if (hold.task.state === "waiting") await hold.append({ type: "task.woken", v: 1 });
 }
 
-/** Somebody else may begin a turn in the thread just before; more often than this is no accident. */
+/** Another client may begin a turn in the thread first; more often than this is a fault. */
 const MAX_CLEARINGS = 10;
 
-/** Nothing that the agent started runs any more when this resolves, in the background or behind. */
+/** Ends every process of the agent, in the foreground and the background. */
 export async function endProcesses(shop: Workshop, hold: Hold, place: Place, signal: AbortSignal): Promise<void> {
   for (let tries = 1; tries <= MAX_CLEARINGS; tries += 1) {
     await clearThread(shop, hold, place, signal);

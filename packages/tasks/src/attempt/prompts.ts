@@ -3,10 +3,9 @@ import { isObstructed, never, type CheckResult, type PromptReason, type TaskReco
 import type { TaskCheck, TaskSpec, WorkReview } from "@heddle/protocol/tasks";
 import { rulesText } from "../judge/protected.ts";
 
-/** One check that prints much must not push the goal out of the context. */
+/** A check that prints a lot must not push the goal out of the context. */
 const MAX_OUTPUT = 4000;
 const MAX_ALL_OUTPUT = 16_000;
-/** Files that were not judged as they are. */
 const MAX_UNJUDGED = 20;
 
 export function promptText(task: TaskRecord, why: PromptReason): string {
@@ -22,7 +21,7 @@ export function promptText(task: TaskRecord, why: PromptReason): string {
     case "resumed":
       return `The task was paused and is resumed now.${isOpen(task) ? `\n\n${rejection(task)}` : ""}\n\nContinue with it. ${ENDING}`;
     case "retry":
-      // What its owner sends back is told: nothing in the agent's own tree shows what is in the way.
+      // When the owner sends work back, the agent is told why: nothing in its own tree shows the obstacle.
       return `The last attempt did not finish. ${isSentBack(task) ? `${rejection(task)}\n\n` : ""}Look at the current state, and continue with the task. ${ENDING}`;
     case "stall":
       return `Your last command made no progress and was stopped${task.stall === undefined ? "" : `: ${task.stall.message}`}. Try another way: a command that waits for input or never ends will be stopped again. ${ENDING}`;
@@ -69,7 +68,7 @@ function checkLine(check: TaskCheck): string {
   return `- ${wordsOf(check)}`;
 }
 
-/** The check as the spec has it, without its defaults' names: a model reads JSON well, and nothing is lost in translation. */
+/** As in the spec: models read JSON well. */
 function wordsOf(check: TaskCheck): string {
   const { kind, name, ...rest } = check;
   return `${name === undefined ? "" : `${name}: `}${kind} ${JSON.stringify(rest)}`;
@@ -87,13 +86,13 @@ function isSentBack({ lastCheck }: TaskRecord): boolean {
   return lastCheck?.review !== undefined && isObstructed(lastCheck.review);
 }
 
-/** Git can say much; what helps stands behind it. */
+/** Git can print a lot; the advice comes after it. */
 const MAX_OBSTACLE = 1500;
 
-/** Files that people read one by one. */
+/** More files than this are not listed. */
 const MAX_IN_LINE = 200;
 
-/** What an owner is told who has to decide. */
+/** What the owner reads before deciding. */
 export function reviewText(taskId: string, review: WorkReview): string {
   const { reasons, deliver } = review;
   const why = reasons.map(({ message }) => message).join("; ");

@@ -2,7 +2,7 @@
 import { isRetryable, type Failure, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
 import type { FailureClass } from "@heddle/protocol/tasks";
 
-/** A provider that was down for a night is found again soon after it is back. */
+/** A provider that was down for a night is noticed soon after it is back. */
 const MAX_BACKOFF_MS = 600_000;
 
 function classOf(code: string): FailureClass {
@@ -10,16 +10,15 @@ function classOf(code: string): FailureClass {
   if (code === "turn.abandoned") return "crash";
   if (code === "task.rejected") return "rejected";
   if (code.startsWith("provider.") && isRetryable(code)) return "provider";
-  // An answer that cannot be read is a connection that was cut more often than a model that cannot write.
+  // An answer that cannot be read is more often a lost connection than a model that cannot write.
   if (code === "provider.malformed") return "provider";
   if (/^(store|sandbox|host)\./.test(code) || code === "internal") return "infrastructure";
   return "turn";
 }
 
-/** The thread of work that went wrong by itself is not gone on with. */
+/** Work that failed by itself continues in a new thread. */
 const BEGINS_ANEW: ReadonlySet<FailureClass> = new Set(["rejected", "turn"]);
 
-/** Another attempt, as the spec allows, or the end. */
 export function settleFailure(task: TaskRecord, failure: Failure, now: number): TaskEventBody {
   const failed = classOf(failure.code);
   const { max, on, backoffMs } = task.spec.retries;

@@ -36,9 +36,7 @@ export interface WorkPlace {
 
 export interface Found extends Omit<Verdict, "picked"> {
   readonly opinion?: EventOf<"task.checked">["opinion"];
-  /** Where verified work of a worktree came back to. */
   readonly merged?: Pick<EventOf<"task.merged">, "how" | "ref">;
-  /** What judging took. */
   readonly durationMs: number;
 }
 
@@ -54,13 +52,13 @@ export async function lookAround(place: WorkPlace, watch: StartWatch): Promise<T
   } catch (error) {
     const isTooLarge = isHeddleError(error) && error.code === "limit.reached";
     if (!isTooLarge || hold.task.spec.checks.length > 0) throw error;
-    // Nothing is judged on it; what it would serve for besides is said where it is asked for.
+    // Nothing is judged on it; whatever else needs the copy reports that it is missing.
     shop.log(`${hold.task.id}: no copy of its beginning is kept: ${error.message}`);
     return { takenAt: Date.now(), folder: await realpath(folder), tests: {}, boxes: {}, passed: [] };
   }
 }
 
-/** So many tasks of a folder are looked at for a copy to share files with; without one all is copied. */
+/** Tasks of a folder that are looked at for a copy to share files with. */
 const LOOKED_AT = 20;
 
 async function newestKept({ shop, hold }: WorkPlace, folder: string): Promise<KeptTree | undefined> {
@@ -74,7 +72,7 @@ async function newestKept({ shop, hold }: WorkPlace, folder: string): Promise<Ke
   return undefined;
 }
 
-/** On what was frozen at the claim; `quiet` is asked to end the agent's processes before anything is frozen. */
+/** Judges what was frozen at the claim; `quiet` ends the agent's processes before anything is frozen. */
 export async function judgeWork(place: WorkPlace, baseline: TaskBaseline, quiet: () => Promise<void>): Promise<Found> {
   const { hold } = place;
   const began = performance.now();
@@ -100,14 +98,14 @@ export async function judgeWork(place: WorkPlace, baseline: TaskBaseline, quiet:
   return { ...judged, results: [...judged.results, ...results], passed, ...more, ...took() };
 }
 
-/** To where the task's workspace is, when the task worked elsewhere. */
+/** To the task's workspace, when the task worked elsewhere. */
 async function handBack(options: MergeOptions): Promise<BroughtBack> {
   const { task, place, work } = options;
   if (!isDraft(task)) return await mergeBack(options);
   return await applyDraft({ home: place.home, task, work, signal: place.signal });
 }
 
-/** The work is as it should be; where it goes is not. */
+/** The work is fine; it cannot be delivered. */
 function obstructed(message: string): WorkReview {
   return { reasons: [{ kind: "delivery", message, files: [] }] };
 }
@@ -155,7 +153,7 @@ async function judgeClaim(
   }
 }
 
-/** Heddle's own folder or the host failed, not the work: nothing that the agent could be told would help. */
+/** Heddle's home or the host failed, not the work: the agent can do nothing about it. */
 class NotFrozen extends Error {}
 
 function refuseFaults(error: unknown): never {
@@ -163,7 +161,7 @@ function refuseFaults(error: unknown): never {
   throw isFault ? new NotFrozen("not frozen", { cause: error }) : error;
 }
 
-/** With what another model says of it, where one is to be asked. */
+/** With the opinion of another model, where the spec asks for one. */
 async function heard(
   { shop, hold }: WorkPlace,
   { checks, verdict, work }: { readonly checks: CheckPlace; readonly verdict: Verdict; readonly work: WorkToDeliver },

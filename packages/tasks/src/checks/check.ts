@@ -5,9 +5,7 @@ import type { Commands } from "./commands.ts";
 import type { Change, FrozenWork, KeptTree, RawPath } from "../tree/manifest.ts";
 import type { Workspace } from "./workspace.ts";
 
-/** Where checks are run, and for what. */
 export interface CheckPlace {
-  /** Absolute: where the work is done. */
   readonly folder: string;
   readonly spec: TaskSpec;
   /** Heddle's own; it does not exist for a check. */
@@ -44,12 +42,11 @@ export interface CheckContext {
   readonly commands: Commands;
   readonly baseline: TaskBaseline;
   readonly room: RoomContents;
-  /** What the baseline and the result call this check. */
   readonly name: string;
   readonly signal: AbortSignal;
 }
 
-/** Throwing is answering `error`, with the words of what was thrown. */
+/** Throwing means `error`, with the message of what was thrown. */
 export interface Finding {
   readonly outcome: "passed" | "failed" | "error";
   readonly message: string;
@@ -57,9 +54,9 @@ export interface Finding {
   readonly sha256?: string;
   readonly tests?: TestCounts;
   readonly boxes?: number;
-  /** There was nothing to judge, so that `not` makes no pass of this failure: an agent could delete what must not be said. */
+  /** There was nothing to judge, so `not` must not pass: an agent could delete the file. */
   readonly isMoot?: true;
-  /** Files of the work that it looked at otherwise than by reading them. */
+  /** Files of the work that it looked at without reading them. */
   readonly looked?: readonly string[];
 }
 

@@ -36,7 +36,7 @@ export const checkboxes: RunLeaf<"checkboxes"> = async (check, { files, baseline
   return passed(`all ${count} boxes are ticked`, more);
 };
 
-/** Where the boxes are. An OpenSpec change may have been archived under its name with a date. */
+/** An OpenSpec change may have been archived under its name with a date. */
 export function boxGlobs({ paths, change }: LeafCheckOf<"checkboxes">): readonly string[] {
   if (change === undefined) return paths ?? [];
   const ofChange = [`openspec/changes/${change}/**/*.md`, `openspec/changes/archive/*-${change}/**/*.md`];
@@ -49,7 +49,7 @@ interface Box {
   readonly text: string;
 }
 
-/** What stands in a block of code is an example. */
+/** A box in a code block is an example. */
 function boxesIn(text: string): readonly Box[] {
   const boxes: Box[] = [];
   let fence: string | undefined;

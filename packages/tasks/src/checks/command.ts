@@ -22,7 +22,6 @@ interface Wanted {
   readonly matches?: string | undefined;
 }
 
-/** What is wrong with the output; undefined when nothing is. */
 async function judgeText(wanted: Wanted, end: Ended, { signal }: CheckContext): Promise<Finding | undefined> {
   const missing: string[] = [];
   if (wanted.contains !== undefined && !end.text.includes(wanted.contains)) {

@@ -22,40 +22,36 @@ import type { CheckPlace } from "./check.ts";
 import { relativePath } from "./relative-path.ts";
 import { realFolder, type Workspace } from "./workspace.ts";
 
-/** What an output is judged by. A run that says more has to write a report. */
+/** The part of the output that is judged. A run that prints more has to write a report. */
 const JUDGED_BYTES = 4 * 1024 * 1024;
-/** With less, a command that failed may have failed for that. */
+/** With less free space, a command may have failed because of that. */
 const FULL_BYTES = 1024 * 1024;
-/** What a result keeps: the beginning says what was run, the end says how it went. */
+/** A result keeps the beginning, which shows what was run, and the end, which shows how it went. */
 const KEPT_HEAD_CHARS = 2_000;
 const KEPT_TAIL_CHARS = 6_000;
 
 export interface Command {
-  /** One program with its arguments, or a line for the shell. */
   readonly run: string | readonly string[];
-  /** Relative to the workspace. */
   readonly cwd: string;
   readonly timeoutMs: number;
   readonly network: boolean;
   readonly env?: Readonly<Record<string, string>>;
-  /** Judged alone; errors are then kept apart. */
+  /** Only stdout is judged; errors are kept apart. */
   readonly onlyStdout?: true;
-  /** What is kept of its output; the rest makes it one that is not whole. */
+  /** What is kept of its output; `isWhole` is false when there was more. */
   readonly maxBytes?: number;
 }
 
 export interface Ended {
   readonly exitCode: number;
-  /** What it printed, errors included; the middle is missing when it is not whole. */
+  /** stdout and stderr; the middle is missing when it is not whole. */
   readonly text: string;
   readonly isWhole: boolean;
-  /** For the result: beginning and end. */
   readonly output: string;
-  /** Of everything it printed. */
   readonly sha256: string;
 }
 
-/** A command that hangs, was killed or could not be started has no end that could be judged. */
+/** A command that hangs, was killed or could not be started: there is no exit code to judge. */
 export interface Broken {
   readonly message: string;
   readonly output: string;
@@ -67,11 +63,10 @@ export interface Commands extends AsyncDisposable {
 }
 
 export interface RoomCommands extends Commands {
-  /** How the rooms were made; undefined: nothing was run. */
   readonly kind: Room["kind"] | undefined;
-  /** Makes the room of a command ready; `run` does so as well. */
+  /** Opens the room of a command ahead of `run`. */
   open(command: Pick<Command, "network">): Promise<void>;
-  /** Leads to what the commands left, where any was run, until it is closed. */
+  /** The path of what the commands left; undefined: none was run. */
   tree(): Promise<string | undefined>;
   /** Entries of the layer that were read since the last call; undefined: this host cannot tell. */
   reads(): Promise<ReadonlySet<RawPath> | undefined>;
@@ -81,7 +76,7 @@ export interface RoomOptions {
   /** Trees that are shown, the uppermost first. */
   readonly lower: readonly string[];
   readonly layer: RoomLayer;
-  /** What is written stays there. */
+  /** Where written files are kept. */
   readonly keepUpper?: string;
 }
 
@@ -151,7 +146,7 @@ function byNetwork<T extends AsyncDisposable>(openFor: (network: Network) => Pro
   };
 }
 
-/** Unless the work is too large or cannot be put there: the host's fault, by whose code nothing is judged. */
+/** Unless the work is too large or cannot be placed, this is the fault of the host, and nothing is judged. */
 function noRoom(error: unknown): never {
   const { code, message: why } = toHeddleError(error);
   if (code === "limit.reached" || code === "path.invalid") throw error;
@@ -159,7 +154,6 @@ function noRoom(error: unknown): never {
   throw new HeddleError("sandbox.unavailable", message, { cause: error });
 }
 
-/** Of any error on the way to a verdict. */
 export function isNoRoom(error: unknown): boolean {
   return isHeddleError(error) && error.code === "sandbox.unavailable";
 }
@@ -187,17 +181,17 @@ async function openFor(place: CheckPlace, policy: SandboxPolicy): Promise<Sandbo
   try {
     return await openSandbox(policy, { quarantineDir: join(place.home, "quarantine", "checks") });
   } catch (error) {
-    // The owner let the agent of this task out; where the host has no sandbox, its checks run without one too.
+    // The owner let the agent of this task run without a sandbox; on a host that has none its checks may too.
     const isOut = place.spec.sandbox === "danger-full-access";
     if (isOut && isHeddleError(error) && error.code === "sandbox.unavailable") return openUnconfined(policy);
     throw error;
   }
 }
 
-/** Test runners watch for changes, ask and write new snapshots unless they are told that nobody is there. */
+/** Without it test runners watch for changes, ask questions and write new snapshots. */
 const SURROUNDINGS = { CI: "true", NO_COLOR: "1" };
 
-/** Go builds nothing without a cache that it can write, and the home folder is closed. In the private folder it trusts nobody's. */
+/** Go needs a cache that it can write, and the home folder is not writable. */
 function cacheOf({ spec }: CheckPlace): Readonly<Record<string, string>> {
   return spec.sandbox === "danger-full-access" ? {} : { GOCACHE: "/tmp/go-build" };
 }
@@ -250,19 +244,19 @@ async function runIn(
   return { exitCode: exit.exitCode, text, isWhole: truncatedBytes === 0, ...more };
 }
 
-/** What the agent can write must not stand for a program that a check names. */
+/** A file that the agent can write must not replace a program that a check names. */
 function withoutOwnPrograms(env: Readonly<Record<string, string>>, root: string): Record<string, string> {
   const isOutside = (folder: string): boolean =>
     isAbsolute(folder) && normalize(folder) !== root && !normalize(folder).startsWith(`${root}/`);
   return { ...env, PATH: (env["PATH"] ?? "").split(delimiter).filter(isOutside).join(delimiter) };
 }
 
-/** How a shell tells that what it ran was killed: nobody chose such an end, unless a check expects it. */
+/** How a shell reports that its command was killed. */
 export function killedBy({ exitCode }: Ended): string | undefined {
   return exitCode > 128 && exitCode <= 128 + 31 ? `it was ended by signal ${exitCode - 128}` : undefined;
 }
 
-/** Whatever else is wrong, a result stays small. */
+/** Keeps every result small. */
 export function endsOf(text: string): string {
   if (text.length <= KEPT_HEAD_CHARS + KEPT_TAIL_CHARS) return text.toWellFormed();
   const left = text.length - KEPT_HEAD_CHARS - KEPT_TAIL_CHARS;

@@ -17,7 +17,6 @@ const RUNNERS: readonly Count[] = [
   countGo,
 ];
 
-/** Undefined when no runner is recognised. */
 export function countLines(text: string): TestCounts | undefined {
   const lines = stripVTControlCharacters(text).split(/\r?\n/);
   for (const count of RUNNERS) {
@@ -27,7 +26,7 @@ export function countLines(text: string): TestCounts | undefined {
   return undefined;
 }
 
-/** Of node's own runner, in its TAP and in its words for people. */
+/** Of node's own runner, in its TAP and its spec reporter. */
 export function countNodeSummary(text: string): TestCounts | undefined {
   return countNode(stripVTControlCharacters(text).split(/\r?\n/));
 }
@@ -89,7 +88,7 @@ function countMocha(lines: readonly string[]): TestCounts | undefined {
   return passing === undefined ? undefined : counted(passing, of("failing"), of("pending"));
 }
 
-/** `--- PASS: TestX` with -v; without it only packages are told. */
+/** `--- PASS: TestX` with -v; without it only packages are printed. */
 function countGo(lines: readonly string[]): TestCounts | undefined {
   const one = (word: string | undefined): TestCounts => ({
     passed: word === "PASS" || word === "ok" ? 1 : 0,
@@ -193,7 +192,7 @@ function* tags(text: string): Generator<Tag> {
   }
 }
 
-/** What tests print is kept in CDATA, and may look like anything. */
+/** Output of tests is in CDATA, and may look like anything. */
 function endOfSkipped(text: string, at: number): number | undefined {
   for (const [start, end] of [
     ["<![CDATA[", "]]>"],

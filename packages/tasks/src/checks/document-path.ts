@@ -18,7 +18,7 @@ const KEY = /^[\p{L}\p{N}_$-]+/u;
 const INDEX = /^\[(\d{1,9})\]/;
 const QUOTED = /^\[("(?:[^"\\]|\\.)*")\]/;
 
-/** What is there. A key is asked of objects, a number of lists; asked of anything else, nothing is there. */
+/** Keys are looked up in objects, numbers in lists; anywhere else there is nothing. */
 export function lookUp(document: unknown, path: string | undefined): Found {
   let value = document;
   for (const step of parsePath(path ?? "")) {

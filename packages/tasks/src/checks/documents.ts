@@ -10,13 +10,12 @@ import { listed, shown } from "./shown.ts";
 export const json: RunLeaf<"json"> = (check, context) => expectAt(check, "json", context);
 export const yaml: RunLeaf<"yaml"> = (check, context) => expectAt(check, "yaml", context);
 
-/** Anchors that are repeated more often are made to fill memory. */
+/** More aliases are an attempt to fill the memory. */
 const MAX_ALIASES = 100;
 
 type Format = "json" | "yaml";
 type Document = { readonly value: unknown; readonly sha256: string } | { readonly finding: Finding };
 
-/** The value of a file, or the finding that there is none. */
 async function readDocument(path: string, format: Format, { files }: Pick<CheckContext, "files">): Promise<Document> {
   const file = await files.read(path);
   if (file === undefined) return { finding: failed(`${path} does not exist`, { isMoot: true }) };
@@ -71,7 +70,7 @@ async function judge(check: Expectation, found: Found, where: string, signal: Ab
     : failed(`${where} is ${shown(value)}, not ${shown(check.equals)}`);
 }
 
-/** More rounds of patterns than a schema that ends asks for. */
+/** More rounds than a sensible schema needs. */
 const MAX_LOOKS = 20;
 
 /**

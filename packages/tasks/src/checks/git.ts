@@ -45,7 +45,7 @@ function nothing(): Finding {
   return failed("the workspace is not a git repository, or has no commit", { isMoot: true });
 }
 
-/** Git's own files are judged by what they say, not as changes. */
+/** Git's own files are checked by their meaning, not as changes. */
 function judgeOnly(globs: readonly string[], changes: readonly Change[]): Finding {
   const allowed = globs.map(globOf);
   const changed = changes
@@ -72,7 +72,7 @@ function judgeBranch(wanted: string, head: Head): Finding {
   return head.branch === wanted ? passed(message) : failed(`${message}, not ${wanted}`);
 }
 
-/** New is what no name of the beginning leads to. */
+/** New commits are those that no ref of the beginning reaches. */
 async function judgeCommit(
   pattern: string,
   { signal }: CheckContext,

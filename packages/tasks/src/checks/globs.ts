@@ -4,7 +4,7 @@ import { relativePath } from "./relative-path.ts";
 
 export interface Glob {
   readonly matches: GlobMatcher;
-  /** The folders that every match lies in: `src/lib` of `src/lib/**`. */
+  /** The folders that every match is in: `src/lib` of `src/lib/**`. */
   readonly fixed: readonly string[];
 }
 
@@ -29,10 +29,10 @@ export function globOf(pattern: string): Glob {
   return { matches, fixed: variable === -1 ? parts : parts.slice(0, variable) };
 }
 
-/** Before a pattern: the rest is one path as it stands, without wildcards, and nothing in it if it is a folder. */
+/** Before a pattern: the rest is one literal path, without wildcards and without the content of a folder. */
 const LITERAL = "\\";
 
-/** The glob for one path and no other; `isFolder`: it is or was one, so that its plain name would mean all that is in it. */
+/** The glob of exactly one path; `isFolder`: it is or was a folder, whose plain name would include its content. */
 export function literalGlob(path: string, isFolder = false): string {
   return isFolder || /[*?[{]|^[!\\]|^\.\/|\/$/.test(path) ? `${LITERAL}${path}` : path;
 }
@@ -44,10 +44,10 @@ export function mayHoldMatches({ fixed }: Glob, folder: string, isSkipped: boole
   return parts.every((part, index) => fixed[index] === undefined || fixed[index] === part);
 }
 
-/** Made by tools and never by hand; looked into only when a glob names them. */
+/** Made by tools; entered only when a glob names them. */
 export const SKIPPED: ReadonlySet<string> = new Set([".git", "node_modules", ".hg", ".svn", "__pycache__", ".venv"]);
 
-/** Whether a walk for the glob comes to the path and takes it. */
+/** Whether a walk for the glob reaches the path and matches it. */
 export function finds(glob: Glob, path: string): boolean {
   if (!glob.matches(path)) return false;
   const parts = path.split("/");
@@ -56,7 +56,7 @@ export function finds(glob: Glob, path: string): boolean {
     .every((part, index) => !SKIPPED.has(part) || mayHoldMatches(glob, parts.slice(0, index + 1).join("/"), true));
 }
 
-/** `!glob` takes out of what the others match. */
+/** `!glob` excludes from what the others match. */
 export function globList(patterns: readonly string[]): (path: string) => boolean {
   const taken = patterns.filter((pattern) => !pattern.startsWith("!")).map(globOf);
   const free = patterns.filter((pattern) => pattern.startsWith("!")).map((pattern) => globOf(pattern.slice(1)));

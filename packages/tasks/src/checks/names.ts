@@ -24,12 +24,11 @@ export function nameChecks(checks: readonly TaskCheck[]): readonly NamedCheck[] 
   return checks.map(give);
 }
 
-/** Each with those below it. */
 export function everyNamed(checks: readonly NamedCheck[]): readonly NamedCheck[] {
   return checks.flatMap((named) => [named, ...everyNamed(named.parts)]);
 }
 
-/** Every check that looks at something itself. */
+/** Every check but `all`, `any` and `not`. */
 export function leavesOf(checks: readonly TaskCheck[]): readonly LeafCheck[] {
   return checks.flatMap((check) => (isLeaf(check) ? [check] : leavesOf(partsOf(check))));
 }

@@ -14,13 +14,13 @@ export interface Question {
   readonly text: string;
 }
 
-// Plain text, so that it runs from source and from a bundle alike, without a second file to find.
+// As text, so that it runs from source and from a bundle without a second file.
 const WORKER_SOURCE = `
 const { parentPort, workerData } = require("node:worker_threads");
 parentPort.postMessage(workerData.map(({ source, flags, text }) => new RegExp(source, flags).test(text)));
 `;
 
-/** Whether each matches, in order. `tool.timeout` when all together take too long, `usage.invalid` for what is no pattern. */
+/** Whether each matches, in order. `tool.timeout`: all together take too long; `usage.invalid`: not a pattern. */
 export async function testPatterns(questions: readonly Question[], signal: AbortSignal): Promise<readonly boolean[]> {
   if (questions.length === 0) return [];
   for (const { source, flags } of questions) compile(source, flags);

@@ -2,7 +2,7 @@
 import { posix } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 
-/** In its shortest form. `path.invalid` for what is absolute, climbs, or has characters nobody types. */
+/** In its shortest form. `path.invalid`: it is absolute, leads out, or has control characters. */
 export function relativePath(path: string): string {
   const refuse = (why: string): HeddleError =>
     new HeddleError("path.invalid", `${JSON.stringify(path.slice(0, 200))} cannot be the path of a check: ${why}`);

@@ -20,7 +20,6 @@ export async function runAll(
   return all;
 }
 
-/** Each with the checks below it. */
 export function withParts(results: readonly CheckResult[]): readonly CheckResult[] {
   return results.flatMap((result) => [result, ...(result.parts ?? [])]);
 }

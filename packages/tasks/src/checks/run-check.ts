@@ -40,15 +40,14 @@ const MAX_MESSAGE_CHARS = 500;
 
 export interface Ran {
   readonly result: CheckResult;
-  /** See `Finding.isMoot`. */
   readonly isMoot: boolean;
   /** Checkboxes that were counted, by name of the check. */
   readonly boxes: Readonly<Record<string, number>>;
-  /** What of the work it read or ran, everything below it included; undefined: this host cannot tell. */
+  /** What it read or ran of the work, parts included; undefined: this host cannot tell. */
   readonly reads: ReadonlySet<RawPath> | undefined;
 }
 
-/** Where checks are run. Each that runs commands gets a room of its own. */
+/** Each check that runs commands gets a room of its own. */
 export interface CheckRoom extends Omit<CheckContext, "name" | "commands"> {
   readonly files: RoomFiles;
   readonly openCommands: (kind: LeafCheck["kind"]) => RoomCommands;
@@ -101,9 +100,9 @@ async function runLeaf(
   room: CheckRoom,
 ): Promise<Pick<Ran, "reads"> & { finding: Finding }> {
   const { openCommands, ...rest } = room;
-  // One table for all kinds: the entry of a kind takes checks of that kind.
+  // The entry of a kind takes checks of that kind.
   const run = LEAVES[check.kind] as RunLeaf<LeafCheck["kind"]>;
-  // What was looked at before was looked at by others.
+  // Drops what earlier checks read.
   room.files.takeReads();
   try {
     await using commands = openCommands(check.kind);
@@ -115,14 +114,14 @@ async function runLeaf(
     const looked = new Set((finding.looked ?? []).map(toRaw));
     return { finding, reads: joined([await commands.reads(), room.files.takeReads(), looked]) };
   } catch (error) {
-    // The room could not be closed, or asked.
+    // The room could not be closed or asked.
     room.signal.throwIfAborted();
     if (isNoRoom(error)) throw error;
     return { finding: { outcome: "error", message: toHeddleError(error).message }, reads: undefined };
   }
 }
 
-/** A part that was not judged leaves the whole unjudged, unless the whole is decided without it. */
+/** A part that was not judged leaves the whole unjudged, unless the other parts decide it. */
 function combine(kind: "all" | "any" | "not", parts: readonly Ran[]): Finding {
   const of = (outcome: Finding["outcome"]): string[] =>
     parts.filter(({ result }) => result.outcome === outcome).map(({ result }) => result.name);

@@ -8,13 +8,12 @@ export function shown(value: unknown): string {
   return text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}…` : text;
 }
 
-/** The first few of a list. */
 export function listed(values: readonly string[], most = 5): string {
   const rest = values.length - most;
   return rest > 0 ? `${values.slice(0, most).join(", ")} and ${rest} more` : values.join(", ");
 }
 
-/** Of files: agents choose how these are called. */
+/** Of files, whose names agents choose. */
 export function listedNames(names: readonly string[], most = 5): string {
   return listed(names.map(visibleName), most);
 }

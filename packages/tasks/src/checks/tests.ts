@@ -30,7 +30,6 @@ export const tests: RunLeaf<"tests"> = async (check, context) => {
   return { ...finding, tests: counts, output, sha256 };
 };
 
-/** How many ran: a skipped test is none. */
 export function ran({ passed: good, failed: bad }: TestCounts): number {
   return good + bad;
 }
@@ -53,16 +52,15 @@ function judge(
   return passed(said);
 }
 
-/** The counts, or why there are none. */
 async function countsOf(check: TestsCheck, end: Ended, context: CheckContext): Promise<TestCounts | string> {
   if (check.report === undefined) {
     if (!end.isWhole) return "it printed too much; let it write a report";
-    return count(end.text, check.format) ?? `its output cannot be read as ${wanted(check)}`;
+    return COUNT[check.format](end.text) ?? `its output cannot be read as ${wanted(check)}`;
   }
   const file = await context.commands.run({ ...besideRun(check), run: ["cat", "--", relativePath(check.report)] });
   if (isBroken(file) || file.exitCode !== 0) return `it has written no ${check.report}`;
   if (!file.isWhole) return `${check.report} has more than ${MAX_REPORT_BYTES} bytes`;
-  const counts = count(file.text, check.format);
+  const counts = COUNT[check.format](file.text);
   return counts ?? `${check.report} is not understood as ${wanted(check)}: ${endsOf(file.text).slice(0, 200)}`;
 }
 
@@ -70,19 +68,13 @@ function wanted({ format }: TestsCheck): string {
   return format === "auto" ? "JUnit, TAP or a summary of a known runner; name the format, or a report" : format;
 }
 
-function count(text: string, format: TestsCheck["format"]): TestCounts | undefined {
-  switch (format) {
-    case "junit":
-      return countJunit(text);
-    case "tap":
-      return countTap(text);
-    case "counts":
-      return countLines(text);
-    case "auto":
-      // Node's TAP nests, and its own figures count what is inside.
-      return countJunit(text) ?? countNodeSummary(text) ?? countTap(text) ?? countLines(text);
-  }
-}
+const COUNT: Readonly<Record<TestsCheck["format"], (text: string) => TestCounts | undefined>> = {
+  junit: countJunit,
+  tap: countTap,
+  counts: countLines,
+  // Node's TAP nests, and its own figures count what is inside.
+  auto: (text) => countJunit(text) ?? countNodeSummary(text) ?? countTap(text) ?? countLines(text),
+};
 
 /**
  * What lay there says nothing of this run; the room is thrown away, so that nobody misses it. It is removed in the room
@@ -96,7 +88,7 @@ async function removeReport({ report, network }: TestsCheck, context: CheckConte
   return cannot(`${report} was there before the run and cannot be removed`, { output, sha256 });
 }
 
-/** With the network of the test run, because that is its room. */
+/** In the room of the test run, which depends on the network. */
 function besideRun({ network }: Pick<TestsCheck, "network">): Omit<Command, "run"> {
   return { cwd: ".", timeoutMs: REPORT_MS, network, onlyStdout: true, maxBytes: MAX_REPORT_BYTES };
 }

@@ -19,7 +19,6 @@ export interface FoundFiles {
 }
 
 export interface Workspace {
-  /** Absolute, without links. */
   readonly root: string;
   /** undefined: it does not exist. `path.outside`: a link leads out of the workspace. */
   entry(path: string): Promise<EntryStat | undefined>;
@@ -31,7 +30,6 @@ export interface Workspace {
   hash(path: string): Promise<string | undefined>;
 }
 
-/** The folder without links. Throws `workspace.missing`. */
 export async function realFolder(folder: string): Promise<string> {
   const real = await realpath(folder).catch((cause: unknown) => {
     throw new HeddleError("workspace.missing", `the workspace ${folder} does not exist`, { cause });

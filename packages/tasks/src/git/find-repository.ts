@@ -19,25 +19,23 @@ import {
 } from "./git-files.ts";
 import type { GitNames } from "./refs.ts";
 
-/** What is judged: the tree as it was when the task began, and all that was changed since. */
+/** The tree as it was when the task began, with all changes since. */
 export interface JudgedTree {
   readonly base: KeptTree;
-  /** Absent: the beginning itself is looked at. */
   readonly frozen?: FrozenWork;
-  /** Absolute: where the tree was taken from. */
   readonly workspace: string;
   readonly signal: AbortSignal;
 }
 
 export interface Repository {
-  /** As it was when the task began; undefined when there was none. */
+  /** When the task began; undefined: there was none. */
   readonly before: GitNames | undefined;
   readonly now: GitNames;
-  /** Its path in the workspace; undefined: it lies outside, where nobody who is judged can write. */
+  /** Its path in the workspace; undefined: it is outside, where the agent cannot write. */
   readonly inside: RawPath | undefined;
-  /** Absolute: where refs and objects are, or were taken from. */
+  /** Absolute: where refs and objects are. */
   readonly path: string;
-  /** The workspace's place in the repository, with a slash at its end; "" at the top. */
+  /** The path of the workspace in the repository, with a slash at its end; "" at the top. */
   readonly prefix: string;
   /** The top folder on disk, for what lies above the workspace. */
   readonly top: string;
@@ -50,14 +48,13 @@ export function withChanges({ base, frozen }: Pick<JudgedTree, "base" | "frozen"
   return { base, changes, ...(frozen === undefined ? {} : { folder: frozen.folder }) };
 }
 
-/** Undefined when there is none. */
 export async function findRepository(judged: JudgedTree): Promise<Repository | undefined> {
   const { base, workspace } = judged;
   const began: TreeWithChanges = { base, changes: new Map() };
   const now = withChanges(judged);
   const [entry, before] = [entryIn(now, DOT_GIT), base.manifest.get(DOT_GIT)];
   const at = (path: string): GitFiles => filesAt(path, workspace, began);
-  // One that was made in the workspace since takes nothing from the one that was above it.
+  // A repository that was made in the workspace since does not replace the one above it.
   const above = before === undefined ? await findAbove(workspace, at) : undefined;
   if (above !== undefined || entry === undefined) return above;
   if (entry.kind === "folder") {
@@ -128,7 +125,7 @@ async function outside(
   return { before: names, now: names, inside: undefined, path: common ?? real, ...where };
 }
 
-/** A `.git` that is no folder: a link, or a file that says where. */
+/** A `.git` that is a link, or a file that names the folder. */
 function leadsTo(link: RawPath | undefined, read: () => Buffer | undefined): string | undefined {
   if (link !== undefined) return toText(link);
   const text = read()

@@ -16,18 +16,16 @@ export type GitEntry = { readonly kind: "file" | "folder" | "other" } | { readon
 
 export interface GitFiles {
   entry(path: RawPath): Promise<GitEntry | undefined>;
-  /** Of a regular file; undefined when there is none. Throws when it is too large to be what it stands for. */
+  /** Of a regular file; undefined: there is none. Throws when it is too large for a ref. */
   read(path: RawPath): Promise<Buffer | undefined>;
   /** Files below a folder, with their paths from the git folder. */
   below(path: RawPath): Promise<readonly RawPath[]>;
-  /** Where the content of a file or folder lies. */
   placeOf(path: RawPath): string | Buffer;
 }
 
 /** A tree as it was kept, with what has changed in it since. */
 export interface TreeWithChanges {
   readonly base: KeptTree;
-  /** Content of what was added or changed. */
   readonly folder?: string;
   readonly changes: ReadonlyMap<RawPath, Change>;
 }
@@ -37,13 +35,12 @@ export function entryIn({ base, changes }: TreeWithChanges, path: RawPath): Tree
   return change === undefined ? base.manifest.get(path) : change.now;
 }
 
-/** Where the content of a path lies; what it is says the manifest. */
+/** Where the content of a path is stored. */
 export function placeIn({ base, folder, changes }: TreeWithChanges, path: RawPath): string | Buffer {
   const root = changes.has(path) ? folder : base.folder;
   return toSystem(`${toRaw(root ?? base.folder)}/${path}`);
 }
 
-/** `root`: the git folder's path in the workspace. */
 export function gitFilesIn(tree: TreeWithChanges, root: RawPath): GitFiles {
   const at = (path: RawPath): RawPath => `${root}/${path}`;
   return {

@@ -31,7 +31,6 @@ export function isSameGitEntry(a: GitTreeEntry | undefined, b: GitTreeEntry | un
   return a?.mode === b?.mode && a?.object === b?.object;
 }
 
-/** Undefined: git has no place for it. */
 export function gitModeOf({ kind, mode }: TreeEntry): string | undefined {
   if (kind === "link") return "120000";
   if (kind !== "file") return undefined;
@@ -45,7 +44,7 @@ export async function blobOf(entry: TreeEntry, place: string | Buffer, format: O
   return hash.digest("hex");
 }
 
-/** What git stores of a text that has Windows line ends where it works; undefined when it has none. */
+/** What git stores of a text with Windows line ends; undefined: it has none. */
 export async function blobWithPlainLineEnds(
   entry: TreeEntry,
   place: string | Buffer,

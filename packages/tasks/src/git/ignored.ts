@@ -18,12 +18,11 @@ const RULES = ".gitignore";
 export interface IgnoreRules {
   readonly base: KeptTree;
   readonly repository: Pick<Repository, "before" | "prefix" | "top">;
-  /** A folder of Heddle's own; what is made there is removed again. */
+  /** What is made there is removed again. */
   readonly scratch: string;
   readonly signal: AbortSignal;
 }
 
-/** Of these paths of the workspace, those that are left out. */
 export async function ignoredOf(paths: readonly RawPath[], rules: IgnoreRules): Promise<ReadonlySet<RawPath>> {
   if (paths.length === 0) return new Set();
   const { repository, scratch, signal } = rules;
@@ -35,7 +34,7 @@ export async function ignoredOf(paths: readonly RawPath[], rules: IgnoreRules): 
     const workTree = join(folder, "tree");
     await mkdir(workTree);
     await writeRules(paths, workTree, rules);
-    // Begun like this, no name is taken for more than a name.
+    // With `./` in front no name is read as an option or a pattern.
     const asked = paths.map((path) => `./${repository.prefix}${path}\0`).join("");
     const end = await git.try(["check-ignore", "--no-index", "-z", "--stdin"], {
       input: Buffer.from(asked, "latin1"),
@@ -52,7 +51,7 @@ export async function ignoredOf(paths: readonly RawPath[], rules: IgnoreRules): 
   }
 }
 
-/** Of the folders that the paths lie in, those above the workspace included. */
+/** Of the folders that the paths are in, including those above the workspace. */
 async function writeRules(
   paths: readonly RawPath[],
   workTree: string,

@@ -15,9 +15,8 @@ import type { ObjectFolder } from "./own-git.ts";
 const MAX_DEPTH = 5;
 
 export interface Alternates {
-  /** Where the git folder was at the beginning, for alternates that are said from there. */
+  /** Where the git folder was at the beginning, for relative alternates. */
   readonly path: string;
-  /** Other folders of objects, as they were at the beginning. */
   readonly at: (path: string) => GitFiles;
 }
 
@@ -50,7 +49,7 @@ async function partsOf(files: GitFiles, prefix: string): Promise<ObjectFolder> {
 
 const LOOSE_FOLDERS: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
-/** Puts the objects that were added since into a git directory of Heddle's own, unlooked at. */
+/** Copies the objects that were added since into a git directory of Heddle's own, unverified. */
 export async function takeAddedObjects(frozen: FrozenWork, gitFolder: string, into: string): Promise<void> {
   const prefix = `${gitFolder}/objects/`;
   for (const { path, now } of frozen.changes) {

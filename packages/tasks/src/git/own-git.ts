@@ -11,26 +11,25 @@ import { runGit, saidBy, type GitEnd, type GitRun } from "./run-git.ts";
 
 export interface OwnGit extends AsyncDisposable {
   readonly folder: string;
-  /** Throws `tool.failed` with git's own words. */
+  /** Throws `tool.failed` with what git printed. */
   run(args: readonly string[], options?: OwnRun): Promise<Buffer>;
-  /** For questions whose answer may be no. */
   try(args: readonly string[], options?: OwnRun): Promise<GitEnd>;
 }
 
 export interface OwnRun {
   readonly input?: GitRun["input"];
-  /** Files that the command looks at beside the objects; it has none when absent. */
+  /** Files that the command looks at; none when absent. */
   readonly workTree?: string;
 }
 
 export interface OwnGitOptions {
-  /** Made here; must not exist. */
+  /** Must not exist. */
   readonly folder: string;
-  /** Where objects are read, besides its own: folders as `objects` of a repository. */
+  /** Where objects are read besides its own. */
   readonly objects: readonly ObjectFolder[];
-  /** Names under `refs/` with the commits they stand for. */
+  /** Names under `refs/` with their commits. */
   readonly refs?: ReadonlyMap<string, string>;
-  /** Patterns of files that are no part of a repository, as `info/exclude` has them. */
+  /** Ignore patterns, as in `info/exclude`. */
   readonly exclude?: Uint8Array;
   readonly format: ObjectFormat;
   readonly signal: AbortSignal;
@@ -38,9 +37,9 @@ export interface OwnGitOptions {
 
 export type ObjectFormat = "sha1" | "sha256";
 
-/** The parts of an `objects` folder that hold objects; its `info` is never among them. */
+/** The parts of an `objects` folder that hold objects, without its `info`. */
 export interface ObjectFolder {
-  /** `pack` and the loose folders (`00` to `ff`), by name: where each lies. */
+  /** `pack` and the loose folders (`00` to `ff`), with their paths. */
   readonly parts: ReadonlyMap<string, string>;
 }
 
@@ -74,7 +73,7 @@ export async function openOwnGit(options: OwnGitOptions): Promise<OwnGit> {
   };
 }
 
-/** Everything that git would do for somebody who works in a repository, and that nobody needs here, is off. */
+/** Turns off everything that git does for users who work in a repository. */
 function configFor(format: ObjectFormat): string {
   const lines = [
     "[core]",
@@ -103,7 +102,7 @@ function environment(folder: string, workTree: string | undefined): NodeJS.Proce
   return {
     PATH: process.env["PATH"],
     LC_ALL: "C.UTF-8",
-    // No git looks for a configuration beyond this folder, whatever its version.
+    // No version of git looks for a configuration outside this folder.
     HOME: folder,
     XDG_CONFIG_HOME: folder,
     GIT_CONFIG_NOSYSTEM: "1",

@@ -16,27 +16,25 @@ import { saidBy } from "./run-git.ts";
 export interface ReadRepository extends AsyncDisposable {
   readonly repository: Repository;
   readonly git: OwnGit;
-  /** What is checked out now; its objects are in `git`. */
   readonly head: Head;
-  /** What was checked out when the task began. */
   readonly before: Head | undefined;
 }
 
 export interface ReadOptions {
-  /** The commit that was checked out at the beginning, for a repository outside the workspace: it is not kept there. */
+  /** The commit at the beginning, of a repository outside the workspace, which is not kept. */
   readonly began?: string;
 }
 
-/** Where commits of the beginning stand in the git directory; everything else is new. */
+/** Refs of the beginning; all other commits are new. */
 export const BEFORE_REFS = "refs/before/";
 
-/** What is checked out, by files alone; undefined when there is no repository, or no commit. */
+/** From files alone; undefined: there is no repository, or no commit. */
 export async function readHeadOf(judged: JudgedTree): Promise<Head | undefined> {
   const repository = await findRepository(judged);
   return repository === undefined ? undefined : await readHead(repository.now);
 }
 
-/** Undefined when there is no repository, or no commit. Throws `tool.failed` when it cannot be read. */
+/** undefined: there is no repository, or no commit. Throws `tool.failed` when it cannot be read. */
 export async function readRepository(
   judged: JudgedTree,
   { began }: ReadOptions = {},

@@ -3,7 +3,7 @@ import { HeddleError } from "@heddle/protocol";
 import type { GitFiles } from "./git-files.ts";
 import { isObjectName, isRefName } from "./names.ts";
 
-/** As deep as git itself follows one name to another. */
+/** As many symbolic refs as git follows. */
 const MAX_STEPS = 5;
 const MAX_REFS = 100_000;
 
@@ -14,13 +14,12 @@ export interface Head {
 }
 
 export interface GitNames {
-  /** Where HEAD is; of a linked work tree another folder than that of the refs. */
+  /** Where HEAD is; of a linked work tree not the folder of the refs. */
   readonly own: GitFiles;
-  /** Where refs and objects are. */
   readonly common: GitFiles;
 }
 
-/** Undefined where there is no commit yet. Throws `tool.failed` for a HEAD that is none. */
+/** undefined: no commit yet. Throws `tool.failed` for a broken HEAD. */
 export async function readHead({ own, common }: GitNames): Promise<Head | undefined> {
   const said = await readPointer(own, "HEAD");
   if (said === undefined)
@@ -32,7 +31,6 @@ export async function readHead({ own, common }: GitNames): Promise<Head | undefi
   return commit === undefined ? undefined : { commit, ...branch };
 }
 
-/** All of them, by name. */
 export async function readRefs({ common }: GitNames): Promise<ReadonlyMap<string, string>> {
   const found = new Map(await packedRefs(common));
   const packed = new Map(found);
@@ -56,7 +54,7 @@ async function follow(files: GitFiles, packed: ReadonlyMap<string, string>, name
   return undefined;
 }
 
-/** What a ref file says: the name of an object, or of another ref. A link to a branch is an old form of the latter. */
+/** The object or the other ref that a ref file names. A link to a branch is an old form of the latter. */
 async function readPointer(files: GitFiles, path: string): Promise<string | undefined> {
   const entry = await files.entry(path);
   if (entry?.kind === "link") return isRefName(entry.to) ? entry.to : undefined;

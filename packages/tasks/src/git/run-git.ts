@@ -11,7 +11,6 @@ export interface GitRun {
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
   readonly args: readonly string[];
-  /** What it reads; nothing when absent. */
   readonly input?: string | Uint8Array | AsyncIterable<Uint8Array>;
   readonly signal: AbortSignal;
 }
@@ -22,7 +21,7 @@ export interface GitEnd {
   readonly stderr: string;
 }
 
-/** Throws `tool.failed` when git cannot be run, `limit.reached` when it says or takes too much. */
+/** Throws `tool.failed` when git cannot be run, `limit.reached` when it prints too much or takes too long. */
 export async function runGit({ cwd, env, args, input, signal }: GitRun): Promise<GitEnd> {
   signal.throwIfAborted();
   const limit = AbortSignal.timeout(GIT_MS);
@@ -49,7 +48,7 @@ export async function runGit({ cwd, env, args, input, signal }: GitRun): Promise
     child.once("close", (code) => resolve(code ?? -1));
   });
   try {
-    // Git that ends early does not read on; its exit code tells.
+    // Git may end before it has read its input; its exit code tells.
     const [exitCode] = await Promise.all([ended, feed(child.stdin, input).catch(() => undefined)]);
     if (size > MAX_OUTPUT_BYTES) {
       throw new HeddleError("limit.reached", `git ${verbOf(args)} printed more than ${MAX_OUTPUT_BYTES} bytes`);
@@ -69,7 +68,7 @@ export async function runGit({ cwd, env, args, input, signal }: GitRun): Promise
 
 async function feed(stdin: NodeJS.WritableStream, input: GitRun["input"]): Promise<void> {
   const failed = new Promise<never>((_resolve, reject) => stdin.once("error", reject));
-  // A stream that breaks while nobody writes to it is no failure of its own.
+  // A stream that breaks while nothing is written is not a failure of its own.
   failed.catch(() => undefined);
   const write = (chunk: string | Uint8Array): Promise<void> | undefined =>
     stdin.write(chunk) ? undefined : new Promise((resolve) => stdin.once("drain", resolve));
@@ -80,12 +79,11 @@ async function feed(stdin: NodeJS.WritableStream, input: GitRun["input"]): Promi
   stdin.end();
 }
 
-/** What it is called in a message: the first word that is no option of git itself. */
+/** The first argument that is not an option of git itself. */
 function verbOf(args: readonly string[]): string {
   return args.find((arg, index) => !arg.startsWith("-") && args[index - 1] !== "-c") ?? "";
 }
 
-/** For a message: the end of what git said. */
 export function saidBy({ stdout, stderr, exitCode }: GitEnd): string {
   return (stderr.trim() || stdout.toString("utf8").trim()).slice(-SHOWN_CHARS) || `exit ${exitCode}`;
 }

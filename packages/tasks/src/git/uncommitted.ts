@@ -15,7 +15,6 @@ import type { ReadRepository } from "./read-repository.ts";
 
 type GitTree = ReadonlyMap<RawPath, GitTreeEntry>;
 
-/** In order. */
 export async function uncommittedIn(judged: JudgedTree, read: ReadRepository): Promise<readonly RawPath[]> {
   const { repository, git, head, before } = read;
   const tree = withChanges(judged);
@@ -25,7 +24,7 @@ export async function uncommittedIn(judged: JudgedTree, read: ReadRepository): P
   const uncommitted = new Set<RawPath>();
   for (const { path, now, before: old } of tree.changes.values()) {
     if (isGits(path, repository.inside) || (!isFile(now?.kind) && !isFile(old?.kind))) continue;
-    // A submodule is another repository: that it was changed is all that can be told.
+    // A submodule is another repository: only that it has changed is known.
     const submodule = submoduleOf(path, began) ?? submoduleOf(path, committed);
     if (submodule === undefined) looked.add(path);
     else uncommitted.add(submodule);
@@ -52,7 +51,6 @@ export async function uncommittedIn(judged: JudgedTree, read: ReadRepository): P
 
 const NOTHING: GitTree = new Map();
 
-/** The submodule that a path lies in. */
 function submoduleOf(path: RawPath, tree: GitTree): RawPath | undefined {
   for (const folder of foldersOf(path)) if (tree.get(folder)?.mode === SUBMODULE_MODE) return folder;
   return undefined;
@@ -62,7 +60,7 @@ function isFile(kind: string | undefined): boolean {
   return kind === "file" || kind === "link";
 }
 
-/** Git's own files are no part of what it looks after, at any depth. */
+/** Files of git itself, at any depth. */
 export function isGits(path: RawPath, folder: RawPath | undefined): boolean {
   if (folder !== undefined && path.startsWith(`${folder}/`)) return true;
   return path.split("/").some((part) => part.toLowerCase() === ".git");
@@ -71,7 +69,7 @@ export function isGits(path: RawPath, folder: RawPath | undefined): boolean {
 async function isCommitted(tree: TreeWithChanges, path: RawPath, committed: GitTree): Promise<boolean> {
   const [entry, wanted] = [entryIn(tree, path), committed.get(path)];
   if (entry === undefined || wanted === undefined) return false;
-  // What is below is not looked at by this repository; that it is there is all that can be told.
+  // The content of a submodule is not tracked here, only that it exists.
   if (wanted.mode === SUBMODULE_MODE) return entry.kind === "folder";
   if (gitModeOf(entry) !== wanted.mode) return false;
   const [place, format] = [placeIn(tree, path), formatOf(wanted.object)];
@@ -92,7 +90,7 @@ async function modifiedBefore(
   const subtree = repository.prefix === "" ? before.commit : `${before.commit}:${repository.prefix}`;
   const workTree = base.folder;
   await git.run(["read-tree", subtree]);
-  // Ends with 1 when something differs.
+  // Exits with 1 when something differs.
   await git.try(["update-index", "-q", "--refresh"], { workTree });
   const args = ["diff-files", "--name-only", "--no-ext-diff", "--ignore-submodules=all", "-z"];
   const differing = zeroed(await git.run(args, { workTree }));
@@ -101,7 +99,7 @@ async function modifiedBefore(
   return differing.filter((path) => !filters.has(path));
 }
 
-/** By path, the name of the filter that the attributes in a tree give it. */
+/** The filter that the attributes of a tree give each path. */
 export async function filtersOf(
   git: OwnGit,
   paths: readonly RawPath[],

@@ -9,16 +9,15 @@ import { HeddleError } from "@heddle/protocol";
 import { holdFolder, realPlace, type HeldFolder } from "@heddle/tools/held-folder";
 import { codeOf } from "../tree/tree-errors.ts";
 
-/** Looking at files one after the other waits for the disk each time; all at once would ask for ten thousand threads. */
+/** One after the other would wait for the disk each time; all at once would need ten thousand threads. */
 const LOOKS_AT_ONCE = 64;
-/** Names that are taken before one gives up. */
+/** Numbers that are tried before giving up. */
 const MAX_NUMBER = 1_000;
 const MAX_MAKE_TRIES = 10;
-/** Each watched folder costs the kernel memory; what is in the others is found by looking. */
+/** Each watched folder costs kernel memory; the others are found by scanning. */
 const MAX_WATCHED = 1_000;
 
 export interface FileEntry {
-  /** Relative to the inbox, with slashes. */
   readonly path: string;
   /** `other`: a link, a pipe, a device; never opened. */
   readonly kind: "file" | "folder" | "other";
@@ -28,13 +27,13 @@ export interface FileEntry {
   readonly arrivedAt: number;
   /** Of its inode, which its writer cannot set: when it was written, or moved there on most file systems. */
   readonly changedAt?: number;
-  /** Of this file and no other, while it exists. */
+  /** Of this file alone, while it exists. */
   readonly identity: string;
 }
 
 interface Download {
   readonly bytes: Uint8Array;
-  /** After it was read: not the time of before when somebody writes to it. */
+  /** After it was read; differs when something writes to it. */
   readonly modifiedAt: number;
 }
 
@@ -45,14 +44,12 @@ export function inboxFolder(folder: string) {
   const real = realPlace(place);
   const within = (given: string): Within => new Within(real, given);
   return {
-    /** Absolute, as records name it. */
     place,
     /** True: it did not exist and was made. */
     ensure: (): boolean => ensureFolder(real),
-    /** Of one folder, "" for the inbox itself. Files that are skipped are not looked at. */
+    /** Of one folder, "" for the inbox itself. Skipped files are not looked at. */
     ls: (given: string, skips: (name: string) => boolean): Promise<readonly FileEntry[]> =>
       orElse(listed(real, given, skips), []),
-    /** undefined: it does not exist. */
     async download(given: string, maxBytes: number): Promise<Download | undefined> {
       using at = orMissing(() => within(given));
       return at === undefined ? undefined : await orElse(readBounded(at.file, maxBytes, at.path), undefined);
@@ -95,7 +92,7 @@ function innerParts(given: string): readonly string[] {
   return parts;
 }
 
-/** A path below the place, through the open folder it lies in: a link on the way could lead anywhere. */
+/** A path below the inbox, through its open folder: a link on the way could lead anywhere. */
 class Within implements Disposable {
   readonly folder: HeldFolder;
   readonly name: string;
@@ -132,7 +129,7 @@ async function listed(place: string, given: string, skips: (name: string) => boo
   return entries;
 }
 
-/** Somebody may be deleting it in the same moment; then it is gone at once and can be made. */
+/** Another process may delete it at the same moment; then it can be made again. */
 function ensureFolder(place: string): boolean {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -163,7 +160,7 @@ function milliseconds(nanoseconds: bigint): number {
   return Number(nanoseconds) / 1e6;
 }
 
-/** Neither a link nor a pipe is opened, also when it takes a file's place at the last moment. */
+/** Neither a link nor a pipe is opened, even when it replaces a file at the last moment. */
 async function readBounded(file: string, maxBytes: number, shown: string): Promise<Download> {
   await using handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   const before = await handle.stat({ bigint: true });
@@ -183,7 +180,7 @@ async function readBounded(file: string, maxBytes: number, shown: string): Promi
 
 type Moved = "moved" | "taken" | "gone";
 
-/** A rename is one step: a crash leaves the file under one of both names. */
+/** A rename is atomic: a crash leaves the file under one of both names. */
 async function moveOnto(source: () => Within, to: Within): Promise<Moved> {
   using target = to;
   if ((await orElse(lstat(target.file), undefined)) !== undefined) return "taken";
@@ -205,7 +202,7 @@ function watchAll(place: string, folders: readonly string[], onChange: () => voi
       watcher.on("error", onChange);
       watchers.push(watcher);
     } catch {
-      // Gone meanwhile, or the kernel has no watch left: looking finds what watching misses.
+      // It was removed, or the kernel has no watch left: scanning finds what watching misses.
     }
   }
   return {

@@ -24,7 +24,7 @@ const LINE = /^([a-z_]+(?: [a-z]+)?)\s*:\s*(.+?)\s*$/i;
 const TITLE = /^# +(.*?)\s*#*\s*$/;
 const TRUE = new Set(["1", "true", "yes", "on"]);
 
-/** The same page with front matter; a page that has some already, or no such head, as it is. */
+/** The page with front matter; unchanged when it has some already, or no such head. */
 export function withFrontMatter(page: string): string {
   const { front, isUnclosed, body } = readFrontMatter(page);
   if (front !== undefined || isUnclosed) return page;
@@ -44,12 +44,11 @@ export function withFrontMatter(page: string): string {
   }
   if (Object.keys(head).length === 0) return page;
   const table = JSON.stringify({ ...(title === undefined ? {} : { name: title }), ...head });
-  // As many lines as before where they fit, so that what is wrong further down is told with its line.
+  // As many lines as before where they fit, so that later mistakes are reported with their lines.
   const padding = "\n".repeat(Math.max(0, end - 3));
   return `---\n${table}\n${padding}---\n${lines.slice(end).join("\n")}`;
 }
 
-/** People quote paths. */
 function bare(value: string): string {
   return value.replace(/^(["'`])(.*)\1$/, "$2").trim();
 }

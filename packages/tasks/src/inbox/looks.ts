@@ -4,7 +4,7 @@
  */
 import type { FileEntry } from "./inbox-folder.ts";
 
-/** Clocks of file systems tick every few milliseconds; within a tick 9.md comes before 10.md. */
+/** File system clocks tick every few milliseconds; within a tick 9.md comes before 10.md. */
 const byName = new Intl.Collator("en", { numeric: true });
 
 interface Seen {
@@ -16,9 +16,8 @@ interface Seen {
 }
 
 export interface Looks {
-  /** The settled ones, in order. */
   look(entries: readonly FileEntry[]): readonly FileEntry[];
-  /** Not yet: it is not looked at before then. */
+  /** Not looked at before then. */
   putOff(path: string, ms: number): void;
   /** When something that has not settled is to be looked at again. */
   nextLook(): number | undefined;

@@ -21,18 +21,17 @@ import { takeOrder, type OrderDoor } from "./take-order.ts";
 
 export interface InboxOptions extends OrderDoor {
   readonly folder: string | InboxFolder;
-  /** How long a file must stay the same before it is taken. */
   readonly settleMs?: number;
-  /** How often one looks when nothing was noticed. */
+  /** How often the folder is scanned when no change was noticed. */
   readonly rescanMs?: number;
-  /** When what could not be taken, for a reason that is not its own, is tried again. */
+  /** When an order that failed through no fault of its own is tried again. */
   readonly tryAgainMs?: number;
   readonly log: (line: string) => void;
 }
 
 const DEFAULT_SETTLE_MS = 400;
 const DEFAULT_RESCAN_MS = 10_000;
-/** Several changes of one moment are one look. */
+/** Changes of one moment are handled together. */
 const GATHER_MS = 50;
 const DEFAULT_TRY_AGAIN_MS = 5_000;
 /** An empty file is about to be written; one that stays empty is a mistake. */
@@ -58,7 +57,7 @@ export async function openInbox(options: InboxOptions): Promise<AsyncDisposable>
 interface Inbox extends InboxOptions {
   readonly folder: InboxFolder;
   readonly signal: AbortSignal;
-  /** What is still so is not said again. */
+  /** Does not repeat a line. */
   readonly say: (line: string) => void;
 }
 
@@ -74,7 +73,7 @@ function sayOnce(log: (line: string) => void, place: string): (line: string) => 
   };
 }
 
-/** Whatever fails, a full disk or a folder without rights, is said once and tried again. */
+/** Any failure, such as a full disk or missing rights, is reported once and tried again. */
 async function untilEnded(inbox: Inbox, work: (inbox: Inbox) => Promise<void>): Promise<void> {
   while (!inbox.signal.aborted) {
     try {
@@ -120,7 +119,7 @@ async function scan(inbox: InboxFolder): Promise<Scanned> {
   const skips = (name: string): boolean => readName(name).kind === "ours";
   const walk = async (folder: string, depth: number): Promise<void> => {
     for (const entry of await inbox.ls(folder, skips)) {
-      // What was taken before, by somebody who could not finish, comes first.
+      // Orders that another process took and did not finish come first.
       if (entry.kind !== "folder") files.push(isTaken(entry) ? { ...entry, arrivedAt: 0 } : entry);
       else if (depth < MAX_DEPTH && !path.posix.basename(entry.path).startsWith(".")) {
         folders.push(entry);
@@ -136,7 +135,7 @@ function isTaken(entry: FileEntry): boolean {
   return readName(path.posix.basename(entry.path)).kind === "taken";
 }
 
-/** A file that stayed the same. It leaves its name, or is looked at again later. */
+/** Takes a settled file: it gets a new name, or is looked at again later. */
 async function take(inbox: Inbox, entry: FileEntry, looks: Looks): Promise<void> {
   const { tryAgainMs = DEFAULT_TRY_AGAIN_MS } = inbox;
   const named = readName(path.posix.basename(entry.path));
@@ -155,7 +154,7 @@ async function take(inbox: Inbox, entry: FileEntry, looks: Looks): Promise<void>
     }
     await admit(inbox, { taken: at, order, orderId, entry });
   } catch (error) {
-    // Then nobody else can be taken either, and the order of all must hold.
+    // No other order can be taken either, and their order must hold.
     if (isOfStore(error)) throw error;
     looks.putOff(at, tryAgainMs);
     inbox.say(`${order} waits: ${error instanceof Error ? error.message : String(error)}`);
@@ -169,7 +168,7 @@ function refusalOf(entry: FileEntry, { kind }: Named): Reason | undefined {
 }
 
 interface Taken {
-  /** Where it lies now, and where it came from. */
+  /** Its path now; `order` is the original one. */
   readonly taken: string;
   readonly order: string;
   readonly orderId: string;
@@ -180,14 +179,14 @@ async function admit(inbox: Inbox, { taken, order, orderId, entry }: Taken): Pro
   const { folder } = inbox;
   const read = await folder.download(taken, MAX_SPEC_BYTES);
   if (read === undefined) return;
-  // Whoever writes still has it open under its new name, and is not done: it is looked at again there.
+  // The writer still has it open under its new name: it is looked at again there.
   if (read.modifiedAt !== entry.modifiedAt) return;
   try {
     const { task } = await takeOrder(inbox, {
       file: path.posix.basename(order),
       text: read.bytes,
       path: path.join(folder.place, order),
-      // Of before it was moved: from then on the time is that of the move.
+      // The time before it was moved.
       ...(entry.changedAt === undefined ? {} : { changedAt: entry.changedAt }),
       source: { kind: "inbox", ref: path.join(folder.place, order) },
       key: `inbox:${orderId}`,
@@ -200,7 +199,7 @@ async function admit(inbox: Inbox, { taken, order, orderId, entry }: Taken): Pro
   }
 }
 
-/** Not the order's fault, and over some time later: of the store, or of the file system. */
+/** A fault of the store or the file system that may pass, not of the order. */
 function isPassing(error: unknown): boolean {
   return isHeddleError(error) ? isOfStore(error) : codeOf(error) !== undefined;
 }
@@ -210,7 +209,6 @@ function isOfStore(error: unknown): boolean {
 }
 
 interface Reason {
-  /** Part of the file's name. */
   readonly why: string;
   readonly text: string;
 }
@@ -228,7 +226,7 @@ const TOO_LARGE: Reason = {
   text: `It is over ${MAX_SPEC_BYTES / 1024 / 1024} MiB. Write the goal, and put what belongs to it into the workspace.`,
 };
 
-/** The order itself is wrong, or the rest of Heddle would not have it. */
+/** The order itself is wrong, or refused by policy. */
 const PARSE_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["task.invalid", "policy.denied"]);
 
 function reasonOf(error: unknown): Reason {
@@ -246,7 +244,7 @@ async function refuse({ folder, log }: Inbox, from: string, order: string, { why
   log(`inbox ${folder.place}: ${order} did not become a task (${why}): ${text.split("\n", 1)[0] ?? ""}`);
 }
 
-/** Follows the tasks of this place, from where it was when it last ran, and writes down what becomes of them. */
+/** Follows the tasks of this inbox from where it was last read, and writes their answers. */
 async function writeAnswers({ journal, folder, signal }: Inbox, mark: ReadMark): Promise<void> {
   try {
     for await (const event of journal.tail({ after: mark.position, signal })) {
@@ -256,7 +254,7 @@ async function writeAnswers({ journal, folder, signal }: Inbox, mark: ReadMark):
         isTold = await answer(folder, task, { ...event, body: event.body });
       }
       await mark.advance(event.position);
-      // What was told is not told again after a restart: whoever waited for it may have taken it away.
+      // An answer is not written again after a restart: its reader may have taken it away.
       if (isTold) await mark.store();
     }
   } finally {
@@ -265,7 +263,7 @@ async function writeAnswers({ journal, folder, signal }: Inbox, mark: ReadMark):
 }
 
 interface Watched extends Disposable {
-  /** Taken before looking, handed to `changeAfter`: a change in between is not missed. */
+  /** Read before scanning and passed to `changeAfter`, so that no change in between is missed. */
   changes(): number;
   changeAfter(mark: number, ms: number, signal: AbortSignal): Promise<void>;
   follow(folders: readonly FileEntry[]): void;
@@ -302,7 +300,7 @@ function watchFolders(inbox: InboxFolder): Watched {
       stop();
       watching = inbox.watch(["", ...folders.map(({ path: at }) => at)], onChange);
       followed = wanted;
-      // What came while nothing was watched is found by one more look.
+      // Scans once more for what came while nothing was watched.
       count += 1;
     },
     forget: stop,

@@ -6,7 +6,7 @@ import { MAX_SPEC_BYTES } from "../spec/read-spec.ts";
 import { inboxFolder, pathBelow } from "./inbox-folder.ts";
 import type { Order } from "./take-order.ts";
 
-/** `folders`: of inboxes. It stays where it is. */
+/** `folders`: of inboxes. The file stays where it is. */
 export async function readOrderFile(
   file: string,
   folders: readonly string[],
@@ -21,7 +21,6 @@ export async function readOrderFile(
   throw new HeddleError("task.invalid", `there is no order ${file}; send its text, or put it into an inbox`);
 }
 
-/** By its real path. */
 async function pathIn(folder: string, file: string): Promise<string | undefined> {
   if (!path.isAbsolute(file)) return undefined;
   try {

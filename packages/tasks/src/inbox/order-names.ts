@@ -14,12 +14,12 @@ export const ORDER_ENDINGS = [".md", ".markdown", ".txt", ".yaml", ".yml", ".jso
 
 export type Named =
   | { readonly kind: "order" }
-  /** `original`: the name it had before it was taken. */
+  /** `original`: its name before it was taken. */
   | { readonly kind: "taken"; readonly original: string; readonly orderId: string }
   | { readonly kind: "unknown-ending" }
   | { readonly kind: "ours" };
 
-/** Editors, browsers and file sharing write under these until a file is whole; Word says under `~$` who has it open. */
+/** Editors, browsers and file sharing use these names until a file is whole; Word's lock files begin with `~$`. */
 const UNFINISHED = /^~\$|(?:~|\.(?:tmp|temp|part|partial|swp|swx|crdownload|download|lock))$/i;
 const OURS = /\.(?:processed-|error-)|\.(?:status|result)(?:\.\d+)?\.(?:md|markdown|txt|yaml|yml|json|docx)$/i;
 const TAKEN = /^(.+)\.taking-([0-9a-f-]{36})$/;
@@ -56,10 +56,10 @@ export function answerPath(order: string, what: "status" | "result", number: num
   return path.posix.join(dir, `${cutBytes(name, MAX_NAME_BYTES - Buffer.byteLength(middle))}${middle}`);
 }
 
-/** A long name loses from its middle: its ending says what it is. */
+/** A long name is cut before its extension. */
 function withSuffix(order: string, suffix: string): string {
   const { dir, name, ext } = path.posix.parse(order);
-  // Room for the number of a name that is taken, and for the reason beside it.
+  // Leaves space for a number and for the name of the reason file.
   const room = MAX_NAME_BYTES - Buffer.byteLength(`${ext}${suffix}.1000.reason.txt`);
   return path.posix.join(dir, `${cutBytes(name, room)}${ext}${suffix}`);
 }

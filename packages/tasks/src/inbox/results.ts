@@ -12,11 +12,10 @@ import { stringify } from "yaml";
 import { pathBelow, type InboxFolder } from "./inbox-folder.ts";
 import { answerPath, endingOf } from "./order-names.ts";
 
-/** More answers to orders of one name than anybody keeps; then the last one is written over. */
+/** More answers to orders of one name than anybody keeps; then the last one is overwritten. */
 const MAX_NUMBER = 999;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
-/** The order's path in the inbox, if it came from there. */
 export function orderPathOf({ source }: TaskRecord, place: string): string | undefined {
   if (source.kind !== "inbox" || source.ref === undefined) return undefined;
   return pathBelow(place, source.ref);
@@ -41,7 +40,7 @@ export async function answer(
   return true;
 }
 
-/** Moves that change nothing for whoever waits are not written down each time. */
+/** Skips events that change nothing for the reader. */
 function isNews({ state }: TaskRecord, { type }: TaskEventBody): boolean {
   switch (type) {
     case "task.created":
@@ -75,7 +74,7 @@ async function put(
   await inbox.upload(target, bytes);
 }
 
-/** The file of this task, or the first name that is free: an earlier order of the same name keeps its answer. */
+/** The file of this task, or the first free name: an earlier order of the same name keeps its answer. */
 async function find(
   inbox: InboxFolder,
   { order, what, task }: Answering,
@@ -88,7 +87,7 @@ async function find(
   }
 }
 
-/** What is too large, or no file at all, is somebody else's: as if it said nothing. */
+/** Something too large, or not a file, belongs to somebody else: treated as empty. */
 async function bytesAt(inbox: InboxFolder, at: string): Promise<Uint8Array | undefined> {
   try {
     return (await inbox.download(at, MAX_ANSWER_BYTES))?.bytes;
@@ -140,13 +139,13 @@ function factsOf(task: TaskRecord, at: number): Readonly<Record<string, unknown>
       turns: spent.turns,
       tokens: spent.tokens,
       seconds: Math.round(spent.timeMs / 1000),
-      // What is only a part of the cost would pass for all of it.
+      // A partial cost would look like the whole cost.
       cost_usd: spent.isCostPartial ? null : spent.costUsd,
     },
   };
 }
 
-/** What was said stands in a quote: a line of it must not pass for a heading or a check of this page. */
+/** Text of the agent is quoted, so that no line of it looks like a heading or a check of this page. */
 function quotedLines(text: string): readonly string[] {
   return visibleText(text)
     .split("\n")

@@ -16,38 +16,37 @@ import type { TaskSource, TaskSpec, TaskSpecInput } from "@heddle/protocol/tasks
 import { refuseChangedSpec } from "../owner/changed-spec.ts";
 import { requireAllowedWorkspace } from "../spec/allowed-roots.ts";
 import { readSpec, type SpecText } from "../spec/read-spec.ts";
-import type { Tasks } from "../tasks.ts";
+import type { Tasks } from "../open-tasks.ts";
 import { endingOf } from "./order-names.ts";
 import { withFrontMatter } from "./legacy-head.ts";
 
-/** What all orders of a door have in common. */
+/** What all orders of a door share. */
 export interface OrderDoor {
   readonly tasks: Tasks;
   readonly journal: Journal;
-  /** Where it is on record what agents left; absent: orders are no files. */
+  /** Where the record of what agents left is; absent: orders are not files. */
   readonly home?: string | undefined;
   readonly defaultWorkspace?: string | undefined;
   readonly defaultThread?: string | undefined;
-  /** Folders that workspaces must lie in; absent: any. */
+  /** Folders that workspaces must be in; absent: any. */
   readonly roots?: readonly string[] | undefined;
-  /** For what an order does not say itself. */
+  /** For keys that an order leaves out. */
   readonly specDefaults?: Partial<TaskSpecInput> | undefined;
-  /** No schedule begins a task more often. */
+  /** The shortest interval of a schedule. */
   readonly minEveryMs?: number | undefined;
 }
 
 export interface Order {
-  /** How it is called; its ending tells what it is, Markdown where it has none. */
+  /** Its name; the extension tells the format, Markdown without one. */
   readonly file: string;
   readonly text: string | Uint8Array;
-  /** Of the file that it was; absent: it was none. */
+  /** Of its file; absent: it was not a file. */
   readonly path?: string;
-  /** When that file last changed; absent: as it lies there. */
+  /** When that file last changed; absent: as it is now. */
   readonly changedAt?: number;
   readonly source: TaskSource;
-  /** The same key again answers the first task. */
   readonly key?: string;
-  /** What came with it, beside its text. */
+  /** Sent beside its text. */
   readonly workspace?: string | undefined;
   readonly thread?: string | undefined;
 }
@@ -57,7 +56,7 @@ export interface TakenOrder {
   readonly warnings: readonly string[];
 }
 
-/** Stands for a workspace that the order does not name; it exists everywhere, and nobody works in it. */
+/** Stands for a workspace that the order does not name; it exists everywhere, and no task works in it. */
 const NOWHERE = path.parse(process.cwd()).root;
 const MAX_NAME_CHARS = 80;
 const UNNAMED = "order";
@@ -89,7 +88,7 @@ export async function takeOrder(door: OrderDoor, order: Order): Promise<TakenOrd
   return { task, warnings };
 }
 
-/** What an agent wrote into an inbox is nobody's wish. */
+/** A file that an agent wrote into an inbox is not an order. */
 async function refuseLeft({ journal, home }: OrderDoor, order: Order, { workspace }: TaskSpec): Promise<void> {
   if (order.path === undefined || home === undefined) return;
   const sha256 = createHash("sha256").update(order.text).digest("hex");
@@ -132,7 +131,7 @@ async function writtenOrder({ file, text }: Order): Promise<Pick<SpecText, "text
     case ".yml":
       return { text, format: "yaml" };
     case ".docx": {
-      // Few orders are documents, and nobody else pays for reading them.
+      // Loaded only for the few orders that are documents.
       const { orderFromDocument } = await import("./docx/order-from-document.ts");
       return { text: orderFromDocument(file, Buffer.from(text)), format: "yaml" };
     }

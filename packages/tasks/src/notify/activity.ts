@@ -8,20 +8,18 @@ export interface Activity {
   readonly tools: readonly { readonly tool: string; readonly status: string; readonly input_excerpt: string }[];
 }
 
-/** A notification is a glance; the record has the rest. */
+/** A notification is short; the record has the rest. */
 const MAX_TEXT_CHARS = 1_000;
 const MAX_INPUT_CHARS = 80;
 const MAX_TOOLS = 20;
-/** Far enough back for a few answers, and never the whole thread. */
 const MAX_EVENTS = 200;
 
-/** Oldest first, at most `count`: what was said, with what was called before it. */
+/** Oldest first, at most `count`: messages, with the calls before each. */
 export async function recentActivity(journal: Journal, threadId: string, count: number): Promise<readonly Activity[]> {
   if (count === 0) return [];
   const version = await journal.version(threadId);
   const events = await journal
     .read({ stream: threadId, after: Math.max(0, version - MAX_EVENTS), limit: MAX_EVENTS })
-    // A deleted thread has nothing to show.
     .catch((): readonly StoredEvent[] => []);
   const found: Activity[] = [];
   let tools: Activity["tools"][number][] = [];

@@ -11,19 +11,16 @@ import type { Journal, NotificationRow } from "@heddle/journal";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { asRetry, sinkStream, type SendResult, type Sink } from "./sink.ts";
 
-/** Tries in which a notification keeps those behind it waiting. */
+/** Tries during which a notification holds up those behind it. */
 const ORDERED_TRIES = 3;
 const FIRST_WAIT_MS = 1_000;
 const WAIT_FACTOR = 4;
 const MAX_WAIT_MS = 600_000;
-/** What could not be delivered for a day is put aside, at its next failure. */
+/** After a day a notification is given up, at its next failure. */
 const PATIENCE_MS = 86_400_000;
-/** A receiver that names a year does not get one. */
+/** The longest wait that a receiver can ask for. */
 const MAX_RETRY_AFTER_MS = 3_600_000;
-/** What a sink says of a failure, at most. */
 const MAX_MESSAGE_CHARS = 500;
-/** What is due when everything ends is still sent, for so long. */
-const LAST_SEND_MS = 2_000;
 
 export interface DeliveryOptions {
   readonly journal: Journal;
@@ -34,7 +31,7 @@ export interface DeliveryOptions {
 }
 
 export interface Delivery extends AsyncDisposable {
-  /** Something was queued, or asked for again: then what failed before counts no more. */
+  /** Something was queued, or redelivered, which resets the failures. */
   wake(kind: "queued" | "redelivered"): void;
 }
 
@@ -49,17 +46,26 @@ export function openDelivery(options: DeliveryOptions): Delivery {
       if (kind === "redelivered") Object.assign(state, { failures: 0, until: 0 });
       bell.ring();
     },
-    async [Symbol.asyncDispose]() {
-      ending.abort();
-      // Cut off at once, it would arrive and be sent again all the same.
-      const cut = setTimeout(() => cutting.abort(), LAST_SEND_MS);
-      await ended;
-      clearTimeout(cut);
-    },
+    // Cut off at once, it would arrive and be sent again all the same.
+    [Symbol.asyncDispose]: () => endSoon(ended, { ending, cutting }),
   };
 }
 
-/** Of the whole sink: failures in a row, and how long it is left alone after them. */
+/** How long closing waits for what is being sent. */
+const LAST_MS = 2_000;
+
+/** Asks to end, and cuts off what has not ended after a moment. */
+export async function endSoon(
+  ended: Promise<unknown>,
+  { ending, cutting }: { readonly ending: AbortController; readonly cutting: AbortController },
+): Promise<void> {
+  ending.abort();
+  const cut = setTimeout(() => cutting.abort(), LAST_MS);
+  await ended;
+  clearTimeout(cut);
+}
+
+/** Of the whole sink: failures in a row, and the pause after them. */
 interface Pause {
   failures: number;
   until: number;
@@ -69,12 +75,12 @@ interface Pause {
 interface Running {
   /** What is due is still tried; nothing is waited for. */
   readonly signal: AbortSignal;
-  /** Not even the end of this try. */
+  /** Cuts off the current try. */
   readonly sending: AbortSignal;
   readonly bell: Bell;
 }
 
-/** A store that cannot be written now can be later; until then what was sent is sent again. */
+/** A store that cannot be written now may be later; until then the same is sent again. */
 async function keepGoing(options: DeliveryOptions, pause: Pause, running: Running): Promise<void> {
   for (;;) {
     try {
@@ -95,7 +101,7 @@ async function run({ journal, sink, now, log }: DeliveryOptions, pause: Pause, r
   while (!running.sending.aborted) {
     const rung = bell.rung();
     const { head, late } = await journal.notifications.next(sink.name, ORDERED_TRIES);
-    // After a failure another one tells whether the receiver is down or that one cannot arrive; else the older goes first.
+    // After a failure another one shows whether the receiver is down or this one cannot arrive; otherwise the older goes first.
     const due = dueOf(pause.failures > 0 ? [head, late] : [late, head], now());
     const pausedMs = pause.until - performance.now();
     if (due.row === undefined || pausedMs > 0) {
@@ -152,7 +158,7 @@ interface Settled extends Pick<SendResult, "message" | "status"> {
   readonly nextAt?: number;
 }
 
-/** How a try counts: what can be tried again becomes dead when its tries or its day are used up. */
+/** A retry becomes dead when its tries or its day are used up. */
 function settled(
   result: SendResult,
   row: NotificationRow,
@@ -174,14 +180,13 @@ function settled(
   return { outcome: "retry", ...said, nextAt: now + Math.max(wait(tries), pauseMs), pauseMs };
 }
 
-/** 1, 4, 16, 64, 256 seconds, then ten minutes. */
 export function waitMs(failures: number, firstMs: number = FIRST_WAIT_MS): number {
   return Math.min(MAX_WAIT_MS, firstMs * WAIT_FACTOR ** Math.min(failures - 1, 8));
 }
 
 interface Bell {
   ring(): void;
-  /** Taken before looking, handed to `after`: a ring in between is not missed. */
+  /** Read before looking and passed to `after`, so that no ring in between is missed. */
   rung(): number;
   after(rung: number, ms: number | undefined): Promise<void>;
 }

@@ -19,7 +19,7 @@ export const NOTIFICATION_NAMES = [
 ] as const;
 export type NotificationName = (typeof NOTIFICATION_NAMES)[number];
 
-/** What a person has to do something about, or was waiting for. */
+/** What the user must act on, or waits for. */
 export const FOR_PEOPLE: readonly NotificationName[] = [
   "TASK_COMPLETED",
   "TASK_FAILED",
@@ -28,14 +28,14 @@ export const FOR_PEOPLE: readonly NotificationName[] = [
   "BUDGET_PAUSED",
 ];
 
-/** Names or `*`, in a list or in one text with commas, spaces or line ends between them. */
+/** Names or `*`, in a list or in one text separated by commas, spaces or line ends. */
 export function readNames(given: string | readonly string[]): ReadonlySet<NotificationName> {
   const words = splitWords(given);
   if (words.includes("*")) return new Set(NOTIFICATION_NAMES);
   return new Set(words.map(toName));
 }
 
-/** Commas, spaces and line ends separate, so that no separator is the wrong one. */
+/** Commas, spaces and line ends all separate. */
 export function splitWords(given: string | readonly string[]): readonly string[] {
   const texts = typeof given === "string" ? [given] : given;
   return texts.flatMap((text) => text.split(/[\s,]+/)).filter((word) => word !== "");

@@ -13,7 +13,7 @@ import { isHeddleError, isTaskEvent, type StoredEvent, type TaskEventBody } from
 import { failpoint } from "@heddle/protocol/failpoints";
 import { pause } from "../queue/feed.ts";
 import { recentActivity } from "./activity.ts";
-import { openDelivery, type Delivery } from "./delivery.ts";
+import { endSoon, openDelivery, type Delivery } from "./delivery.ts";
 import { openReadMark, type ReadMark } from "./read-mark.ts";
 import { notificationId, sinkStream, type Sink } from "./sink.ts";
 import { foldTasks, type TaskFold } from "./task-fold.ts";
@@ -22,9 +22,8 @@ import { payloadOf, tell } from "./tell.ts";
 export interface NotifierOptions {
   readonly journal: Journal;
   readonly sinks: readonly Sink[];
-  /** Where it is said that somebody notifies already. */
   readonly home: string;
-  /** How much of what the agent said last goes with a notification. */
+  /** How many of the agent's last messages go with a notification. */
   readonly recentMessages?: number;
   readonly now?: () => number;
   /** After the first failure; each further one waits four times as long, up to ten minutes. */
@@ -33,9 +32,7 @@ export interface NotifierOptions {
 }
 
 const DEFAULT_RECENT_MESSAGES = 3;
-/** A process that ends does not wait longer for what it has to tell. */
-const LAST_WORDS_MS = 2_000;
-/** How often one looks whether the process that notifies is gone, or the store can be read again. */
+/** How often to check whether the process that notifies has ended, or the store can be read again. */
 const LOOK_AGAIN_MS = 5_000;
 
 /**
@@ -49,18 +46,11 @@ export async function openNotifier(options: NotifierOptions): Promise<AsyncDispo
   for (const sink of options.sinks) options.journal.redactor.learn(sink.secrets);
   const end = { ending: ending.signal, cutting: cutting.signal };
   const ended = options.sinks.length === 0 ? Promise.resolve() : keepGoing(options, end);
-  return {
-    async [Symbol.asyncDispose]() {
-      ending.abort();
-      const cut = setTimeout(() => cutting.abort(), LAST_WORDS_MS);
-      await ended;
-      clearTimeout(cut);
-    },
-  };
+  return { [Symbol.asyncDispose]: () => endSoon(ended, { ending, cutting }) };
 }
 
 interface End {
-  /** What is stored is still told. */
+  /** What is stored is still queued. */
   readonly ending: AbortSignal;
   readonly cutting: AbortSignal;
 }
@@ -74,7 +64,7 @@ async function keepGoing(options: NotifierOptions, end: End): Promise<void> {
     } catch (error) {
       if (end.ending.aborted) return;
       const line = error instanceof Error ? error.message : String(error);
-      // Another one at work is no failure, and nothing is said twice in a row.
+      // Another process at work is not a failure, and no line is repeated.
       if (line !== said && !(isHeddleError(error) && error.code === "store.owned"))
         options.log(`notifications: ${line}`);
       said = line;
@@ -103,7 +93,7 @@ async function notify(options: NotifierOptions, { ending, cutting }: End): Promi
       last.look();
     }
   } finally {
-    // The next start reads on from here; without it, only more is read again.
+    // The next start continues here; without it, more is read again.
     for (const { mark } of readers) await mark.store().catch(() => undefined);
   }
 }
@@ -139,7 +129,7 @@ function readToTheEnd(
 interface Reader {
   readonly sink: Sink;
   readonly delivery: Delivery;
-  /** Everything up to here is queued, or nothing to queue. */
+  /** Everything up to here is queued, or needs no notification. */
   readonly mark: ReadMark;
 }
 
@@ -148,7 +138,7 @@ function wakeRedelivered(readers: readonly Reader[], { stream, body }: StoredEve
   readers.find(({ sink }) => sinkStream(sink.name) === stream)?.delivery.wake("redelivered");
 }
 
-/** An event that cannot be told is a defect, and must not keep those behind it from being told. */
+/** An event that cannot be described is a defect, and must not hold up those behind it. */
 async function tellOrSay(...[options, readers, event, fold]: Parameters<typeof tellAll>): Promise<void> {
   try {
     await tellAll(options, readers, event, fold);
@@ -194,13 +184,13 @@ async function tellAll(
 
 type Queued = Parameters<Journal["append"]>[0]["events"];
 
-/** Nothing is lost with relaxed durability: what is not there after a loss of power was not read either. */
+/** Relaxed durability loses nothing: after a power failure the event is read again. */
 async function queueOnce(journal: Journal, sink: string, position: number, events: Queued): Promise<void> {
   try {
     const key = `notify:${sink}:${position}`;
     await journal.append({ stream: sinkStream(sink), author: "system", durability: "relaxed", events, key });
   } catch (error) {
-    // It was queued before, when the agent had said less.
+    // It was queued before, with fewer messages of the agent.
     if (!isHeddleError(error) || error.code !== "store.id-conflict") throw error;
   }
 }

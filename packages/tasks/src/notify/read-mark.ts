@@ -3,14 +3,13 @@ import type { Journal } from "@heddle/journal";
 import { sinkStream } from "./sink.ts";
 
 export interface ReadMark {
-  /** Everything up to here is dealt with. */
   readonly position: number;
-  /** Stores it once in a while, so that a restart reads little again. */
+  /** Stores it now and then, so that a restart reads little again. */
   advance(position: number): Promise<void>;
   store(): Promise<void>;
 }
 
-/** Events that were read before it is stored that they were: what a reader that is killed reads again at most. */
+/** The most events that are read again after a kill. */
 const READ_AGAIN_EVENTS = 1_000;
 
 export async function openReadMark(journal: Journal, name: string): Promise<ReadMark> {

@@ -6,7 +6,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 
 export const SIGNATURE_HEADER = "x-heddle-signature";
 
-/** Clocks differ, and a queue may be slow; a day-old request is somebody else's. */
+/** Clocks differ, and a queue may be slow; an older request is a replay. */
 const TOLERANCE_SECONDS = 300;
 
 /** `t=1700000000,v1=hex`. */
@@ -31,7 +31,7 @@ export function hmac(secret: string, ...parts: readonly (string | Buffer)[]): st
   return mac.digest("hex");
 }
 
-/** Takes the same time however much of it is right. */
+/** In constant time. */
 export function isSame(given: string, expected: string): boolean {
   const a = Buffer.from(given);
   const b = Buffer.from(expected);

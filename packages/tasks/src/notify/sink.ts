@@ -4,9 +4,8 @@ import type { Journal, NotificationRow } from "@heddle/journal";
 import { HeddleError, type By } from "@heddle/protocol";
 import type { NotificationName } from "./names.ts";
 
-/** What is sent, as it was stored. */
 export interface Outgoing {
-  /** The same at every try, so that the receiver can tell a repetition. */
+  /** The same at every try, so that the receiver recognises a repetition. */
   readonly id: string;
   readonly event: string;
   readonly payload: Readonly<Record<string, unknown>>;
@@ -24,10 +23,10 @@ export interface SendResult {
 export interface Sink {
   readonly name: string;
   readonly kind: string;
-  /** Where it goes, for people: without what is secret about it. */
+  /** Where it goes, without secrets. */
   readonly target: string;
   readonly events: ReadonlySet<NotificationName>;
-  /** Values that must be in no record and on no screen. */
+  /** Values that must appear in no record and on no screen. */
   readonly secrets: readonly string[];
   /** Fewer tries than delivery.ts allows. */
   readonly maxTries?: number;

@@ -9,7 +9,7 @@ import {
   type TaskRecord,
 } from "@heddle/protocol";
 
-/** More tasks than this are not under way at once for long; one that was dropped is read again. */
+/** More tasks than run at once; a dropped one is read again. */
 const MAX_KEPT = 512;
 
 export type TaskFold = (event: StoredEvent<TaskEventBody>) => Promise<TaskRecord | undefined>;
@@ -46,7 +46,7 @@ async function readUpTo(journal: Journal, { stream, version }: StoredEvent): Pro
   return task;
 }
 
-/** What the machine refuses was never a move; the version goes on all the same. */
+/** An event that the machine refuses changes only the version. */
 function step(task: TaskRecord | undefined, event: StoredEvent<TaskEventBody>): TaskRecord | undefined {
   try {
     return nextTask(task, event);

@@ -8,15 +8,14 @@ export interface Told {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** A check may print a lot; whoever wants all of it finds it in the record. */
+/** The record has the whole output. */
 const MAX_EXCERPT_CHARS = 2_000;
-/** A goal of many pages is not for a glance. */
+/** A longer goal is cut. */
 const MAX_GOAL_CHARS = 10_000;
 
-/** `task`: as it is after the event. */
 export function tell(body: TaskEventBody, task: TaskRecord): readonly Told[] {
   const own = ownNames(body, task);
-  // A state that changed is an update too, except where it has just come into being.
+  // Every change is an update too, except the creation.
   return body.type === "task.created" ? own : [...own, { name: "TASK_UPDATED", data: updated(body, task) }];
 }
 
@@ -76,13 +75,13 @@ function started({ threadId, attempt, folder }: EventOf<"task.prepared">): Told 
   };
 }
 
-/** The end only where nobody can say more: a task without checks, or a user's own word. */
+/** The end only of a task without checks, or when the user marked it as done. */
 function claimed(body: EventOf<"task.claimed">, task: TaskRecord): readonly Told[] {
   const told: Told = { name: "TASK_CLAIMED", data: { by: body.by, summary: body.summary } };
   return task.holder === undefined ? [told, completed(task)] : [told];
 }
 
-/** Done, and whether that was proven: nothing that only was said looks like more. */
+/** Says whether it was verified. */
 function completed(task: TaskRecord): Told {
   return { name: "TASK_COMPLETED", data: { ...ending(task), progress: progressOf(task) } };
 }
@@ -120,7 +119,7 @@ function stalled(body: EventOf<"task.stalled">, task: TaskRecord): readonly Told
         session_id: task.threadId ?? "",
         title: task.spec.name,
         directory: task.folder ?? task.spec.workspace,
-        // OpenLoom counts looks; here silence is measured, and one spell of it is one alert.
+        // OpenLoom counts polls; here each period of silence is one alert.
         consecutive_busy_checks: 1,
         threshold_checks: 1,
       },
@@ -138,7 +137,7 @@ function updated(body: TaskEventBody, task: TaskRecord): Readonly<Record<string,
   };
 }
 
-/** Of the steps, and 1 only for what was verified: nothing shows green before. */
+/** Of the steps; 1 only when verified. */
 function progressOf({ state, stepsDone, spec }: TaskRecord): number {
   if (state === "verified") return 1;
   if (spec.steps.length === 0) return 0;
@@ -148,7 +147,7 @@ function progressOf({ state, stepsDone, spec }: TaskRecord): number {
 type Payload = Readonly<Record<string, JsonValue>>;
 type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
 
-/** Of the shape, not of Heddle: it changes when a receiver would have to. */
+/** Of the shape: it changes when receivers would have to. */
 const SCHEMA_VERSION = "1.0";
 
 /** The whole notification, in the shape that OpenLoom's receivers know. */

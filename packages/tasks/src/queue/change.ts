@@ -13,16 +13,16 @@ import {
 } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 
-/** A task has a handful of writers; so many losses in a row are a fault. */
+/** A task has few writers; so many conflicts in a row are a fault. */
 const MAX_TRIES = 50;
 
 export interface Change {
   readonly author: Author;
-  /** Asked again whenever somebody else was first. Nothing: nothing is to be done. */
+  /** Called again after a conflict. An empty list: nothing to do. */
   readonly decide: (task: TaskRecord) => readonly TaskEventBody[] | Promise<readonly TaskEventBody[]>;
 }
 
-/** The task after the change. Throws what the machine says to it. */
+/** The task after the change. Throws what the task machine refuses. */
 export async function changeTask(journal: Journal, taskId: string, { author, decide }: Change): Promise<TaskRecord> {
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const task = await existing(journal, taskId);
@@ -43,7 +43,6 @@ export async function existing(journal: Journal, taskId: string): Promise<TaskRe
 export interface TaskAppend {
   readonly author: Author;
   readonly events: readonly TaskEventBody[];
-  /** Of the worker that has it; absent: somebody else changes the task. */
   readonly lease?: Lease;
 }
 
@@ -53,7 +52,7 @@ export async function appendTo(
   task: TaskRecord,
   { author, events, lease }: TaskAppend,
 ): Promise<TaskRecord | undefined> {
-  // The machine first: what it refuses is never stored.
+  // What the task machine refuses is never stored.
   afterEvents(task, task.id, events, task.updatedAt);
   try {
     const appended = await journal.append({

@@ -8,7 +8,6 @@ import type { Journal } from "@heddle/journal";
 
 export type Standing =
   | { readonly kind: "free" }
-  /** `isStuck`: it will not come by itself. */
   | { readonly kind: "waits"; readonly message: string; readonly isStuck: boolean };
 
 export async function standingOf(journal: Journal, task: TaskRecord): Promise<Standing> {
@@ -23,7 +22,7 @@ export async function standingOf(journal: Journal, task: TaskRecord): Promise<St
   return messages.length === 0 ? { kind: "free" } : { kind: "waits", message: messages.join("; "), isStuck };
 }
 
-/** These tasks and all that they wait for, over any number of steps, as far as it exists. */
+/** These tasks and all that they wait for, transitively. */
 export async function withDependencies(journal: Journal, taskIds: readonly string[]): Promise<readonly string[]> {
   const found = new Set<string>();
   const open = [...taskIds];
@@ -36,12 +35,11 @@ export async function withDependencies(journal: Journal, taskIds: readonly strin
   return [...found];
 }
 
-/** Names that others may know this task by. */
 export function namesOf({ id, spec }: TaskRecord): readonly string[] {
   return [id, spec.name];
 }
 
-/** `task.invalid` when the new task would, over others, wait for itself. */
+/** `task.invalid` when the new task would wait for itself. */
 export async function refuseCycle(journal: Journal, spec: TaskSpec): Promise<void> {
   const seen = new Set<string>();
   const look = async (names: readonly string[], path: readonly string[]): Promise<void> => {
@@ -53,7 +51,7 @@ export async function refuseCycle(journal: Journal, spec: TaskSpec): Promise<voi
       if (seen.has(name)) continue;
       seen.add(name);
       const other = await find(journal, name);
-      // By its id it may be an older task of the same name, whose work is another.
+      // An id may name an older task of the same name, which is other work.
       if (other !== undefined && !isDone(other)) await look(other.spec.dependsOn, [...path, name]);
     }
   };

@@ -7,7 +7,7 @@ import { isTaskEvent } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 
 export interface Feed extends AsyncDisposable {
-  /** What the stream has after a version, then whatever comes, until the signal aborts. */
+  /** Events after a version, then new ones, until the signal aborts. */
   follow(stream: string, options: { readonly after: number; readonly signal: AbortSignal }): AsyncIterable<StoredEvent>;
   /** After an event of any task was stored. */
   onTask(listener: (event: StoredEvent<TaskEventBody>) => void): Disposable;
@@ -54,7 +54,7 @@ export async function openFeed({ journal, log }: FeedOptions): Promise<Feed> {
   return {
     async *follow(stream, { after: cursor, signal }) {
       let seen = cursor;
-      // Not one signal made of both: a thousand tasks follow four streams each, and such signals are large.
+      // Not one combined signal: a thousand tasks follow four streams each, and such signals are large.
       while (!signal.aborted && !closing.signal.aborted) {
         const knock = knockAt(waiting, stream, signal);
         try {
@@ -81,7 +81,7 @@ export async function openFeed({ journal, log }: FeedOptions): Promise<Feed> {
   };
 }
 
-/** Taken before reading, so that nothing is missed between the reading and the waiting. */
+/** Registered before reading, so that nothing between the read and the wait is missed. */
 function knockAt(
   waiting: Map<string, Set<() => void>>,
   stream: string,

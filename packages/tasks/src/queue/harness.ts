@@ -27,31 +27,28 @@ import { folderOf, isAbandoned, isOurs, take } from "./take.ts";
 
 export interface HarnessOptions {
   readonly heddle: Workshop["heddle"];
-  /** What turns of such a task run with, from its spec and the user's configuration. */
+  /** Settings of a task's turns, from its spec and the user's configuration. */
   readonly settingsFor: (spec: TaskSpec) => Promise<TurnSettings> | TurnSettings;
   readonly home: string;
-  /** Tasks at a time. */
   readonly concurrency: number;
   readonly now?: () => number;
   readonly log?: (line: string) => void;
-  /** The tasks that it carries out, with what they wait for and what their schedules begin; absent: every task. */
+  /** Carries out only these tasks, with their dependencies and what their schedules begin; absent: every task. */
   readonly only?: Promise<readonly string[]> | undefined;
-  /** A task that takes longer from being taken to its first request is reported; five seconds when absent. */
+  /** A longer start, from being taken to the first request, is reported; five seconds when absent. */
   readonly slowStartMs?: number;
 }
 
 export interface Harness extends AsyncDisposable {
-  /** How many tasks it has in hand. */
   readonly running: number;
-  /** Resolves, with the tasks as they are then, when none of them will move by itself any more, or the signal aborts. */
+  /** Resolves with the tasks when none of them will change by itself, or the signal aborts. */
   drained(taskIds: readonly string[], signal: AbortSignal): Promise<readonly TaskRecord[]>;
 }
 
-/** How long a timer sleeps at most: a clock that is put forward is noticed then. */
+/** The longest sleep: a clock that is set forward is noticed then. */
 const LONGEST_SLEEP_MS = 30_000;
-/** Read at a time from the front of the queue. */
 const CANDIDATES = 32;
-/** A clock that is set by a network goes back by less than this all the time. */
+/** Clocks set over a network go back by less than this all the time. */
 const JUMP_MS = 60_000;
 const AGAIN_MS = 500;
 const PREPARING = 8;
@@ -82,14 +79,13 @@ class Worker implements Harness {
   readonly #listening: Disposable;
   readonly #loop: Promise<void>;
   #woken = Promise.withResolvers<void>();
-  /** Ended tasks whose dependents have not been looked at. */
+  /** Ended tasks whose dependents have not been checked. */
   readonly #changed = new Set<string>();
-  /** Absent: every task. */
   #only: readonly string[] | undefined;
   #clock: { readonly wall: number; readonly steady: number };
-  /** Or did when it was last looked at; unknown at first. */
+  /** At the last look; unknown at first. */
   #othersHold = true;
-  /** At the life of other workers, while there are any. */
+  /** How often to check whether other workers live. */
   readonly #lookEveryMs: number;
   #livesSeenAt = Number.NEGATIVE_INFINITY;
 
@@ -158,7 +154,7 @@ class Worker implements Harness {
     this.#woken.resolve();
   }
 
-  /** A look that fails is followed by another, later and later; nothing ends the loop but closing. */
+  /** A failed look is followed by another one, later each time; only closing ends the loop. */
   async #work(): Promise<void> {
     const { signal } = this.#closing;
     let failures = 0;
@@ -177,11 +173,11 @@ class Worker implements Harness {
     }
   }
 
-  /** Nothing is begun before it is known what may be. */
+  /** Nothing begins before the choice is known. */
   async #awaitChoice(only: Promise<readonly string[]>): Promise<void> {
     const closed = Promise.withResolvers<readonly string[]>();
     this.#closing.signal.addEventListener("abort", () => closed.resolve([]), { once: true });
-    // Whoever chooses has the failure; here it only means that nothing was chosen.
+    // The caller handles the failure; here it means that nothing was chosen.
     const chosen = await Promise.race([only.catch(() => []), closed.promise]);
     this.#only = await withDependencies(this.#journal, chosen);
   }
@@ -196,7 +192,7 @@ class Worker implements Harness {
     clearTimeout(timer);
   }
 
-  /** Everything that can be begun is begun when this resolves; answers for how long there is nothing to do. */
+  /** Begins everything that can begin; returns how long there is nothing to do. */
   async #look(): Promise<number> {
     await this.#freeDependents();
     const otherHolders = await this.#takeOver();
@@ -207,20 +203,20 @@ class Worker implements Harness {
     return Math.min(LONGEST_SLEEP_MS, dueMs, otherHolders ? this.#lookEveryMs : LONGEST_SLEEP_MS);
   }
 
-  /** What was due and was not begun waits for a place or its folder, and whoever frees that says so. */
+  /** Due tasks that did not begin wait for a slot or a folder, whose release wakes the worker. */
   async #untilDue(lookedAt: number): Promise<number> {
     const next = await this.#journal.tasks.nextDue(lookedAt);
     return next === undefined ? LONGEST_SLEEP_MS : Math.max(0, next - this.#shop.now());
   }
 
-  /** One pass over the front of the queue; true when there may be more. */
+  /** One pass over the front of the queue; true: there may be more. */
   async #begin(now: number): Promise<boolean> {
     if (this.#attempts.size >= this.#options.concurrency) return false;
     const due = await this.#journal.tasks.due(now, { limit: CANDIDATES, among: this.#only });
     const folders = new Set<string>();
     for (const task of due) {
       if (this.#closing.signal.aborted || this.#attempts.size >= this.#options.concurrency) return false;
-      // Free when the queue was read; the one before it may have taken it.
+      // Free when the queue was read; an earlier task of this pass may have taken it.
       const folder = folderOf(task);
       if (folder !== undefined && folders.has(folder)) continue;
       if (folder !== undefined) folders.add(folder);
@@ -229,7 +225,7 @@ class Worker implements Harness {
     return due.length > 0;
   }
 
-  /** It is no longer as it was in the queue when this resolves. */
+  /** When this resolves the task has changed. */
   async #beginOne(task: TaskRecord): Promise<void> {
     const { spec } = task;
     if (isSchedule(task)) {
@@ -243,7 +239,7 @@ class Worker implements Harness {
     const standing = spec.dependsOn.length === 0 ? undefined : await standingOf(this.#journal, task);
     if (standing?.kind === "waits") {
       await this.#change(task, { type: "task.waited", v: 1, cause: "dependency", message: standing.message });
-      // What it waits for may have come between the look and the word.
+      // The dependency may have ended meanwhile.
       const again = await standingOf(this.#journal, task);
       if (again.kind === "free") await this.#change(task, { type: "task.woken", v: 1 });
       return;
@@ -260,7 +256,7 @@ class Worker implements Harness {
     this.#attempts.set(taken.id, attempt);
   }
 
-  /** Never rejects: a store that cannot take the last word is asked again until it can. */
+  /** Never rejects: while the store cannot record the end of the attempt, it is tried again. */
   async #attempt(taken: TaskRecord): Promise<void> {
     const { signal } = this.#closing;
     for (let failures = 0; ; failures += 1) {
@@ -279,7 +275,7 @@ class Worker implements Harness {
     }
   }
 
-  /** Takes over from workers that are dead; true when other processes hold tasks. */
+  /** Takes over from dead workers; true: other processes hold tasks. */
   async #takeOver(): Promise<boolean> {
     const now = performance.now();
     if (!this.#othersHold || now - this.#livesSeenAt < this.#lookEveryMs) return this.#othersHold;
@@ -290,10 +286,10 @@ class Worker implements Harness {
       if (this.#mayTake(task) && (await isAbandoned(this.#journal, task))) abandoned.push(task);
     }
     this.#othersHold = foreign.length > 0;
-    // Turns of the dead are closed first, so that whoever goes on finds their ends.
+    // Turns of dead processes are closed first, so that the next worker finds their ends.
     if (abandoned.length > 0) await recover(this.#journal);
     for (const task of abandoned) {
-      // At once, beyond the places: what was begun has its folder, and nobody else goes on with it.
+      // At once, even without a free slot: the task has its folder, and no other worker continues it.
       const taken = await take(this.#journal, task);
       if (taken !== undefined) this.#run(taken);
     }
@@ -316,7 +312,7 @@ class Worker implements Harness {
       await this.#change(dependent, { type: "task.waited", v: 1, cause: "dependency", message: standing.message });
   }
 
-  /** What time it is; when the clock was put back, what waits for a time is put to rights first. */
+  /** The time; after the clock was set back, waits for a time are corrected first. */
   async #readClock(): Promise<number> {
     const clock = { wall: this.#shop.now(), steady: performance.now() };
     const wentBack = clock.steady - this.#clock.steady - (clock.wall - this.#clock.wall);
@@ -325,7 +321,7 @@ class Worker implements Harness {
     return clock.wall;
   }
 
-  /** Only from where it was seen: whoever changed it meanwhile has a reason. */
+  /** Only if it is still queued: another process may have changed it. */
   async #change(seen: TaskRecord, event: TaskEventBody): Promise<void> {
     await changeTask(this.#journal, seen.id, {
       author: "system",
@@ -335,7 +331,7 @@ class Worker implements Harness {
   }
 }
 
-/** A single time that passed while nothing ran, where the schedule says to leave such times out. */
+/** A single time that passed while no worker ran, with `catch_up: skip`. */
 function isMissed({ spec, nextAt, attempt }: TaskRecord, now: number): boolean {
   if (spec.schedule?.at === undefined || spec.schedule.catchUp !== "skip" || attempt > 0) return false;
   return now - (nextAt ?? now) > JUMP_MS;

@@ -6,18 +6,18 @@ import { Cron } from "croner";
 import { HeddleError } from "@heddle/protocol";
 import type { TaskSchedule } from "@heddle/protocol/tasks";
 
-/** A timer, or a machine that was busy, is no reason to call a time missed. */
+/** A late timer or a busy machine does not make a time missed. */
 const ON_TIME_MS = 60_000;
-/** A clock that jumps, or a long sleep, must not bring a flood: of more than this the newest are kept. */
+/** After a clock jump or a long sleep only the newest of more than this are kept. */
 const MAX_CAUGHT_UP = 100;
 const FIRST_LOOK_MS = 3_600_000;
 
-/** Times come again and again; `at` alone is one time. */
+/** `at` alone is one time. */
 export function recurs(schedule: TaskSchedule | undefined): boolean {
   return schedule !== undefined && (schedule.cron !== undefined || schedule.everyMs !== undefined);
 }
 
-/** The first time after this one; undefined: there is none. `anchor`: what an interval counts from. */
+/** The first time after this one, if any. `anchor`: the start of an interval. */
 export function nextTime(schedule: TaskSchedule, after: number, anchor: number): number | undefined {
   const { cron, everyMs, at } = schedule;
   if (cron !== undefined) return cronOf(cron, schedule.timeZone).nextRun(new Date(after))?.getTime();
@@ -27,9 +27,7 @@ export function nextTime(schedule: TaskSchedule, after: number, anchor: number):
 }
 
 export interface DueTimes {
-  /** To be carried out, oldest first. */
   readonly times: readonly number[];
-  /** The rule left some out. */
   readonly hasSkipped: boolean;
   readonly next: number | undefined;
 }
@@ -40,7 +38,7 @@ interface Span {
   readonly anchor: number;
 }
 
-/** Which times from `from` on are to be carried out now. */
+/** Which times since `from` are to be carried out now. */
 export function dueTimes(schedule: TaskSchedule, span: Span): DueTimes {
   const { now, anchor } = span;
   const next = nextTime(schedule, now, anchor);
@@ -51,7 +49,7 @@ export function dueTimes(schedule: TaskSchedule, span: Span): DueTimes {
   return { times: isKept ? [last] : [], hasSkipped: isCut || times.length > 1 || !isKept, next };
 }
 
-/** Looks further and further back, so that a sleep of a year over a schedule of a minute costs no more than one of a day. */
+/** Looks back in growing steps, so that a year of missed minutes costs no more than a day of them. */
 function newestTimes(schedule: TaskSchedule, { from, now, anchor }: Span): { times: number[]; isCut: boolean } {
   for (let span = FIRST_LOOK_MS; ; span *= 2) {
     const start = Math.max(from, now - span);
@@ -65,7 +63,7 @@ function newestTimes(schedule: TaskSchedule, { from, now, anchor }: Span): { tim
   }
 }
 
-/** `task.invalid` when the words are no times. */
+/** `task.invalid` when it is not a valid schedule. */
 export function checkSchedule(schedule: TaskSchedule): void {
   const { cron, everyMs, at, timeZone } = schedule;
   if ([cron, everyMs, at].filter((given) => given !== undefined).length !== 1) {

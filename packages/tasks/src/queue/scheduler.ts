@@ -10,12 +10,12 @@ import { appendTo, changeTask } from "./change.ts";
 import { add } from "../open-tasks.ts";
 import { dueTimes, nextTime, recurs } from "./schedule.ts";
 
-/** It is no work itself: its times are. */
+/** A schedule is not work itself; it creates a task for each time. */
 export function isSchedule(task: TaskRecord): boolean {
   return task.parentId === undefined && recurs(task.spec.schedule);
 }
 
-/** Makes the tasks that are due by now, and puts the schedule to its next time. */
+/** Creates the tasks that are due, and moves the schedule to its next time. */
 export async function fire(journal: Journal, parent: TaskRecord, now: number): Promise<void> {
   const { schedule } = parent.spec;
   if (schedule === undefined) return;
@@ -36,7 +36,7 @@ export async function fire(journal: Journal, parent: TaskRecord, now: number): P
       by: "system" as const,
     };
     await add(journal, task, now).catch((error: unknown) => {
-      // Deleted since: that time has had its task.
+      // Its task was created and deleted.
       if (!isHeddleError(error) || error.code !== "store.id-conflict") throw error;
     });
     failpoint("task.after-fire");
@@ -44,7 +44,7 @@ export async function fire(journal: Journal, parent: TaskRecord, now: number): P
   const left = isBusy && times.length > 0 ? "; the last time was left out, the one before it still runs" : "";
   const missed = hasSkipped ? "; missed times were left out" : "";
   const message = next === undefined ? "has no more times" : `waits for its time${left}${missed}`;
-  // Whoever else moved it on has seen the same time.
+  // A conflict means that another worker has moved it on.
   await appendTo(journal, parent, {
     author: "system",
     events: [{ type: "task.waited", v: 1, cause: "schedule", message, ...(next === undefined ? {} : { until: next }) }],

@@ -30,15 +30,15 @@ export async function take(journal: Journal, task: TaskRecord): Promise<TaskReco
   return undefined;
 }
 
-/** The attempt is the epoch: it grows whenever a task is taken, and with nothing else. */
+/** The attempt is the epoch: it increases exactly when the task is taken. */
 export function leaseOf({ id, attempt }: TaskRecord): Lease {
   return { subject: id, epoch: attempt };
 }
 
-/** The rival is seen as the holder of the folder at the next look; this only keeps two from turning in circles. */
+/** The rival is seen as the holder of the folder at the next look; this keeps two workers from alternating. */
 const RIVAL_MS = 100;
 
-/** Another task that took the same folder before this one did. */
+/** Another task that took the same folder before this one. */
 async function rivalOf(journal: Journal, task: TaskRecord): Promise<TaskRecord | undefined> {
   const folder = folderOf(task);
   if (folder === undefined) return undefined;
@@ -50,7 +50,7 @@ async function rivalOf(journal: Journal, task: TaskRecord): Promise<TaskRecord |
   return undefined;
 }
 
-/** Where it works; undefined: in a tree of its own that is not made yet, and is nobody else's. */
+/** undefined: a tree of its own that does not exist yet. */
 export function folderOf({ folder, spec }: TaskRecord): string | undefined {
   return folder ?? (hasOwnTree(spec) ? undefined : spec.workspace);
 }
@@ -60,12 +60,12 @@ async function takenAt(journal: Journal, stream: string): Promise<number> {
   return taken?.position ?? Number.POSITIVE_INFINITY;
 }
 
-/** Its worker is gone for good, or its lease has run out on a host that cannot be seen from here. */
+/** Its process has ended, or its lease has expired on another host. */
 export async function isAbandoned(journal: Journal, { holder }: TaskRecord): Promise<boolean> {
   return holder !== undefined && (await leaseStateOf(journal, holder)) === "dead";
 }
 
-/** Held by this process or not at all. */
+/** Held by this process. */
 export function isOurs(holder: Holder): boolean {
   return ownerOf(holder) === ownerOf(thisHolder());
 }

@@ -17,19 +17,17 @@ import { z } from "zod";
 import { parseDuration } from "./durations.ts";
 import { isTable, type Places, type Table } from "./places.ts";
 
-/** Where a value stands: in which container, under which key. */
 interface Spot {
   readonly places: Places;
   readonly container: object;
   readonly key: string | number;
 }
 
-/** The task's table in the words of TaskSpec; what it does not know is left as it is, for the schema to refuse. */
+/** The table with the keys of TaskSpec; unknown keys are left for the schema to refuse. */
 export function specInput(places: Places, table: Table): Table {
   return tableIn(places, TaskSpec.shape, table);
 }
 
-/** The keys of a table of the spec, as authors write them. */
 export function authorKeys(shape: Readonly<Record<string, unknown>>): readonly string[] {
   return Object.keys(shape).map(authorKey);
 }
@@ -46,7 +44,7 @@ function snakeCase(key: string): string {
   return key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** What an author gives a key: one text, a list of texts, checks, or a value of another shape. */
+/** What a key takes: one text, a list of texts, checks, or another value. */
 export function writtenAs(word: string): "text" | "texts" | "checks" | "value" {
   const shape: Readonly<Record<string, unknown>> = TaskSpec.shape;
   const schema = unwrapped(shape[nameIn(shape, word) ?? ""]);
@@ -55,7 +53,6 @@ export function writtenAs(word: string): "text" | "texts" | "checks" | "value" {
   return schema.element === TaskCheck ? "checks" : "texts";
 }
 
-/** What is inside optional, default and the like. */
 export function unwrapped(schema: unknown): unknown {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
     return unwrapped(schema.unwrap());
@@ -116,7 +113,7 @@ function takesText(element: unknown): boolean {
   return element === TaskCheck || element === TaskStep || unwrapped(element) instanceof z.ZodString;
 }
 
-/** What a single word or number stands for where a table is meant. */
+/** What a single text or number means where a table is expected. */
 const SHORT: ReadonlyMap<unknown, (value: unknown) => Table | undefined> = new Map([
   [TaskStep, (value: unknown) => (typeof value === "string" ? { title: value } : undefined)],
   [TaskSchedule, scheduleOf],
@@ -130,7 +127,7 @@ const SHORT: ReadonlyMap<unknown, (value: unknown) => Table | undefined> = new M
 ]);
 
 function shortForm(schema: unknown, value: unknown, { places, container, key }: Spot): unknown {
-  // `worktree: false` is the way to say "in place" over a default.
+  // `worktree: false` overrides a default.
   if (schema === TaskWorktree && value === false) return undefined;
   const long = SHORT.get(schema)?.(value);
   return long === undefined ? value : places.around(long, container, key);
@@ -153,7 +150,7 @@ export function checkShape(kind: string): Readonly<Record<string, unknown>> {
   return SHAPES.get(kind) ?? {};
 }
 
-/** The one thing a kind is about: `file-exists: README.md`. */
+/** The main field of a kind: `file-exists: README.md`. */
 export const MAIN_FIELD: Readonly<Record<string, string>> = {
   "file-exists": "path",
   "file-absent": "path",
@@ -192,7 +189,7 @@ function checksAt(places: Places, container: object, value: unknown): unknown {
   );
 }
 
-/** `command: npm test` and the like: the key says the kind. Other keys must fit it, which tells `contains` from `contains`. */
+/** `command: npm test` and the like: the key is the kind. The other keys must fit it, since some kinds are also keys. */
 function longCheck(places: Places, table: Table): Table {
   const words = Object.keys(table);
   const candidates = words.filter((word) => SHAPES.has(kindOf(word)));

@@ -16,7 +16,7 @@ const WHOLE = new RegExp(String.raw`^\s*${PART}(?:\s*${PART})*\s*$`);
 /** For JSON Schema. */
 export const DURATION_PATTERN = String.raw`^\s*(\d+(\.\d+)?\s*(ms|s|min|m|h|d|w)\s*)+$`;
 
-/** Whole milliseconds; undefined: it is none. */
+/** Whole milliseconds; undefined: not a duration. */
 export function parseDuration(text: string): number | undefined {
   if (text.length > 64 || !WHOLE.test(text)) return undefined;
   let sum = 0;

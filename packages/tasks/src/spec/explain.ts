@@ -5,11 +5,11 @@ import { z } from "zod";
 import { authorKey, authorKeys, CHECK_KINDS, checkShape, unwrapped } from "./author-form.ts";
 import { isTable, type Places, type Table } from "./places.ts";
 
-/** Of one table; more say nothing new. */
+/** More unknown keys of one table add nothing. */
 const MAX_UNKNOWN = 20;
 
 export function explainIssues(places: Places, input: Table, issues: readonly z.core.$ZodIssue[]): void {
-  // A slip in a key makes two issues, the word that is unknown and the one that is missing; the first says it all.
+  // A typo in a key makes two issues, the unknown key and the missing one; the first is enough.
   const slips = new Set(issues.flatMap((issue) => slipsOf(input, issue)));
   for (const issue of issues) {
     const isMissing = issue.code !== "unrecognized_keys" && valueAt(input, issue.path) === undefined;
@@ -38,7 +38,7 @@ function explain(places: Places, input: Table, issue: z.core.$ZodIssue): void {
     }
     case "invalid_type":
     case "invalid_union":
-      // Only checks are told apart by a key of theirs.
+      // Only checks are a discriminated union.
       if ("discriminator" in issue) return tell(kindProblem(valueAt(input, path.slice(0, -1))));
       if (valueAt(input, path) === undefined) return tell(missing(path));
       return tell(`${word} must be ${wanted(issue)}, not ${shown(valueAt(input, path))}`);

@@ -1,9 +1,9 @@
 /** Markdown with YAML between two lines of `---` at its very beginning. */
 
 export interface FrontMatter {
-  /** What stands between the lines, and where it begins; undefined: the text has none. */
+  /** The text between the lines, and its offset; undefined: there is none. */
   readonly front: { readonly text: string; readonly base: number } | undefined;
-  /** What follows, untouched, and where it begins. */
+  /** The text after it, and its offset. */
   readonly body: { readonly text: string; readonly base: number };
   /** The first line opens front matter and no line closes it; the whole text is the body. */
   readonly isUnclosed: boolean;
@@ -12,7 +12,7 @@ export interface FrontMatter {
 const OPEN = /^---[ \t]*\r?\n/;
 const CLOSE = /^(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/gm;
 
-/** Offsets are those of the text that was given. A byte order mark is passed over. */
+/** Offsets are those of the given text. A byte order mark is skipped. */
 export function readFrontMatter(text: string): FrontMatter {
   const start = text.startsWith("\uFEFF") ? 1 : 0;
   const whole = { text: text.slice(start), base: start };

@@ -8,7 +8,7 @@ import { isTable, type Table } from "./places.ts";
 const CHECK = { $ref: "#/$defs/check" };
 const TEXT = { type: "string", minLength: 1 };
 
-/** What each key is for, in one line; an editor shows it beside the key. */
+/** Shown by editors beside the key. */
 const MEANING: Readonly<Record<string, string>> = {
   name: "What it is called; the name of the file when absent",
   workspace: "The folder to work in, relative to this file",
@@ -73,7 +73,6 @@ export function taskSchema(): object {
   };
 }
 
-/** One value in the author's form, at any depth. */
 function author(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(author);
   if (!isTable(schema)) return schema;
@@ -108,7 +107,7 @@ function duration(schema: unknown): Table {
   };
 }
 
-/** The short forms that a whole task knows. */
+/** The short forms of keys of a task. */
 function short(key: string, schema: Table): Table {
   switch (key) {
     case "schedule":

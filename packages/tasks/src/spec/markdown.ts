@@ -16,7 +16,7 @@ import { yamlDocuments } from "./yaml-values.ts";
 
 type Heading = "goal" | "steps" | "acceptance" | "checks";
 
-/** Lines `from` up to `to`, with the offset of each. */
+/** With its offset. */
 interface Line {
   readonly text: string;
   readonly at: number;
@@ -48,7 +48,7 @@ export function markdownTask(places: Places, text: string): readonly unknown[] {
 
 type Said = readonly [key: string, value: unknown, at: number];
 
-/** What the front matter says and what the page says, as one table; nothing is said twice. */
+/** Front matter and page as one table; a key in both is a mistake. */
 function joined(places: Places, table: Table, said: readonly Said[]): Table {
   const keys = new Map<string | number, { readonly at: number; readonly word: string }>();
   for (const [key, , at] of said) {
@@ -90,7 +90,7 @@ function readPage(lines: readonly Line[]): {
     if (fence === undefined) fence = mark;
     else if (mark?.startsWith(fence) === true) fence = undefined;
     const name = fence === undefined && mark === undefined ? sectionName(line.text) : undefined;
-    // A heading that is none of ours, after a list of ours, goes on with the goal: nothing on the page is lost.
+    // An unknown heading after one of our lists continues the goal, so that nothing is lost.
     const isOther = name === undefined && fence === undefined && section.name !== "goal" && /^##? /.test(line.text);
     if (name === undefined && !isOther) {
       section.lines.push(line);
@@ -102,7 +102,7 @@ function readPage(lines: readonly Line[]): {
   return { title, sections };
 }
 
-/** Without the marks that may close a heading, and white space. Step by step: a pattern would try every way to share it out. */
+/** Without the closing marks of a heading. Not a pattern, which would backtrack. */
 function withoutClosing(line: string): string {
   const text = line.trimEnd();
   let end = text.length;
@@ -115,7 +115,7 @@ function sectionName(line: string): Heading | undefined {
   return word === "goal" || word === "steps" || word === "acceptance" || word === "checks" ? word : undefined;
 }
 
-/** As it was written, without blank lines around it. */
+/** As written, without blank lines around it. */
 function textOf({ lines }: Section): string {
   return lines
     .map(({ text }) => text)
@@ -126,7 +126,7 @@ function textOf({ lines }: Section): string {
 
 const BULLET = /^(\s*)(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*)$/;
 
-/** Entries with what is listed under them; a line without a bullet goes on with the entry above. */
+/** Entries with the lines indented below them; a line without a bullet continues the entry above. */
 function listOf(places: Places, { name, lines, at }: Section): unknown[] {
   const entries: { readonly title: string[]; readonly acceptance: string[][]; readonly at: number; indent: number }[] =
     [];
@@ -148,7 +148,7 @@ function listOf(places: Places, { name, lines, at }: Section): unknown[] {
   return list;
 }
 
-/** A list of checks, bare or in one code block. */
+/** YAML, bare or in one code block. */
 function checksOf(places: Places, { lines, at }: Section): unknown {
   const isFence = ({ text }: Line): boolean => /^ {0,3}(?:`{3,}|~{3,})/.test(text);
   const open = lines.findIndex(isFence);

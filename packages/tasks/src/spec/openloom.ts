@@ -6,7 +6,6 @@ import type { TaskSpecInput } from "@heddle/protocol/tasks";
 import { formatDuration, parseDuration } from "./durations.ts";
 import { isTable, type Places, type Table } from "./places.ts";
 
-/** Other names for keys of ours. */
 const RENAMED: Readonly<Record<string, string>> = {
   title: "name",
   cwd: "workspace",
@@ -28,16 +27,15 @@ const OWN = [
   "step_acceptance",
 ];
 export const OPENLOOM_KEYS: readonly string[] = [...Object.keys(RENAMED), ...INTERVALS, ...OWN];
-/** What a loop runs at when its file does not say. */
+/** The interval of a loop whose file names none. */
 const LOOP_MS = 300_000;
 
-/** What a key of OpenLoom is called here, as far as it has a name of its own. */
+/** Our name for a key of OpenLoom. */
 export function ownKey(word: string): string {
   if (word === "initial_prompt") return "goal";
   return (Object.hasOwn(RENAMED, word) ? RENAMED[word] : undefined) ?? word;
 }
 
-/** The table in Heddle's own keys. */
 export function withoutOpenLoom(places: Places, table: Table): Table {
   const kept: (readonly [string, unknown, string])[] = [];
   for (const word of Object.keys(table)) {
@@ -68,7 +66,7 @@ function isInterval(word: string): boolean {
   return INTERVALS.some((interval) => interval === word);
 }
 
-/** `step_acceptance` holds one list for each step, in order. */
+/** `step_acceptance` has one list for each step, in order. */
 function stepsOf(places: Places, table: Table): unknown {
   const steps: unknown = table["steps"];
   if (!Array.isArray(steps)) return steps;
@@ -124,7 +122,7 @@ function approvalOf(places: Places, table: Table): string | undefined {
   return undefined;
 }
 
-/** `mode: loop` runs the task again and again. */
+/** `mode: loop` repeats the task. */
 function loopOf(places: Places, table: Table): Table | undefined {
   const { mode } = table;
   const everyMs = intervalMs(places, table);
@@ -159,7 +157,7 @@ function intervalMs(places: Places, table: Table): number | undefined {
   return ms;
 }
 
-/** What has no meaning here, with what has. */
+/** Warns about keys that have no effect. */
 function tellRest(places: Places, table: Table): void {
   const interval = INTERVALS.find((name) => name in table);
   if (interval !== undefined && table["mode"] !== "loop")
@@ -177,7 +175,7 @@ export interface OpenLoomSettings {
   readonly warnings: readonly string[];
 }
 
-/** What to use for variables that mean nothing here. Those of the inbox, of notifications and of the page are read where these begin. */
+/** What to use instead of variables that have no effect. Those of the inbox, of notifications and of the page are read elsewhere. */
 const INSTEAD: Readonly<Record<string, string>> = {
   OPENLOOM_OPENCODE_URL: "choose a model with model and provider in the task, or in config.toml",
   OPENLOOM_OPENCODE_USERNAME: "heddle login stores keys",

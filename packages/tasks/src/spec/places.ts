@@ -8,16 +8,13 @@ export type Table = Record<string, unknown>;
 
 export interface Problem {
   readonly file: string;
-  /** From 1. */
   readonly line: number;
   readonly column: number;
-  /** As it was written, with the keys above it: `checks[0].kind`. */
+  /** As written, with the keys above it: `checks[0].kind`. */
   readonly key: string;
-  /** What is wrong and what to write instead. */
   readonly message: string;
 }
 
-/** Everything that is wrong with what was read, at once. */
 export class SpecError extends HeddleError {
   readonly problems: readonly Problem[];
 
@@ -36,7 +33,6 @@ export function problemLine({ file, line, column, message }: Problem): string {
 
 interface Spot {
   readonly at: number;
-  /** The key as it was written. */
   readonly word: string;
 }
 
@@ -78,7 +74,7 @@ export class Places {
     return made;
   }
 
-  /** A table with more keys, each with a place of its own. Keys that were there already stay as they are. */
+  /** A table with more keys, each with its own position. Existing keys stay. */
   extended(from: Table, more: Table, spots: ReadonlyMap<string | number, Spot>): Table {
     const known = this.#of.get(from);
     const made = { ...more, ...from };
@@ -86,7 +82,7 @@ export class Places {
     return made;
   }
 
-  /** Two tables as one; where both have a key, the first has it. */
+  /** Two tables as one; the first wins. */
   joined(first: Table, second: Table): Table {
     return this.extended(first, second, this.#of.get(second)?.keys ?? new Map());
   }
@@ -99,7 +95,7 @@ export class Places {
     return made;
   }
 
-  /** A container around something that stands at one place. */
+  /** A container for a value at one position. */
   around<T extends object>(made: T, from: object, key: string | number): T {
     const spot = this.#of.get(from)?.keys.get(key);
     const at = spot?.at ?? this.#of.get(from)?.at ?? 0;
@@ -121,7 +117,7 @@ export class Places {
     this.warnings.push(problemLine({ file: this.file, line, column, key: "", message }));
   }
 
-  /** What is wrong at the end of a path through a value; a part without a place of its own is told at the one above. */
+  /** A problem at a path in a value, reported at the nearest known position. */
   problemIn(root: object, path: readonly PropertyKey[], message: string): void {
     const { at, key } = this.#walk(root, path);
     this.problemAt(at, key, message);
@@ -136,7 +132,7 @@ export class Places {
     return this.#of.get(container)?.keys.get(key)?.word ?? String(key);
   }
 
-  /** The names by which the author knows the path. */
+  /** The path with the keys as written. */
   written(root: object, path: readonly PropertyKey[]): string {
     return this.#walk(root, path).key;
   }

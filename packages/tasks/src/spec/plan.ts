@@ -15,24 +15,22 @@ import { readSpec } from "./read-spec.ts";
 export interface PlanWish extends By {
   readonly heddle: Pick<Heddle, "as" | "journal">;
   readonly prompt: string;
-  /** Absolute, existing folder. */
   readonly workspace: string;
   readonly settings: Pick<TurnSettings, "provider" | "model" | "effort">;
   readonly signal: AbortSignal;
 }
 
 export interface Plan {
-  /** In the words of spec files. */
+  /** With the keys of spec files. */
   readonly plan: Readonly<Record<string, unknown>>;
-  /** The same as a file. */
   readonly text: string;
   readonly warnings: readonly string[];
-  /** Where it was asked for. */
+  /** The thread of the request. */
   readonly threadId: string;
 }
 
 const PLAN_MS = 5 * 60_000;
-/** Enough to see what kind of project it is. */
+/** Enough to recognise the kind of project. */
 const MAX_NAMES = 200;
 
 const Proposed = z.object({
@@ -61,7 +59,7 @@ export async function proposePlan(wish: PlanWish): Promise<Plan> {
     throw new HeddleError("schema.violated", "the model proposed no plan; ask again with another text");
   const { name, goal, steps, checks } = answer.data;
   const bare = { name, workspace, goal, ...(steps.length === 0 ? {} : { steps }), checks: checks.map(checkOf) };
-  // What could not be added is not proposed.
+  // A plan that could not be added is not proposed.
   const { specs, warnings } = readSpec({ file: "plan.yaml", text: stringify(bare), format: "yaml", folder: workspace });
   const [spec] = specs;
   const deliver = spec === undefined || !lacksDeliver(spec) ? undefined : await proposeDeliver(spec);

@@ -11,13 +11,11 @@ import { leavesOf } from "../checks/names.ts";
 import { roleOf } from "../judge/file-role.ts";
 import { isJudge, namedGlobs, runsCommands } from "../judge/named-work.ts";
 
-/** Enough to see where sources are. */
 const MAX_LOOKED_AT = 20_000;
 const MAX_PROPOSED = 20;
 
 type Wish = Pick<TaskSpec, "goal" | "checks" | "workspace">;
 
-/** undefined: nothing can be proposed. */
 export async function proposeDeliver(spec: Wish): Promise<readonly string[] | undefined> {
   const files = await filesIn(spec.workspace);
   const isCommanded = spec.checks.some(runsCommands);
@@ -40,7 +38,7 @@ function isGlob(path: string): boolean {
   return /[*?[{]/.test(path) || path.endsWith("/");
 }
 
-/** Words of the goal that are files, or look like sources that are to be made. */
+/** Words of the goal that are files, or look like new sources. */
 function pathsIn(goal: string, files: readonly string[]): readonly string[] {
   const known = new Set(files);
   const words = goal.split(/[\s"'`()[\]{}<>,;:]+/).map((word) => word.replace(/^\.\//, "").replace(/[.!?]+$/, ""));
@@ -52,23 +50,23 @@ function pathsIn(goal: string, files: readonly string[]): readonly string[] {
     .map((word) => literalGlob(word));
 }
 
-/** A new file in a folder that is there, by a name like those of others, or a page. */
+/** A new file with an extension that is used here, or a page. */
 function isMade(word: string, files: readonly string[]): boolean {
   if (roleOf(word) !== "source") return false;
   const ending = word.slice(word.lastIndexOf("."));
   return /\.(md|rst|txt|adoc|html)$/i.test(word) || files.some((path) => path.endsWith(ending));
 }
 
-/** `src/**` for `src/a/b.js`; files at the top, which are tools more often than work, only where there are no folders. */
+/** `src/**` for `src/a/b.js`; files at the top only where there are no folders. */
 function sourceFolders(files: readonly string[]): readonly string[] {
   const sources = files.filter((path) => roleOf(path) === "source" && !/\.(md|rst|txt|adoc)$/i.test(path));
   const folders = sources.filter((path) => path.includes("/")).map((path) => path.split("/", 1)[0] ?? "");
-  // A folder whose name would be a pattern is for a person to write.
+  // A folder whose name is a pattern is left to the user.
   const plain = folders.filter((folder) => literalGlob(folder) === folder).map((folder) => `${folder}/**`);
   return [...new Set(folders.length > 0 ? plain : sources.map((path) => literalGlob(path)))].toSorted();
 }
 
-/** What the proposal would take in and must not: by the form of its names, else one by one. undefined: too many. */
+/** Exclusions for what must not be delivered: by patterns, else one by one. undefined: too many. */
 function excluded(wanted: readonly string[], others: readonly string[]): readonly string[] | undefined {
   const free: string[] = [];
   for (;;) {
@@ -102,7 +100,7 @@ async function filesIn(root: string): Promise<readonly string[]> {
   return files;
 }
 
-/** Whether a spec says nothing of what is delivered although checks decide about it. */
+/** Checks decide, and the spec does not say what is delivered. */
 export function lacksDeliver({ deliver, checks }: Pick<TaskSpec, "deliver" | "checks">): boolean {
   return deliver === undefined && leavesOf(checks).length > 0;
 }

@@ -14,17 +14,16 @@ const MAX_FILES = 1000;
 export interface FoundSpec {
   readonly file: string;
   readonly spec: TaskSpec;
-  /** Of the whole file; absent: it is none. */
+  /** Of the whole file; absent: not a file. */
   readonly sha256?: string;
 }
 
 export interface FoundSpecs {
-  /** What others wait for comes first. */
   readonly found: readonly FoundSpec[];
   readonly warnings: readonly string[];
 }
 
-/** `cwd`: what names of files are shown relative to. All that is wrong in all files is told at once. */
+/** `cwd`: for shown file names. All problems of all files are reported at once. */
 export async function readSpecFiles(
   place: string,
   options: SpecOptions & { readonly cwd: string },
@@ -87,7 +86,6 @@ function tooLarge(file: string): SpecError {
   return new SpecError([{ file, line: 1, column: 1, key: "", message: "it is over 1 MiB; a task is a page or two" }]);
 }
 
-/** A README among tasks. */
 function isPlainPage(file: string, text: Buffer): boolean {
   return /\.(?:md|markdown)$/i.test(file) && readFrontMatter(text.toString("utf8")).front === undefined;
 }
@@ -98,7 +96,7 @@ function readable(error: unknown, file: string): unknown {
   return new HeddleError("usage.invalid", `${file} cannot be read: ${why}`, { cause: error });
 }
 
-/** Dependencies before what depends on them; a circle, and a name that two tasks have, are told. */
+/** Dependencies first; cycles and ambiguous names are refused. */
 function inOrder(found: readonly FoundSpec[], cwd: string): readonly FoundSpec[] {
   const byName = Map.groupBy(found, ({ spec }) => spec.name);
   const done = new Set<FoundSpec>();

@@ -15,34 +15,31 @@ import { applyRules } from "./rules.ts";
 import { yamlDocuments } from "./yaml-values.ts";
 
 export interface SpecText {
-  /** How it is called in what is told about it; its ending tells YAML from Markdown. */
+  /** Its name in messages; the extension tells YAML from Markdown. */
   readonly file: string;
   readonly text: string | Uint8Array;
-  /** Absent: by the ending of the file, and by the look of the text where it has none. */
+  /** Absent: by the extension, or by the text where there is none. */
   readonly format?: "yaml" | "markdown";
-  /** What relative paths are relative to. */
   readonly folder: string;
 }
 
 export interface SpecOptions {
-  /** For what a task does not say itself. */
+  /** For keys that a task leaves out. */
   readonly defaults?: Partial<TaskSpecInput>;
-  /** Of `schedule.every`. */
   readonly minEveryMs?: number;
 }
 
 export interface ReadSpecs {
   readonly specs: readonly TaskSpec[];
-  /** Of lines that have no effect, and of tasks that nothing can verify. */
+  /** About lines without effect, and tasks that nothing can verify. */
   readonly warnings: readonly string[];
 }
 
-/** A goal of many pages; nothing that people write is longer. */
+/** A goal of many pages is shorter. */
 export const MAX_SPEC_BYTES = 1024 * 1024;
 const MIN_EVERY_MS = 60_000;
 const MAX_TASKS = 1000;
 
-/** Throws SpecError (`task.invalid`) with everything that is wrong. */
 export function readSpec(source: SpecText, options: SpecOptions = {}): ReadSpecs {
   const text = plainText(source);
   const places = new Places(source.file, text);
@@ -79,7 +76,7 @@ function tablesOf(places: Places, text: string, source: SpecText): readonly Tabl
   return documents.flatMap((table) => ("tasks" in table ? listedTasks(places, table) : [table]));
 }
 
-/** A page begins with a heading or with front matter that is followed by words; all else is YAML. */
+/** A page begins with a heading, or with front matter followed by text; anything else is YAML. */
 function formatOf(file: string, text: string): "yaml" | "markdown" {
   const ending = path.extname(file).toLowerCase();
   if (ending === ".md" || ending === ".markdown") return "markdown";
@@ -138,7 +135,7 @@ function specOf(places: Places, table: Table, reading: Reading): TaskSpec | unde
   return spec.abort && spec.thread === undefined ? { ...spec, abort: false } : spec;
 }
 
-/** The name of the file, the folder it is relative to, and what the caller takes for granted. */
+/** Name and workspace from the file, and the defaults of the caller. */
 function withDefaults(places: Places, input: Table, reading: Reading): Table {
   const { defaults = {}, file, folder, count } = reading;
   const base = path.basename(file, path.extname(file));

@@ -8,14 +8,13 @@ import { formatDuration } from "./durations.ts";
 import type { Places, Table } from "./places.ts";
 
 export interface RuleOptions {
-  /** Nothing is begun more often than this. */
   readonly minEveryMs: number;
 }
 
-/** What `heddle task init` writes where it knows nothing. Nobody means it, so no model is paid for it. */
+/** What `heddle task init` writes; refused, so that no model is paid for it. */
 export const PLACEHOLDER = { goal: "(Write here what is to be done, in a few sentences.)" } as const;
 
-/** Who carries out turns; the only one there is. */
+/** The only runner. */
 const EMBEDDED = "embedded";
 
 type Tell = (at: readonly PropertyKey[], message: string) => void;
@@ -26,7 +25,7 @@ export function applyRules(places: Places, input: Table, spec: TaskSpec, options
     tell(["workspace"], `there is no folder ${spec.workspace}; make it, or name another workspace`);
   if (spec.goal.trim() === PLACEHOLDER.goal)
     tell(["goal"], "the goal is still the placeholder; replace it with what is to be done");
-  // Another one would be a silent change of who does the work.
+  // Ignoring it would silently change which agent works.
   if (spec.runner !== EMBEDDED)
     tell(["runner"], `there is no runner "${spec.runner}" here; leave it out, or write ${EMBEDDED}: Heddle's own loop`);
   if (spec.schedule !== undefined)
@@ -124,7 +123,6 @@ function checkRules(check: TaskCheck, at: readonly PropertyKey[], tell: Tell): v
     here([], "a checkboxes check has either paths or change");
 }
 
-/** Two checks of one name could not be told apart in what was found. */
 function sameNames(checks: readonly TaskCheck[], tell: Tell): void {
   const seen = new Set<string>();
   checks.forEach(({ name }, index) => {

@@ -7,17 +7,16 @@ import type { Places, Table } from "./places.ts";
 
 const MAX_DEPTH = 24;
 const MAX_DOCUMENTS = 1000;
-/** The parser takes seconds to find out that it cannot go so deep, and everybody else waits meanwhile. */
+/** The parser takes seconds to refuse such depths. */
 const DEEP = /(?:[[{]\s*){64}|(?:[-?][ \t]+){64}/;
 const PLAIN_TAGS: ReadonlySet<string> = new Set(["str", "int", "float", "bool", "null", "map", "seq"]);
 
 export interface YamlText {
   readonly text: string;
-  /** Where in the file it begins. */
   readonly base: number;
 }
 
-/** One value for each document that says something; what is wrong is noted. */
+/** One value for each document that is not empty; problems are recorded. */
 export function yamlDocuments(places: Places, { text, base }: YamlText): readonly unknown[] {
   const deep = DEEP.exec(text);
   if (deep !== null) {

@@ -9,15 +9,14 @@ export interface StalledTurn {
   readonly turnId: string;
 }
 
-/** The process that was named, and the command it belongs to. */
 export interface Named extends ProcessIdentity {
   readonly command: string;
   readonly processId: string;
 }
 
-/** Stops the turn; what is stored of it says how the task goes on, so it is stored first. */
+/** Stop the turn. The action is stored first, because it decides how the task continues. */
 export const STOPS: ReadonlySet<StallAction> = new Set(["interrupt", "retry"]);
-/** Time to end in an orderly way, and then to be gone. */
+/** Time to end cleanly, and then to be killed. */
 const END_MS = 2000;
 
 export async function act(turn: StalledTurn, action: StallAction, named: Named | undefined): Promise<string> {
@@ -37,7 +36,7 @@ export async function act(turn: StalledTurn, action: StallAction, named: Named |
   }
 }
 
-/** Only of the command that is waited for: one in the background keeps what it reads. */
+/** Only of the command that is waited for: one in the background keeps its input. */
 async function endInput({ heddle, threadId }: StalledTurn, named: Named | undefined): Promise<string> {
   const chosen = awaited(heddle.runningCommands(threadId)).filter(
     ({ processId }) => named === undefined || processId === named.processId,
@@ -49,7 +48,7 @@ async function endInput({ heddle, threadId }: StalledTurn, named: Named | undefi
 
 async function endNamed({ heddle, threadId }: StalledTurn, named: Named): Promise<string> {
   const what = `${named.command} (pid ${named.pid})`;
-  // A number that was given out again since then may belong to anybody.
+  // The pid may have been reused.
   if (!heddle.runningCommands(threadId).some(({ processId }) => processId === named.processId))
     return `the command of ${what} has ended already`;
   switch (await endProcess(named, END_MS)) {
@@ -62,7 +61,7 @@ async function endNamed({ heddle, threadId }: StalledTurn, named: Named): Promis
   }
 }
 
-/** Where processes cannot be looked at, the whole command is what can be ended. */
+/** Where processes cannot be inspected, the whole command is ended. */
 async function endAwaited({ heddle, threadId }: StalledTurn): Promise<string> {
   const chosen = awaited(heddle.runningCommands(threadId));
   for (const { processId } of chosen) await heddle.endTerminals(threadId, processId);

@@ -15,7 +15,7 @@ export function findCulprits(pids: readonly number[]): readonly ProcessSight[] {
   const suspects = living
     .map((sight) => (isFed(sight, living) ? { sight: { ...sight, input: undefined }, rank: 2 } : { sight, rank: 1 }))
     .map(({ sight, rank }) => ({ sight, rank: sight.input === undefined ? rank : 0 }))
-    // Whoever has children waits for them, unless it reads itself or sleeps; those are what hangs.
+    // A process with children waits for them, unless it reads or sleeps itself.
     .filter(({ sight }) => sight.input !== undefined || isAsleep(sight) || !parents.has(sight.pid));
   const ahead = suspects.filter(({ sight, rank }) => rank === 0 || !isBackground(sight, living));
   return (ahead.length === 0 ? suspects : ahead)
@@ -32,15 +32,15 @@ function isAsleep({ waitChannel }: ProcessSight): boolean {
   return waitChannel?.includes("nanosleep") === true;
 }
 
-/** Another process of the command can write what it reads: then that one is waited for. */
+/** Another process of the command can write its input: then that one is waited for. */
 function isFed({ pid, input }: ProcessSight, all: readonly ProcessSight[]): boolean {
   return input !== undefined && all.some((other) => other.pid !== pid && other.feeds.includes(input.source));
 }
 
-/** It, or what it descends from, was started as shells start what they do not wait for. */
+/** It, or an ancestor, was started in the background of a shell. */
 function isBackground(sight: ProcessSight, all: readonly ProcessSight[]): boolean {
   const parent = all.find(({ pid }) => pid === sight.parent);
-  // What is above the command only carries it.
+  // Above the command there is only what carries it.
   if (parent === undefined) return false;
   if (parent.isInit) return isOrphan(sight, all);
   if (isAsleep(parent)) return true;
@@ -61,17 +61,17 @@ function isLeft(sight: ProcessSight, parent: ProcessSight, all: readonly Process
   return younger.length > 0 && !younger.some(({ pipes }) => pipes.some((pipe) => own.includes(pipe)));
 }
 
-/** The first child of an init is the command itself; who comes later has lost its parent. */
+/** The first child of an init is the command itself; later ones have lost their parent. */
 function isOrphan(sight: ProcessSight, all: readonly ProcessSight[]): boolean {
   return all.some((one) => one.parent === sight.parent && startedAfter(sight, one) > 0);
 }
 
-/** Above 0: the first one is the younger. Several start within one tick; then their numbers tell. */
+/** Above 0: the first is the younger. Within one tick the pids tell. */
 function startedAfter(one: ProcessSight, other: ProcessSight): number {
   return Number(one.startTicks) - Number(other.startTicks) || one.pid - other.pid;
 }
 
-/** `used`: what each had used at an earlier look, by pid. */
+/** `used`: CPU time at an earlier look, by pid. */
 export function toCulprit(sight: ProcessSight, used: ReadonlyMap<number, number>): Culprit {
   const { pid, command, state, waitChannel, cpuMs, openSockets, input, runningMs } = sight;
   return {
@@ -89,11 +89,11 @@ export function toCulprit(sight: ProcessSight, used: ReadonlyMap<number, number>
 
 export interface Silence {
   readonly quietMs: number;
-  /** With the recent use of each. */
+  /** With the recent CPU use of each. */
   readonly culprits: readonly (Pick<ProcessSight, "input"> & { readonly culprit: Culprit })[];
-  /** The input of the command can be ended from outside. */
+  /** Its input can be closed from outside. */
   readonly hasInput: boolean;
-  /** What the turn waits for when it is no command, in words. */
+  /** What the turn waits for when it is not a command. */
   readonly otherwise: string;
 }
 

@@ -5,7 +5,7 @@
 import type { ProcessSight } from "@heddle/tools";
 
 export interface InputWaits {
-  /** Those who wait for input now; answers who has waited longest, and for how long. */
+  /** The processes that wait for input now; returns the one that has waited longest. */
   see(readers: readonly ProcessSight[]): { readonly reader: ProcessSight; readonly waitedMs: number } | undefined;
 }
 
@@ -16,7 +16,7 @@ export function createInputWaits(now: () => number): InputWaits {
       const next = new Map<string, number>();
       let longest: { readonly reader: ProcessSight; readonly waitedMs: number } | undefined;
       for (const reader of readers) {
-        // Whoever got something has worked on it.
+        // A process that got input has used CPU time since.
         const name = `${reader.pid}:${reader.startTicks}:${reader.cpuMs}`;
         const from = since.get(name) ?? now();
         next.set(name, from);

@@ -7,19 +7,18 @@ import { newestChange } from "./newest-change.ts";
 
 export interface LivenessOptions {
   readonly folder: string;
-  /** Of the processes that carry the running commands. */
   readonly pids: () => Promise<readonly number[]>;
   readonly now: () => number;
 }
 
 export interface Liveness {
-  /** Something was said: by the model, by a command, by the turn. */
+  /** The model, a command or the turn has produced something. */
   hear(): void;
-  /** For how long nothing has moved. Silence before the first look counts from here on. */
+  /** How long nothing has moved. */
   quietMs(): Promise<number>;
 }
 
-/** Less is the tick of an idle runtime, not work. */
+/** Less is the tick of an idle runtime. */
 const WORKING_SHARE = 0.01;
 
 export function createLiveness({ folder, pids, now }: LivenessOptions): Liveness {

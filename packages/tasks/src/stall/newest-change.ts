@@ -2,11 +2,11 @@
 import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** Enough for what an agent works on; what is installed or recorded there says nothing about its work. */
+/** Enough for an agent's work. */
 const MAX_ENTRIES = 5000;
 const PASSED_OVER = new Set([".git", "node_modules", ".venv", "target"]);
 
-/** Of a name that appears or goes away its folder changes. 0: nothing could be looked at. */
+/** A new or removed name changes its folder. 0: nothing could be read. */
 export function newestChange(folder: string): number {
   let newest = changedAt(folder);
   let left = MAX_ENTRIES;
@@ -23,7 +23,7 @@ export function newestChange(folder: string): number {
   return newest;
 }
 
-/** The time of the inode: a program can set the other one to what it likes. */
+/** The inode's time, which programs cannot set. */
 function changedAt(path: string): number {
   return lstatSync(path, { throwIfNoEntry: false })?.ctimeMs ?? 0;
 }

@@ -26,12 +26,11 @@ export interface WatchOptions {
   readonly folder: string;
   readonly threadId: string;
   readonly turnId: string;
-  /** Of the turn's admission in its thread. */
   readonly version: number;
   readonly log: (line: string) => void;
 }
 
-/** Looks a silence: enough to tell recent work from old, few enough to cost nothing. */
+/** Looks during one silence: enough to tell recent work from old. */
 const LOOKS = 4;
 const MIN_LOOK_MS = 100;
 const MAX_LOOK_MS = 30_000;
@@ -49,12 +48,12 @@ class Watch {
   readonly #deltas: Disposable;
   #timer: NodeJS.Timeout;
   readonly #reading: Promise<unknown>;
-  /** What the commands' processes had used at the last look. */
+  /** CPU time of the commands' processes at the last look. */
   #used = new Map<number, number>();
   readonly #openItems = new Map<string, Item>();
   #asksModel = false;
   readonly #inputWaits = createInputWaits(() => performance.now());
-  /** A prompt that nobody answers, whatever else moves. */
+  /** A prompt waits for input, whatever else moves. */
   #isPrompted = false;
   #named: Named | undefined;
   #looking: Promise<void> = Promise.resolve();
@@ -70,7 +69,7 @@ class Watch {
     const look = (): void => {
       this.#looking = this.#looking.then(() => this.#look()).catch((error: unknown) => this.#failed(error));
     };
-    // Looks of many watches come together, on whole seconds: to wake up costs more than to look.
+    // Looks of many watches coincide, on whole seconds: waking up costs more than looking.
     const lateMs = everyMs < TOGETHER_MS ? 0 : performance.now() % TOGETHER_MS;
     this.#timer = setTimeout(() => {
       look();
@@ -84,7 +83,7 @@ class Watch {
     this.#closed.abort();
     await this.#looking;
     await this.#reading;
-    // The turn is over, and its silence with it.
+    // The turn has ended, and its stall with it.
     if (this.#isStalled()) await this.#recover();
   }
 
@@ -95,7 +94,7 @@ class Watch {
   async #look(): Promise<void> {
     const { hold } = this.#options;
     if (this.#closed.signal.aborted) return;
-    // A person, or a provider that said when to come back, is waited for: that is no stall.
+    // Waiting for the user, or for a provider that named a time, is not a stall.
     if (hold.task.state === "waiting") this.#liveness.hear();
     const quietMs = await this.#liveness.quietMs();
     const { afterMs } = hold.task.spec.stall;
@@ -118,7 +117,7 @@ class Watch {
     return new Map(pids.map((pid) => [pid, sightOf(pid)?.cpuMs ?? 0]));
   }
 
-  /** Of every command that a call waits for, with who waits for input first. */
+  /** Of every command that a call waits for; processes that wait for input first. */
   #suspects(): readonly Suspect[] {
     const { heddle, threadId } = this.#options;
     const found = awaited(heddle.runningCommands(threadId)).flatMap((command) =>
@@ -154,7 +153,6 @@ class Watch {
     if (isTold && action !== "report") await this.#act(action);
   }
 
-  /** When it is no command. */
   #waitsFor(): string {
     if (this.#asksModel) return "the model has not answered";
     for (const item of this.#openItems.values()) {
@@ -181,13 +179,13 @@ class Watch {
     return stall?.isOpen === true && holder !== undefined;
   }
 
-  /** A turn that is being stopped for its stall speaks once more; that is no recovery. */
+  /** A turn that is being stopped produces a last event; that is not a recovery. */
   #canRecover(): boolean {
     const { stall } = this.#options.hold.task;
     return this.#isStalled() && (stall?.action === undefined || !STOPS.has(stall.action));
   }
 
-  /** What is told by others ends no prompt. */
+  /** Events of others do not end a prompt. */
   #isStillPrompted(): boolean {
     const sight = this.#isPrompted && this.#named !== undefined ? sightOf(this.#named.pid) : undefined;
     return sight !== undefined && sight.startTicks === this.#named?.startTicks && sight.input !== undefined;
@@ -198,7 +196,7 @@ class Watch {
     if (stall !== undefined) await this.#say({ type: "task.recovered", v: 1, attempt, episode: stall.episode });
   }
 
-  /** False: the task is not this worker's any more, or has moved on; then there is nothing to say. */
+  /** False: the task is no longer this worker's, or has changed. */
   async #say(event: TaskEventBody): Promise<boolean> {
     try {
       await this.#options.hold.append(event);
@@ -227,7 +225,7 @@ class Watch {
     }
   }
 
-  /** A user may ask from any door for something to be done. */
+  /** The user may request an action from any door. */
   async #readTask(): Promise<void> {
     const { feed, hold } = this.#options;
     for await (const event of feed.follow(hold.task.id, { after: hold.task.version, signal: this.#closed.signal })) {

@@ -19,7 +19,6 @@ import type { Change, FrozenWork, KeptTree, RawPath, TreeEntry } from "../tree/m
 import type { Worktree } from "./open-worktree.ts";
 import { git, tryGit } from "./repository-git.ts";
 
-/** What was judged and stands to be delivered. */
 export interface WorkToDeliver {
   readonly base: KeptTree;
   readonly frozen: FrozenWork;
@@ -30,7 +29,7 @@ export interface BuildOptions {
   readonly worktree: Worktree;
   readonly work: WorkToDeliver;
   readonly message: string;
-  /** Made here, and not removed; a folder of Heddle's own. */
+  /** Made here, and not removed. */
   readonly folder: string;
   readonly signal: AbortSignal;
 }
@@ -38,15 +37,14 @@ export interface BuildOptions {
 export interface Built {
   /** A repository of Heddle's own that has the commit. */
   readonly git: OwnGit;
-  /** Undefined: there is nothing that git would bring back. */
+  /** undefined: git has nothing to bring back. */
   readonly commit: string | undefined;
-  /** From the top of the repository. */
   readonly delivered: ReadonlyMap<RawPath, Delivered>;
-  /** Changes that git leaves out, or has no place for; from the workspace. */
+  /** Changes that git ignores or cannot store; paths in the workspace. */
   readonly leftOut: readonly RawPath[];
 }
 
-/** Undefined: it is removed. */
+/** undefined: removed. */
 export type Delivered = GitTreeEntry | undefined;
 
 const WORK_REF = "refs/heads/work";
@@ -66,7 +64,7 @@ export async function buildCommit(options: BuildOptions): Promise<Built> {
   const repository = { before: { own: gitFilesAt(common), common: gitFilesAt(common) }, prefix, top: worktree.tree };
   const there = files.filter(({ now }) => isEntry(now)).map(({ path }) => path);
   const began = await readTree(own, worktree.base, prefix);
-  // What is in the repository already is its own business, whatever its rules say of such names.
+  // Ignore rules do not apply to files that are in the repository already.
   const fresh = there.filter((path) => !began.has(path));
   const ignored = await ignoredOf(fresh, { base: work.base, repository, scratch: folder, signal });
   const wanted = new Map<RawPath, Change>();
@@ -112,18 +110,17 @@ async function refuseFiltered(
   }
 }
 
-/** The workspace's place in the repository. */
 export function prefixOf({ tree, folder }: Worktree): string {
   const place = relative(tree, folder);
   return place === "" ? "" : `${toRaw(place)}/`;
 }
 
-/** Something git can hold, or that cannot be delivered at all; folders are seen by what is in them. */
+/** Anything but a folder, which is seen by its content. */
 function isEntry(entry: TreeEntry | undefined): boolean {
   return entry !== undefined && entry.kind !== "folder";
 }
 
-/** What git must have for it. The content is hashed once more, both ways: it must still be what was judged. */
+/** The entry that git must have. The content is hashed again: it must still be what was judged. */
 async function asJudged(
   work: WorkToDeliver,
   path: RawPath,
@@ -149,10 +146,10 @@ async function* contentOf({ frozen }: WorkToDeliver, path: RawPath, entry: TreeE
   }
 }
 
-/** For a host where git has no name to commit under. */
+/** For hosts where git has no identity. */
 const COMMITTER = "Heddle <heddle@localhost>";
 
-/** In the words of `git fast-import`: content and names as bytes, no file of a tree is touched. */
+/** In the format of `git fast-import`: content and names as bytes, no file of a tree is touched. */
 async function* streamOf(
   { worktree, work, message }: BuildOptions,
   prefix: string,
@@ -163,7 +160,7 @@ async function* streamOf(
   yield Buffer.from(
     `commit ${WORK_REF}\ncommitter ${COMMITTER} ${at}\ndata ${text.length}\n${message}\nfrom ${worktree.base}\n`,
   );
-  // Removed first: where a folder was, there may be a file now.
+  // Removed first: a file may replace a folder.
   for (const { path } of changes) yield Buffer.from(`D ${quoted(`${prefix}${path}`)}\n`);
   for (const { path, now } of changes) {
     if (now === undefined || !isEntry(now)) continue;
@@ -181,7 +178,7 @@ function quoted(path: RawPath): string {
   return `"${plain}"`;
 }
 
-/** The commit differs from the one it began with in what was picked, each as it was judged, and in nothing else. */
+/** The commit differs from its base only in what was picked, each as it was judged. */
 export async function requireJudged(
   own: OwnGit,
   {

@@ -15,22 +15,20 @@ import { kindOf } from "../tree/walk-tree.ts";
 import { git as runGit, tryGit } from "./repository-git.ts";
 
 export interface Checkout {
-  /** Of the owner. */
   readonly repository: string;
-  /** Has the commit. */
   readonly git: OwnGit;
   readonly commit: string;
-  /** Delivered, from the top of the repository; what is not in the commit is gone. */
+  /** Delivered paths from the top of the repository; those not in the commit were removed. */
   readonly paths: Iterable<RawPath>;
-  /** Of Heddle's own; gone afterwards. */
+  /** Removed afterwards. */
   readonly folder: string;
   readonly signal: AbortSignal;
 }
 
 export interface Converted {
-  /** Those that would be other bytes than in the commit. */
+  /** Paths whose bytes would differ from the commit. */
   readonly changed: readonly RawPath[];
-  /** Those of which git, by rules that are all the owner's, gives the lines other ends and nothing else. */
+  /** Paths where only the line ends would differ, by rules of the owner. */
   readonly lineEnds: readonly RawPath[];
 }
 
@@ -53,12 +51,12 @@ export async function changedByCheckout({
   await mkdir(out);
   const variables = {
     GIT_INDEX_FILE: join(folder, "checkout-index"),
-    // In quotes, because a colon would end it.
+    // Quoted, because a colon separates.
     GIT_ALTERNATE_OBJECT_DIRECTORIES: JSON.stringify(join(git.folder, "objects")),
   };
   await runGit(repository, ["read-tree", commit], { signal, variables });
   const input = Buffer.from(wanted.map(({ path }) => `${path}\0`).join(""), "latin1");
-  // One that cannot be converted is not written, which is seen below.
+  // A file that cannot be converted is not written, which is noticed below.
   await tryGit(repository, ["checkout-index", `--prefix=${out}/`, "-z", "--stdin"], { signal, variables, input });
   const hasOwnRules = paths.some((path) => posix.basename(path) === ".gitattributes");
   const changed: RawPath[] = [];
@@ -75,7 +73,7 @@ export async function changedByCheckout({
   return { changed, lineEnds };
 }
 
-/** What is larger is no text that somebody edits. */
+/** A larger file is not text that anybody edits. */
 const MAX_TEXT_BYTES = 8 * 1024 * 1024;
 
 function lines(bytes: Buffer): string {

@@ -41,7 +41,6 @@ export async function collectWorktrees(options: CollectOptions): Promise<readonl
   });
 }
 
-/** undefined: nothing does. */
 async function keeps(options: CollectOptions, taskId: string, path: string): Promise<string | undefined> {
   const { journal, olderThanMs, now } = options;
   const task = await journal.tasks.get(taskId);
@@ -51,11 +50,11 @@ async function keeps(options: CollectOptions, taskId: string, path: string): Pro
   if ((await readDraft(path)) !== undefined)
     return task?.state === "verified" ? undefined : draftKeeps(path, taskId, options);
   const worktree = await readWorktree(path);
-  // Half-made, and nobody is making it any more.
+  // Half-made by a process that has ended.
   return worktree === undefined ? undefined : onlyThere(worktree, options);
 }
 
-/** Verified work of a draft is in the workspace; other work is nowhere else. */
+/** Verified work of a draft is in the workspace; other work exists only in the draft. */
 async function draftKeeps(path: string, taskId: string, { home, signal }: CollectOptions): Promise<string | undefined> {
   const base = await readKeptTree(baseFolder(home, taskId)).catch(() => undefined);
   if (base === undefined)
@@ -70,7 +69,7 @@ async function onlyThere(worktree: Worktree, { home, signal }: CollectOptions): 
   await using scratch = await openScratch(home, "collect");
   try {
     const head = await readHead({ own: files, common: files });
-    // Commits that were delivered as one are in the repository by what they made, not by their names.
+    // Commits delivered as one commit are known by their content, not by their ids.
     const named = [delivered, head?.commit].filter((commit) => commit !== undefined);
     const known = await knownIn(repository, named, signal);
     const [first] = known;
@@ -101,7 +100,7 @@ async function knownIn(
   return known;
 }
 
-/** The tree was an agent's: its files are compared with a fresh index of the commit, and nothing of its repository is asked. */
+/** The files are compared with a fresh index of the commit; the agent's repository is not used. */
 async function isAllIn(own: OwnGit, commit: string, workTree: string): Promise<boolean> {
   const known = await own.try(["read-tree", commit]);
   if (known.exitCode !== 0) return false;

@@ -31,7 +31,6 @@ export function isDraft({ spec }: Pick<TaskRecord, "spec">): boolean {
   return spec.worktree === undefined && hasOwnTree(spec);
 }
 
-/** The one there is, or a new one. */
 export async function openDraft({ home, task, signal }: WorktreePlace): Promise<string> {
   const own = join(worktreesRoot(home), task.id);
   const tree = join(own, "tree");
@@ -40,7 +39,7 @@ export async function openDraft({ home, task, signal }: WorktreePlace): Promise<
   await rm(own, { recursive: true, force: true });
   await mkdir(own, { recursive: true, mode: 0o700 });
   const copy = join(own, "copy");
-  // Another draft may be putting its work there.
+  // Another draft may be applying its work.
   await using _claim = await claimFolder(task.spec.workspace, { dir: roomsOf(home, task.id), signal });
   const kept = await keepTree(task.spec.workspace, { into: copy, skip: heddleFolders(home), signal });
   await rename(kept.folder, tree);
@@ -50,7 +49,7 @@ export async function openDraft({ home, task, signal }: WorktreePlace): Promise<
   return tree;
 }
 
-/** The workspace that a draft was made of; undefined: there is no draft. */
+/** The workspace of a draft; undefined: there is no draft. */
 export async function readDraft(own: string): Promise<string | undefined> {
   const text = await readFile(join(own, MARK), "utf8").catch(() => undefined);
   return text === undefined ? undefined : (JSON.parse(text) as { readonly workspace: string }).workspace;
@@ -60,7 +59,7 @@ export interface ApplyOptions extends WorktreePlace {
   readonly work: WorkToDeliver;
 }
 
-/** What stands in the way; nothing has been changed then. Doing it once more changes nothing more. */
+/** The obstacle, if any; then nothing was changed. Applying again changes nothing more. */
 export async function applyDraft({ home, task, work, signal }: ApplyOptions): Promise<Omit<BroughtBack, "merged">> {
   const { workspace } = task.spec;
   const closed = work.picked.filter(({ path }) => protectedPart(toText(path).split("/")) !== undefined);
@@ -81,7 +80,7 @@ export async function applyDraft({ home, task, work, signal }: ApplyOptions): Pr
     } catch (error) {
       signal.throwIfAborted();
       const { code, message } = toHeddleError(error);
-      // Trying again helps neither a closed folder nor a full disk; where it is half done the next attempt goes on.
+      // Trying again does not help against missing rights or a full disk; half-applied work is finished by the next attempt.
       if (hasIntent(dir) || !OBSTACLES.has(code)) throw error;
       const obstacle = `${message}; the work is in ${join(worktreesRoot(home), task.id, "tree")}`;
       return { results: [failed(obstacle)], obstacle };
@@ -91,7 +90,7 @@ export async function applyDraft({ home, task, work, signal }: ApplyOptions): Pr
 
 const OBSTACLES: ReadonlySet<string> = new Set(["task.rejected", "store.full", "store.failed", "store.read-only"]);
 
-/** Of two drafts that are done at once, the second sees what the first has put there. */
+/** The second of two drafts that end at once sees what the first has applied. */
 const turns = new Map<string, Promise<unknown>>();
 
 async function inTurn<T>(workspace: string, act: () => Promise<T>): Promise<T> {

@@ -22,11 +22,10 @@ import { git, tryGit } from "./repository-git.ts";
 export interface Joining {
   readonly worktree: Worktree;
   readonly built: Built;
-  /** Of the work itself, in the repository of what was built. */
   readonly commit: string;
   /** What the owner's repository has checked out now. */
   readonly head: string;
-  /** Of Heddle's own; gone afterwards. */
+  /** Removed afterwards. */
   readonly folder: string;
 }
 
@@ -39,10 +38,10 @@ export interface JoinOptions {
 export type Joined =
   | { readonly commit: string; readonly failing: readonly CheckResult[] }
   | { readonly problem: string }
-  /** The two do not join, which is not for the agent to settle: it does not see what the repository has now. */
+  /** A merge conflict, which the agent cannot resolve: it does not see the repository of today. */
   | { readonly obstacle: string };
 
-/** For a host where git has no name to commit under. */
+/** For hosts where git has no identity. */
 const IDENTITY = ["-c", "user.name=Heddle", "-c", "user.email=heddle@localhost"];
 const WORK = "refs/heads/work";
 const JOINED = "refs/heads/joined";
@@ -68,7 +67,7 @@ export async function joinAndJudge(joining: Joining, options: JoinOptions): Prom
       return { obstacle: `the repository has changed since, and the work does not join with it:\n${words}` };
     }
     const joined = await git(result, ["rev-parse", "--verify", "HEAD"], place);
-    // Taken over before anything of the result is run.
+    // Fetched before anything of the result is run.
     await built.git.run(["fetch", "--quiet", "--no-tags", result, `+HEAD:${JOINED}`]);
     const problem = await protectedInCommits({ git: built.git, tip: joined, owners: [worktree.base, head] });
     if (problem !== undefined) return { problem };
@@ -102,7 +101,7 @@ async function judgeJoined(
   return failingIn(await judgePicked(there, { baseline: began, room }));
 }
 
-/** Why what comes back is not what was verified; empty when it is. */
+/** Why what comes back is not what was verified; empty: it is. */
 export function failingIn(verdict: JudgedRoom): readonly CheckResult[] {
   const failing = verdict.results.filter(({ outcome, isFlaky }) => outcome !== "passed" || isFlaky === true);
   const said = [...verdict.violations, ...setupReasons({ ...verdict.setup, added: [] })];
@@ -117,7 +116,7 @@ export function failingIn(verdict: JudgedRoom): readonly CheckResult[] {
   return [...broken, ...failing.map(asFailure)];
 }
 
-/** A pass that is flaky is none. */
+/** A flaky pass is a failure. */
 function asFailure(one: CheckResult): CheckResult {
   const flaky = { outcome: "failed", message: `flaky, it failed on the same files as well: ${one.message}` } as const;
   return { ...one, ...(one.outcome === "passed" ? flaky : {}), name: `${one.name} (on what comes back)` };

@@ -8,7 +8,7 @@ import type { Built, WorkToDeliver } from "./build-commit.ts";
 import type { Worktree } from "./open-worktree.ts";
 import { changesIn, protectedInCommits } from "./protected-commits.ts";
 
-/** More are no history that anybody reads. */
+/** Longer histories are not kept. */
 const MAX_COMMITS = 1_000;
 const HISTORY_REF = "refs/heads/history";
 
@@ -19,7 +19,7 @@ export interface HistoryOptions {
   readonly signal: AbortSignal;
 }
 
-/** The agent's last commit, with its objects in the repository of what was built; undefined: it cannot be kept. */
+/** The agent's last commit, fetched into the repository of what was built; undefined: it cannot be kept. */
 export async function keepHistory({ worktree, work, built, signal }: HistoryOptions): Promise<string | undefined> {
   const { git } = built;
   try {
@@ -39,7 +39,7 @@ export async function keepHistory({ worktree, work, built, signal }: HistoryOpti
     return isWithin && (await protectedInCommits(commits)) === undefined ? tip : undefined;
   } catch {
     signal.throwIfAborted();
-    // A repository that cannot be read has no history to keep; what is delivered does not come from it.
+    // A repository that cannot be read has no history to keep; nothing is delivered from it.
     return undefined;
   }
 }

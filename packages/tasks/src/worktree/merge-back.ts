@@ -37,9 +37,9 @@ import { tiedLinks } from "./tied-links.ts";
 
 export interface BroughtBack {
   readonly merged?: Pick<EventOf<"task.merged">, "how" | "ref">;
-  /** What the verdict says beside its checks; a failure means that nothing came back. */
+  /** Added to the results of the checks; a failure means that nothing was delivered. */
   readonly results: readonly CheckResult[];
-  /** What is in the way and is the owner's: no work of the agent's would change it. */
+  /** An obstacle that only the owner can remove. */
   readonly obstacle?: string;
 }
 
@@ -76,13 +76,13 @@ export async function mergeBack(options: MergeOptions): Promise<BroughtBack> {
   } catch (error) {
     place.signal.throwIfAborted();
     const { code, message } = toHeddleError(error);
-    // What was built or delivered is not what was judged: the agent has no part in that any more.
+    // What was built or delivered is not what was judged, which the agent cannot change.
     if (code === "task.rejected") return obstructed(message);
     throw error;
   }
 }
 
-/** What is left out must not be what the verdict rests on. */
+/** The verdict must not rest on files that are left out. */
 async function judgeWithout(
   leftOut: Built["leftOut"],
   worktree: Worktree,
@@ -110,7 +110,6 @@ interface Bringing {
   readonly how: "branch" | "patch" | "commit";
   readonly worktree: Worktree;
   readonly built: Built & { readonly commit: string };
-  /** Of Heddle's own; gone afterwards. */
   readonly folder: string;
 }
 
@@ -158,7 +157,6 @@ function converted(paths: readonly RawPath[], { repository, folder }: Worktree):
 interface Delivery {
   readonly how: Bringing["how"];
   readonly worktree: Worktree;
-  /** Has the commit. */
   readonly git: OwnGit;
   /** What comes back, and nothing else. */
   readonly commit: string;
@@ -192,7 +190,7 @@ async function asBranch({ worktree, commit }: Delivery, { place, task }: MergeOp
   return obstructed(`the branch ${branch} could not be created in ${repository}: ${end.stderr.trim()}`);
 }
 
-/** By git itself, in the repository of Heddle's own: what it changes may be no text, and may be large. */
+/** By git, in a repository of Heddle's own: changes may be binary, and large. */
 async function asPatch(
   { worktree: { tree, base }, git: own, commit }: Delivery,
   { task }: MergeOptions,
@@ -205,14 +203,14 @@ async function asPatch(
   return file;
 }
 
-/** Git itself refuses to walk over what is not committed there, and to go anywhere but forward. */
+/** Git itself refuses to overwrite uncommitted changes, and to do anything but fast-forward. */
 async function asCommit({ worktree: { repository }, commit }: Delivery, { place }: MergeOptions): Promise<BroughtBack> {
   const end = await tryGit(repository, ["merge", "--quiet", "--ff-only", commit], place);
   if (end.exitCode === 0) return { merged: { how: "commit", ref: commit }, results: [] };
   return obstructed(`it could not be committed to ${repository}: ${end.stderr.trim()}`);
 }
 
-/** Only who owns the repository can clear it. */
+/** Only the owner of the repository can remove the obstacle. */
 function obstructed(obstacle: string): BroughtBack {
   return { results: [result(obstacle)], obstacle };
 }

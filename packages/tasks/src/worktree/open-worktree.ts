@@ -18,15 +18,13 @@ import { git, tryGit } from "./repository-git.ts";
 
 export interface Worktree {
   readonly taskId: string;
-  /** Of the user: its top folder. */
+  /** The top folder of the user's repository. */
   readonly repository: string;
-  /** The commit it starts from. */
   readonly base: string;
-  /** Where the clone is. */
   readonly tree: string;
-  /** Where the task works: the workspace's place in the clone. */
+  /** The workspace's path in the clone. */
   readonly folder: string;
-  /** The commit in which its work went back to the repository. */
+  /** The commit that brought its work back to the repository. */
   readonly delivered?: string;
 }
 
@@ -39,7 +37,6 @@ export interface WorktreePlace {
 const SETUP_MS = 1_800_000;
 const ORIGIN = "origin.json";
 
-/** The one there is, or a new one with its setup done. */
 export async function openWorktree(place: WorktreePlace): Promise<Worktree> {
   const { home, task, signal } = place;
   const own = join(worktreesRoot(home), task.id);
@@ -54,7 +51,7 @@ export async function openWorktree(place: WorktreePlace): Promise<Worktree> {
   await mkdir(own, { recursive: true, mode: 0o700 });
   await cloneAt({ repository, commit: base, tree, branch: branchOf(task), signal });
   const folder = join(tree, relative(repository, await realpath(spec.workspace)));
-  // What was committed may have a link where the user has a folder.
+  // A commit may have a link where the user has a folder.
   holdFolder(await realPlace(tree, folder), { makes: true, refusesLinks: true })[Symbol.dispose]();
   await setUp({ folder, spec, home, signal });
   const worktree: Worktree = { taskId: task.id, repository, base, tree, folder };
@@ -97,12 +94,12 @@ export async function cloneAt({ repository, tree, commit, branch, signal }: Clon
   await git(tree, ["checkout", "--quiet", "-B", branch, commit], { signal });
 }
 
-/** Every sandbox has temporary folders of its own. */
+/** Every sandbox has its own temporary folders. */
 function isHiddenInside(path: string): boolean {
   return ["/tmp/", "/var/tmp/"].some((folder) => path.startsWith(folder));
 }
 
-/** Throws `task.setup-failed` with the end of what it printed. */
+/** Throws `task.setup-failed` with the end of its output. */
 export async function setUp(place: CheckPlace): Promise<void> {
   const run = place.spec.worktree?.setup;
   if (run === undefined) return;
@@ -113,7 +110,7 @@ export async function setUp(place: CheckPlace): Promise<void> {
   throw new HeddleError("task.setup-failed", `the setup of the worktree failed: ${why}\n${end.output}`.trim());
 }
 
-/** What verified work is called in the repository it goes back to. */
+/** The branch of verified work. */
 export function branchOf({ id, spec }: Pick<TaskRecord, "id" | "spec">): string {
   const words = spec.name
     .toLowerCase()

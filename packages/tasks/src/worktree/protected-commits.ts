@@ -8,27 +8,25 @@ import { plainName, protectedPart } from "@heddle/tools/files";
 import type { OwnGit } from "../git/own-git.ts";
 
 export interface CommitsToJudge {
-  /** A repository of Heddle's own. */
   readonly git: OwnGit;
   readonly tip: string;
-  /** Commits of the owner's: what is in one of them is fine as it is there. */
+  /** The owner's commits: what is in one of them may stay. */
   readonly owners: readonly string[];
 }
 
 export interface CommittedChange {
   readonly path: string;
-  /** As git writes it; 000000: gone. */
+  /** As git writes it; 000000: removed. */
   readonly mode: string;
   readonly object: string;
 }
 
 const LINK = "120000";
 const SUBMODULE = "160000";
-/** Each is a question to git; more are not brought back. */
+/** Each needs a call of git; more are refused. */
 const MAX_ASKED = 200;
 const SHOWN = 10;
 
-/** Why they cannot come back, or undefined. */
 export async function protectedInCommits(commits: CommitsToJudge): Promise<string | undefined> {
   const found = new Set<string>();
   let asked = 0;
@@ -72,7 +70,7 @@ export async function changesIn({ git, tip, owners }: CommitsToJudge): Promise<r
   return [...changes.values()];
 }
 
-/** A backslash is a separator elsewhere. */
+/** A backslash separates on other systems. */
 function isForbidden({ path, mode }: CommittedChange): boolean {
   const parts = path.split(/[/\\]/);
   if (mode === SUBMODULE || protectedPart(parts) !== undefined) return true;
@@ -90,7 +88,7 @@ async function isOwners({ path, mode, object }: CommittedChange, { git, owners }
   return false;
 }
 
-/** Out of the tree or into git's own folder: whoever writes there later writes elsewhere. */
+/** Out of the tree or into `.git`: whatever writes there later writes elsewhere. */
 async function leadsOut({ path, object }: CommittedChange, { git }: CommitsToJudge): Promise<boolean> {
   const target = (await git.run(["cat-file", "blob", object])).toString("utf8");
   if (target.startsWith("/")) return true;

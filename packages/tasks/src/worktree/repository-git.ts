@@ -10,12 +10,11 @@ const QUIET = ["core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", 
 
 export interface GitOptions {
   readonly signal: AbortSignal;
-  /** Beside what every call gets. */
   readonly variables?: Readonly<Record<string, string>>;
   readonly input?: Uint8Array;
 }
 
-/** What it printed. Throws `task.setup-failed` with git's own words. */
+/** Throws `task.setup-failed` with what git printed. */
 export async function git(folder: string, args: readonly string[], options: GitOptions): Promise<string> {
   const end = await tryGit(folder, args, options);
   if (end.exitCode === 0) return end.stdout.trim();
@@ -29,7 +28,6 @@ export interface GitAnswer {
   readonly stderr: string;
 }
 
-/** For questions whose answer may be no. */
 export async function tryGit(folder: string, args: readonly string[], options: GitOptions): Promise<GitAnswer> {
   const { signal, input } = options;
   const { PATH, HOME, XDG_CONFIG_HOME, LANG } = process.env;

@@ -3,7 +3,7 @@ import { listed } from "../checks/shown.ts";
 import type { Change } from "../tree/manifest.ts";
 import { shownPath } from "../judge/work-changes.ts";
 
-/** What to say of them; undefined: there are none. An absolute link that leads elsewhere is not among what was judged. */
+/** The problem, if any. Absolute links that lead elsewhere are not part of what was judged. */
 export function tiedLinks(picked: readonly Change[]): string | undefined {
   const tied = picked.filter(({ now }) => now?.target?.startsWith("/") === true);
   if (tied.length === 0) return undefined;

@@ -8,16 +8,15 @@ import { attributeOf, elementsOf, parseXml, type XmlElement } from "./xml-tree.t
 import { readZipEntry } from "./zip-reader.ts";
 
 export interface DocumentRow {
-  /** From 1, as one counts them on the page. */
   readonly number: number;
   readonly key: string;
   readonly text: string;
 }
 
 const DOCUMENT = "word/document.xml";
-/** Word takes some ten times as many characters as the author; an order itself has at most 1 MiB. */
+/** Word needs about ten times as many characters as the text; an order has at most 1 MiB. */
 const MAX_DOCUMENT_BYTES = 8 * 1024 * 1024;
-/** There are not fifty keys. */
+/** More than there are keys. */
 const MAX_ROWS = 200;
 /** Transitional, which everybody writes, and strict. */
 const NAMESPACES: ReadonlySet<string> = new Set([
@@ -25,7 +24,6 @@ const NAMESPACES: ReadonlySet<string> = new Set([
   "http://purl.oclc.org/ooxml/wordprocessingml/main",
 ]);
 
-/** Throws `task.invalid`. */
 export function readDocumentTable(archive: Buffer): readonly DocumentRow[] {
   const bytes = readZipEntry(archive, { name: DOCUMENT, maxBytes: MAX_DOCUMENT_BYTES });
   if (bytes === undefined) throw invalid("there is no text document in it; save it as .docx from a word processor");
@@ -52,7 +50,7 @@ function pairs(rows: readonly (readonly XmlElement[])[]): readonly DocumentRow[]
     // One cell over both columns is a heading.
     if (left === undefined || right === undefined) continue;
     const last = found.at(-1);
-    // A key that is merged with the one above goes on with its value.
+    // A key that is merged with the one above continues its value.
     if (last !== undefined && isContinued(left)) last.text += `\n${textOf(right)}`;
     else found.push({ number: index + 1, key: textOf(left), text: textOf(right) });
   }
@@ -67,7 +65,7 @@ const SILENT: ReadonlySet<string> = new Set(
   "pPr rPr tblPr tblGrid trPr tcPr sdtPr sectPr drawing pict object del moveFrom rt mc:Choice".split(" "),
 );
 
-/** Also inside content controls and the like, but not inside one another. */
+/** Also inside content controls, but not inside one another. */
 function find(element: XmlElement, name: string): readonly XmlElement[] {
   return elementsOf(element).flatMap((child) => {
     if (child.name === name) return [child];
@@ -98,7 +96,6 @@ function isOn(element: XmlElement | undefined): boolean {
   return element !== undefined && !["0", "false", "off"].includes(valueOf(element) ?? "");
 }
 
-/** Without blank lines around it. */
 function textOf(cell: XmlElement): string {
   const pieces: string[] = [];
   collect(cell, pieces);
@@ -134,7 +131,7 @@ function collect(element: XmlElement, pieces: string[]): void {
         if (!isOn(property(child, "rPr", "vanish"))) collect(child, pieces);
         break;
       case "sdt":
-        // What stands in an unfilled field is an invitation to fill it.
+        // The text of an unfilled field is a prompt to fill it.
         if (!isOn(property(child, "sdtPr", "showingPlcHdr"))) collect(child, pieces);
         break;
       default:
@@ -143,7 +140,7 @@ function collect(element: XmlElement, pieces: string[]): void {
   }
 }
 
-/** Blanks at its ends count only where it says so; a line end in the file is none on the page. */
+/** Spaces at its ends count only with `preserve`; a line end in the file is a space. */
 function runText(element: XmlElement): string {
   const text = element.children.filter((child) => typeof child === "string").join("");
   const kept = attributeOf(element, "space") === "preserve" ? text : text.trim();

@@ -14,7 +14,6 @@ import { readDocumentTable, type DocumentRow } from "./document-table.ts";
 const KNOWN_KEYS = [...authorKeys(TaskSpec.shape), ...OPENLOOM_KEYS];
 const MAX_KEY_CHARS = 100;
 
-/** Throws `task.invalid`. */
 export function orderFromDocument(file: string, archive: Buffer): string {
   const rows = readDocumentTable(archive).filter((row) => !isHeading(row));
   const chars = rows.reduce((sum, { text }) => sum + text.length, 0);
@@ -23,7 +22,7 @@ export function orderFromDocument(file: string, archive: Buffer): string {
   const lines: string[] = [];
   for (const row of rows) {
     const { number, key, text } = row;
-    // A cell that is left empty says nothing, as in a form.
+    // An empty cell says nothing, as in a form.
     if (text === "") continue;
     if (key === "") throw wrong(file, number, "there is a value without a key; write the key into the first column");
     if (key.length > MAX_KEY_CHARS)
@@ -38,7 +37,7 @@ function isHeading({ key, text }: DocumentRow): boolean {
   return /^(?:key|field)$/i.test(key) && /^value$/i.test(text);
 }
 
-/** `Session ID` and `Depends on:` are known words that a word processor, or its user, began with a capital. */
+/** `Session ID` and `Depends on:` are known keys, as a word processor writes them. */
 function wordOf(key: string): string {
   const bare = key.replace(/:$/, "").trim();
   return KNOWN_KEYS.find((known) => folded(known) === folded(bare)) ?? bare;
@@ -50,9 +49,9 @@ function folded(word: string): string {
 
 function valueOf(file: string, row: DocumentRow): unknown {
   const { key, text } = row;
-  // The key is what is wrong with it, whatever its value looks like.
+  // An unknown key is reported by name, whatever its value is.
   if (!KNOWN_KEYS.includes(key)) return text;
-  // A box to tick is no list.
+  // A checkbox is not a list.
   const isListed = /^(?:-\s|\[(?![ xX]\]))/.test(text);
   const lines = text
     .split("\n")
@@ -66,12 +65,12 @@ function valueOf(file: string, row: DocumentRow): unknown {
     case "checks":
       return yamlValue(file, row, isListed ? text : lines.map((line) => `- ${line}`).join("\n"));
     case "value":
-      // No alias is read anywhere, but cron begins so.
+      // Aliases are not read, but cron may begin with `*`.
       return text.startsWith("*") ? text : yamlValue(file, row, text);
   }
 }
 
-/** Word makes quotes curly and blanks unbreakable while one types; here they are signs, not words. */
+/** Word replaces quotes and spaces while the user types; in YAML they are syntax. */
 function yamlValue(file: string, { number, key }: DocumentRow, cell: string): unknown {
   const text = cell.replaceAll(/[“”„]/g, '"').replaceAll(/[‘’‚]/g, "'").replaceAll("\u00a0", " ");
   const places = new Places(`${file} (row ${number}, ${key})`, text);

@@ -29,7 +29,6 @@ function documentXml(rows: string): string {
   return `${HEAD}<w:document xmlns:w="${FORMATS}/wordprocessingml/2006/main"><w:body>${table}<w:p/><w:sectPr/></w:body></w:document>`;
 }
 
-/** Texts as they are, all else as in a YAML file. */
 function valueText(value: unknown): string {
   return typeof value === "string" ? value : stringify(value);
 }
@@ -50,7 +49,7 @@ function paragraph(line: string): string {
   return `<w:p><w:r>${pieces.join("<w:tab/>")}</w:r></w:p>`;
 }
 
-/** What XML cannot hold at all, such as the colours of a terminal, is replaced by a mark. */
+/** Characters that XML cannot hold, such as terminal colours, are replaced. */
 function escaped(text: string): string {
   return (
     text

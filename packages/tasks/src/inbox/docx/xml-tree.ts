@@ -6,9 +6,9 @@
 import { HeddleError } from "@heddle/protocol";
 
 export interface XmlElement {
-  /** Without a prefix: of the namespace that was asked for. `mc:Choice`, `:t`: of another one, or of none. */
+  /** Without a prefix: of the requested namespace. `mc:Choice`, `:t`: of another one, or of none. */
   readonly name: string;
-  /** As they were written; `attributeOf` reads one of them. */
+  /** As written; `attributeOf` reads one of them. */
   readonly attributes: string;
   readonly children: (XmlElement | string)[];
 }
@@ -64,7 +64,6 @@ export function elementsOf({ children }: XmlElement): readonly XmlElement[] {
   return children.filter((child) => typeof child !== "string");
 }
 
-/** By its name without prefix. */
 export function attributeOf({ attributes }: XmlElement, wanted: string): string | undefined {
   for (const [name, value] of attributesOf(attributes))
     if (name === wanted || name.endsWith(`:${wanted}`)) return decoded(value);
@@ -72,7 +71,7 @@ export function attributeOf({ attributes }: XmlElement, wanted: string): string 
 }
 
 function* attributesOf(attributes: string): Generator<readonly [name: string, value: string]> {
-  // Sticky: where one does not match there is no second try further on, which would take the square of the length.
+  // Sticky, because searching further on would take quadratic time.
   const attribute = /\s+([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/y;
   for (let match = attribute.exec(attributes); match !== null; match = attribute.exec(attributes)) {
     const [, name = "", double, single] = match;

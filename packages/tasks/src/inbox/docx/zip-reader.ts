@@ -16,7 +16,7 @@ const LOCAL_BYTES = 30;
 const STORED = 0;
 const DEFLATED = 8;
 const ENCRYPTED_FLAG = 1;
-/** What a field of 16 or 32 bits holds when the real number stands in a zip64 record. */
+/** The value of a field when the real number is in a zip64 record. */
 const ELSEWHERE_16 = 0xffff;
 const ELSEWHERE_32 = 0xffffffff;
 /** A document has a dozen, and one for each picture. */
@@ -31,7 +31,7 @@ interface Entry {
   readonly localAt: number;
 }
 
-/** undefined: there is no entry of that name. Throws `task.invalid` with what to do. */
+/** undefined: there is no entry of that name. Throws `task.invalid`. */
 export function readZipEntry(
   archive: Buffer,
   { name, maxBytes }: { readonly name: string; readonly maxBytes: number },
@@ -56,7 +56,7 @@ interface Directory {
   readonly count: number;
 }
 
-/** At the very end, behind it at most a comment whose length it tells. */
+/** At the end, followed at most by a comment of the length it names. */
 function directoryOf(archive: Buffer): Directory {
   const first = Math.max(0, archive.length - END_BYTES - MAX_COMMENT_BYTES);
   let end = archive.length - END_BYTES;
@@ -78,7 +78,7 @@ function isEnd(archive: Buffer, at: number): boolean {
   return archive.readUInt32LE(at) === END && at + END_BYTES + archive.readUInt16LE(at + 20) === archive.length;
 }
 
-/** Two entries of one name are refused: programs differ in which of them they show. */
+/** Two entries of one name are refused: programs differ in which one they show. */
 function findEntry(archive: Buffer, { at: begin, end, count }: Directory, name: string): Entry | undefined {
   const wanted = Buffer.from(name);
   let found: Entry | undefined;
@@ -104,7 +104,7 @@ function findEntry(archive: Buffer, { at: begin, end, count }: Directory, name: 
   return found;
 }
 
-/** The header before the data repeats what the directory says, or leaves sizes to a descriptor behind the data. */
+/** The header before the data repeats the directory, or leaves sizes to a descriptor after the data. */
 function packedBytesOf(
   archive: Buffer,
   directoryAt: number,
@@ -124,7 +124,7 @@ function unpack(packed: Buffer, { method, sizeBytes }: Entry, maxBytes: number):
   if (method === STORED) return packed;
   if (method !== DEFLATED) throw refused(`it is packed in a way that is not supported (${method})`, SAVE_AGAIN);
   try {
-    // One byte more than it was said to be is enough to know that it lies.
+    // One byte more than the declared size is enough to detect a lie.
     return inflateRawSync(packed, { maxOutputLength: Math.min(sizeBytes, maxBytes) + 1 });
   } catch (error) {
     throw damaged("what is packed in it does not unpack to what it says", error);
@@ -149,7 +149,7 @@ function zip64(): HeddleError {
   return refused("it is packed as zip64, for archives of gigabytes", SAVE_AGAIN);
 }
 
-/** What Word calls a docx with a password, and every .doc, is a container of another kind. */
+/** A docx with a password, and every .doc, is an OLE container. */
 const COMPOUND_FILE = Buffer.from("d0cf11e0a1b11ae1", "hex");
 
 function notZip(archive: Buffer): HeddleError {

@@ -6,11 +6,10 @@ export interface ZipFile {
   readonly text: string;
 }
 
-/** 2.0: what every reader has read since 1993. */
+/** 2.0, which every reader supports. */
 const VERSION = 20;
-/** Names are UTF-8. */
 const FLAGS = 0x0800;
-/** The first day there is; the same files are the same bytes. */
+/** The earliest date, so that the same files give the same bytes. */
 const DATE = 0x0021;
 
 export function zipOf(files: readonly ZipFile[]): Buffer {
@@ -21,7 +20,7 @@ export function zipOf(files: readonly ZipFile[]): Buffer {
     const [named, data] = [Buffer.from(name), Buffer.from(text)];
     const fields = fieldsOf(named, data);
     const local = Buffer.concat([uint32(0x04034b50), fields, named, data]);
-    // Made by, the fields of the file, no comment, first disk, no attributes, and where it is.
+    // Version, fields, no comment, first disk, no attributes, offset.
     entries.push(Buffer.concat([uint32(0x02014b50), uint16(VERSION), fields, Buffer.alloc(10), uint32(at), named]));
     parts.push(local);
     at += local.length;
@@ -32,7 +31,7 @@ export function zipOf(files: readonly ZipFile[]): Buffer {
   return Buffer.concat([...parts, directory, ...end]);
 }
 
-/** What the header of a file and its entry in the directory have in common. */
+/** Shared by the header of a file and its directory entry. */
 function fieldsOf(name: Buffer, data: Buffer): Buffer {
   return Buffer.concat([
     ...[VERSION, FLAGS, 0, 0, DATE].map(uint16),

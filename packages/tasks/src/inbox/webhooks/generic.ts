@@ -11,7 +11,7 @@ export const generic: Parser = {
     const name = words(given["name"]) ?? words(given["title"]);
     const workspace = words(given["workspace"]) ?? words(given["cwd"]);
     const thread = words(given["thread"]) ?? words(given["session_id"]) ?? words(given["sessionId"]);
-    // A signature is of one moment: the same one again is the same request again.
+    // A signature includes its time: the same one again is the same request.
     const id = words(given["id"]) ?? header(inbound, SIGNATURE_HEADER);
     return {
       kind: "order",

@@ -21,7 +21,7 @@ export const github: Parser = {
   parse(inbound, source) {
     const event = header(inbound, "x-github-event") ?? "";
     const given = table(JSON.parse(inbound.body.toString("utf8")));
-    // Its signature knows no time, but what is signed is of one event: the same again is the same order.
+    // Its signature has no time, but the signed body is of one event: the same body is the same order.
     const id = createHash("sha256").update(inbound.body).digest("hex");
     if (event === "issues") return withId(labelled(given, source), id);
     if (event === "issue_comment") return withId(commented(given, source), id);

@@ -3,40 +3,39 @@
 export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface Inbound {
-  /** Names in lower case. */
+  /** Names are lower case. */
   readonly headers: Headers;
-  /** As it came: signatures are over bytes. */
+  /** As received: signatures are over bytes. */
   readonly body: Buffer;
 }
 
 export interface WebhookSource {
   readonly name: string;
   readonly kind: "generic" | "github";
-  /** Bodies are signed with it. Without one, only requests that have shown a token are heard. */
+  /** Signs bodies. Without one, only requests with a token are accepted. */
   readonly secret?: string | undefined;
-  /** For orders that name none. */
   readonly workspace?: string | undefined;
   /** By repository, `owner/name`. */
   readonly workspaces?: Readonly<Record<string, string>> | undefined;
-  /** Of an issue: the label that makes it an order. */
+  /** The label that makes an issue an order. */
   readonly label?: string | undefined;
-  /** How a comment begins that is one. */
+  /** The beginning of a comment that is an order. */
   readonly command?: string | undefined;
 }
 
-/** What a parser makes of a request: an order, or why it is none. */
+/** An order, or why it is not one. */
 export type Parsed =
   | {
       readonly kind: "order";
       readonly fields: Readonly<Record<string, unknown>>;
-      /** Of this order and no other; the same again is the same task. */
+      /** Of this order alone; the same again is the same task. */
       readonly id?: string;
       readonly workspace?: string | undefined;
       readonly ref?: string;
     }
   | { readonly kind: "ignored"; readonly reason: string };
 
-/** `isSigned`: the secret of the source signed it, not long ago where the way of signing knows the time. */
+/** `isSigned`: signed with the secret of the source, and not long ago where the signature has a time. */
 export interface Parser {
   isSigned(inbound: Inbound, secret: string, now: number): boolean;
   parse(inbound: Inbound, source: WebhookSource): Parsed;

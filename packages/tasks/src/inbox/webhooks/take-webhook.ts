@@ -10,9 +10,8 @@ export interface WebhookDoor extends OrderDoor {
 }
 
 export interface InboundWebhook extends Inbound {
-  /** The last part of the address. */
   readonly source: string;
-  /** Whoever sends it has shown a token that may do this. */
+  /** The sender has shown a token that allows it. */
   readonly isTrusted?: boolean;
 }
 
@@ -35,7 +34,7 @@ export async function takeWebhook(
   if (parsed.kind === "ignored") return parsed;
   const taken = await takeOrder(door, {
     file: "order.json",
-    // As JSON, every text stays a text: nothing in it can be read as a key.
+    // As JSON, so that no text can be read as a key.
     text: JSON.stringify(parsed.fields),
     source: { kind: "webhook", ref: parsed.ref ?? source.name },
     workspace: parsed.workspace ?? source.workspace,

@@ -32,13 +32,13 @@ const SIGNS: Readonly<Record<string, string>> = {
 
 const MAX_TITLE_CHARS = 200;
 const MAX_SUMMARY_CHARS = 1_000;
-/** Discord refuses more, Telegram twice as much. */
+/** Discord's limit; Telegram allows twice as much. */
 const MAX_TEXT_CHARS = 1_900;
 
 export function wordsOf({ event, payload }: Outgoing): Words {
   const data = tableOf(payload["data"]);
   const name = textOf(payload["task_name"]) || textOf(payload["task_id"]);
-  // Only said is not proven, and a person must see that at a glance.
+  // A claim is not proof, and the title must say so.
   const isUnproven = event === "TASK_COMPLETED" && data["verified"] === false;
   const sign = isUnproven ? "says it is done (not checked)" : (SIGNS[event] ?? event);
   const summary = textOf(data["error"]) || textOf(data["summary"]) || budgetWords(data);
@@ -48,7 +48,7 @@ export function wordsOf({ event, payload }: Outgoing): Words {
   };
 }
 
-/** What an agent says in several lines is set off, so that none of them passes for the title of another message. */
+/** Several lines of an agent are indented, so that none of them looks like the title of another message. */
 function saidLines(summary: string): readonly string[] {
   const lines = visibleText(summary).split("\n");
   return lines.length === 1 ? lines : lines.map((line) => `| ${line}`);
@@ -68,7 +68,7 @@ export function slackBody(notification: Outgoing): Body {
   return asJson({ text: [`*${escapeMarkup(title)}*`, ...lines.map(escapeMarkup)].join("\n") });
 }
 
-/** `allowed_mentions`: whatever an agent says, nobody is called by it. */
+/** `allowed_mentions`: no text of an agent mentions anybody. */
 export function discordBody(notification: Outgoing): Body {
   const { title, lines } = wordsOf(notification);
   const content = cut([`**${title}**`, ...lines].join("\n"), MAX_TEXT_CHARS);
@@ -89,7 +89,7 @@ export function ntfyBody(notification: Outgoing): Body {
   };
 }
 
-/** Plain text: nothing an agent says is markup. */
+/** Plain text: nothing an agent writes is markup. */
 export function telegramBody(notification: Outgoing, chatId: string): Body {
   const { title, lines } = wordsOf(notification);
   const text = cut([title, ...lines].join("\n"), MAX_TEXT_CHARS);
@@ -100,7 +100,7 @@ function asJson(value: object): Body {
   return { text: JSON.stringify(value), headers: { "content-type": "application/json" } };
 }
 
-/** Headers are ASCII; anything else is written the way mail does it, which ntfy reads. */
+/** Headers are ASCII; anything else is encoded as in mail, which ntfy reads. */
 function headerText(text: string): string {
   return /^[\u0020-\u007e]*$/.test(text) ? text : `=?UTF-8?B?${Buffer.from(text).toString("base64")}?=`;
 }

@@ -15,7 +15,7 @@ export interface DesktopOptions {
 const TIMEOUT_MS = 5_000;
 const MISSING = "there is neither notify-send (package libnotify-bin) nor osascript on the PATH of this machine";
 
-/** Words come as arguments of the script, never as part of it. */
+/** The texts are arguments of the script, never part of it. */
 const OSASCRIPT = [
   "-e",
   "on run argv",
@@ -32,7 +32,7 @@ export function desktopSink({ name, events, env }: DesktopOptions): Sink {
     target: "the screen of this machine",
     events,
     secrets: [],
-    // A screen that nobody sees now is not worth a day of tries.
+    // A desktop notification is not worth a day of tries.
     maxTries: 3,
     async send(notification, { signal }): Promise<SendResult> {
       const { title, lines } = wordsOf(notification);

@@ -10,13 +10,12 @@ export interface FileSinkOptions {
   readonly folder: string;
   readonly events: ReadonlySet<NotificationName>;
   readonly prefix?: string;
-  /** How many files stay. */
   readonly keep?: number;
 }
 
 const DEFAULT_PREFIX = "heddle";
 const DEFAULT_KEEP = 1_000;
-/** Looking through the folder for what may go costs more than a file too many. */
+/** Cleaning costs more than a few files too many. */
 const WRITES_BETWEEN_CLEANING = 50;
 
 export function fileSink({
@@ -27,7 +26,7 @@ export function fileSink({
   keep = DEFAULT_KEEP,
 }: FileSinkOptions): Sink {
   let writes = 0;
-  // What the path leads to now is what is meant; a link that appears in it later was put there by somebody else.
+  // The path as it leads now; a link that appears in it later is not followed.
   const place = realPlace(path.resolve(folder));
   return {
     name,
@@ -46,7 +45,7 @@ export function fileSink({
   };
 }
 
-/** The time is that of the event and the end is the id, so that a second try writes the same file. */
+/** The time of the event and the id, so that a second try writes the same file. */
 function fileName(prefix: string, { id, event, payload }: Outgoing): string {
   const seconds = payload["timestamp"];
   const at = new Date(typeof seconds === "number" ? Math.round(seconds * 1000) : 0).toISOString();
@@ -63,5 +62,5 @@ function clean(folder: HeldFolder, prefix: string, keep: number): void {
   for (const { name } of oldestFirst.slice(0, Math.max(0, own.length - keep))) rmSync(folder.at(name), { force: true });
 }
 
-/** Time, milliseconds and id sort as they happened. */
+/** Time, milliseconds and id sort in the order of events. */
 const STAMPED = /-(\d{8}T\d{6}-\d{3}-ntf_[0-9a-f-]+)\.json$/;

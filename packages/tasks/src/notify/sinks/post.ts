@@ -19,14 +19,14 @@ export interface Post {
   readonly signal: AbortSignal;
 }
 
-/** What stands in an answer does not matter; so much of it is read that the connection ends in peace. */
+/** The body is ignored; so much of it is read that the connection ends cleanly. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 export async function post(request: Post): Promise<SendResult> {
   const { url } = request;
   const rule = { allowsPrivate: request.allowsPrivate, allowsLoopback: namesThisMachine(url.hostname) };
   const literal = url.hostname.replace(/^\[|\]$/g, "");
-  // Addresses that are written out are not looked up, so they are looked at here.
+  // Literal addresses are not looked up, so they are checked here.
   const refusal = isIP(literal) === 0 ? undefined : refusalOf(literal, rule);
   if (refusal !== undefined) return { kind: "dead", message: refusal };
   try {
@@ -34,7 +34,7 @@ export async function post(request: Post): Promise<SendResult> {
     return judge(await exchange(request, lookupChecked));
   } catch (error) {
     if (error instanceof RefusedAddress) return { kind: "dead", message: error.message };
-    // Never the address itself: what is after the host may be the key to it.
+    // Never the URL itself: its path may be a secret.
     return { kind: "retry", message: `${url.host}: ${wordOf(error)}` };
   }
 }
@@ -52,7 +52,7 @@ function exchange(post: Post, lookupChecked: LookupFunction): Promise<Answer> {
     const request = send(url, {
       method: "POST",
       headers: { ...post.headers, "content-length": String(Buffer.byteLength(body)) },
-      // A connection of its own: what the environment says of proxies is for others, and an old connection is not looked at again.
+      // A new connection: no proxy of the environment, and no earlier connection whose address was not checked.
       agent: false,
       lookup: lookupChecked,
       signal,
@@ -66,7 +66,7 @@ function exchange(post: Post, lookupChecked: LookupFunction): Promise<Answer> {
   });
 }
 
-/** The status is the answer; a body that does not end changes nothing about it. */
+/** The status is the answer; a body that does not end changes nothing. */
 function drain(response: IncomingMessage, done: () => void): void {
   let bytes = 0;
   response.on("data", (chunk: Buffer) => {
@@ -80,7 +80,7 @@ function drain(response: IncomingMessage, done: () => void): void {
 /** Of a host name: the address it resolves to may not be connected to. */
 export class RefusedAddress extends Error {}
 
-/** Looked at where it is used: between a look before and the connection a name can come to mean another address. */
+/** Checked at the connection: a name checked earlier may resolve to another address by then. */
 export function checkedLookup(refusal: (address: string) => string | undefined): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, addresses) => {
@@ -108,7 +108,6 @@ function judge({ status, retryAfter }: Answer): SendResult {
   return { kind: "dead", status, message };
 }
 
-/** Seconds, or a date. */
 function waitOf(header: string | undefined): number | undefined {
   if (header === undefined) return undefined;
   if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
@@ -123,7 +122,7 @@ function wordOf(error: unknown): string {
 
 interface AddressRule {
   readonly allowsPrivate: boolean;
-  /** The address as it is written names this machine. */
+  /** The URL itself names this machine. */
   readonly allowsLoopback: boolean;
 }
 

@@ -13,19 +13,16 @@ export interface WebhookOptions {
   readonly url: URL;
   readonly events: ReadonlySet<NotificationName>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Values that nobody may see. */
   readonly secretHeaders?: Readonly<Record<string, string>>;
-  /** What is behind the host is the key to it, as it always is at Slack, Discord and Telegram. */
+  /** The path is a secret, as it always is at Slack, Discord and Telegram. */
   readonly isSecretUrl?: boolean;
-  /** Bodies are signed with it. */
   readonly secret?: string;
-  /** OpenLoom's signature too, for receivers that know no other. It has no time in it. */
+  /** Adds OpenLoom's signature, which has no time, for receivers that know no other. */
   readonly signsLikeOpenLoom?: boolean;
-  /** Of `telegram`. */
   readonly chatId?: string;
   readonly timeoutMs?: number;
   readonly maxTries?: number;
-  /** Receivers in private networks are meant. */
+  /** Receivers in private networks are allowed. */
   readonly allowsPrivate?: boolean;
   readonly now?: () => number;
 }
@@ -42,7 +39,7 @@ export function webhookSink(options: WebhookOptions): Sink {
     secrets: secretsOf(options),
     ...(options.maxTries === undefined ? {} : { maxTries: options.maxTries }),
     send(notification, { signal }) {
-      const body = bodyOf(options, notification);
+      const body = BODIES[kind](notification, options.chatId ?? "");
       return post({
         url,
         body: body.text,
@@ -66,27 +63,20 @@ export function webhookSink(options: WebhookOptions): Sink {
 
 const KEYED: ReadonlySet<WebhookKind> = new Set(["slack", "discord", "telegram"]);
 
-/** Only what is meant to be secret: every text that is equal to one of these is hidden in all records. */
+/** Only real secrets: every text that equals one of these is removed from all records. */
 function secretsOf({ kind, url, secret, secretHeaders = {}, isSecretUrl }: WebhookOptions): readonly string[] {
   const behind = isSecretUrl === true || KEYED.has(kind) ? [url.pathname.slice(1), url.search.slice(1)] : [];
   const given = [secret ?? "", ...Object.values(secretHeaders), url.password, ...behind];
   return given.filter((value) => value !== "");
 }
 
-function bodyOf({ kind, chatId = "" }: WebhookOptions, notification: Outgoing): Body {
-  switch (kind) {
-    case "webhook":
-      return jsonBody(notification);
-    case "slack":
-      return slackBody(notification);
-    case "discord":
-      return discordBody(notification);
-    case "ntfy":
-      return ntfyBody(notification);
-    case "telegram":
-      return telegramBody(notification, chatId);
-  }
-}
+const BODIES: Readonly<Record<WebhookKind, (notification: Outgoing, chatId: string) => Body>> = {
+  webhook: jsonBody,
+  slack: slackBody,
+  discord: discordBody,
+  ntfy: ntfyBody,
+  telegram: telegramBody,
+};
 
 function signatures(
   { signsLikeOpenLoom }: WebhookOptions,
