@@ -5,7 +5,7 @@ export { requireAllowedWorkspace } from "./spec/allowed-roots.ts";
 export { parseDuration } from "./spec/durations.ts";
 export { readFrontMatter, type FrontMatter } from "./spec/front-matter.ts";
 export { openLoomSettings, type OpenLoomSettings } from "./spec/openloom.ts";
-export { problemLine, SpecError, type Problem } from "./spec/places.ts";
+export { problemLine, SpecError, type Problem } from "./spec/positions.ts";
 export { readSpecFiles, type FoundSpec, type FoundSpecs } from "./spec/read-files.ts";
 export { readSpec, type ReadSpecs, type SpecOptions, type SpecText } from "./spec/read-spec.ts";
 export { PLACEHOLDER } from "./spec/rules.ts";

@@ -21,7 +21,7 @@ import {
 import { failpoint } from "@heddle/protocol/failpoints";
 import { findSent, StartWatch, type Heddle, type Slots } from "@heddle/agent";
 import { describe, limitsOf, usedUp, warnings } from "./budget.ts";
-import { saidIn, type Said } from "./claim.ts";
+import { claimIn, type AgentClaim } from "./claim.ts";
 import type { Feed } from "../queue/feed.ts";
 import { judgeEnd, MAX_REASON, outOfBudget, outOfNudges } from "./endings.ts";
 import { followTurn, type Followed, type FollowedTurn } from "./follow-turn.ts";
@@ -30,12 +30,12 @@ import { dropEarlier } from "../judge/freeze-claim.ts";
 import { noteLeft } from "../judge/left.ts";
 import { undeliverable } from "../judge/protected.ts";
 import { readPast, type Step } from "./past.ts";
-import { clearThread, endProcesses, prepare, type Place } from "./prepare.ts";
+import { clearThread, endProcesses, prepare, type Prepared } from "./prepare.ts";
 import { promptText, reviewText } from "./prompts.ts";
 import { backoff, settleFailure } from "./retry.ts";
 import { judgeWork, watchTurn } from "./work.ts";
 
-export interface Workshop {
+export interface HarnessContext {
   readonly heddle: Heddle;
   readonly feed: Feed;
   /** Settings of a task's turns, from its spec and the user's configuration. */
@@ -51,38 +51,38 @@ export interface Workshop {
 }
 
 /** Resolves when the task is no longer this worker's. Throws only when the store cannot record the end. */
-export async function runAttempt(shop: Workshop, hold: Hold): Promise<void> {
-  const signal = AbortSignal.any([shop.closing, hold.lost]);
-  const log = (line: string): void => shop.log(`${hold.task.id}: ${line}`);
-  using watch = new StartWatch("taken", { log, slowMs: shop.slowStartMs });
+export async function runAttempt(context: HarnessContext, hold: Hold): Promise<void> {
+  const signal = AbortSignal.any([context.closing, hold.lost]);
+  const log = (line: string): void => context.log(`${hold.task.id}: ${line}`);
+  using watch = new StartWatch("taken", { log, slowMs: context.slowStartMs });
   try {
-    const { place, next } = await goToWork(shop, hold, { signal, watch });
-    const round: Round = { shop, hold, place, signal, watch };
+    const { place, next } = await prepareAttempt(context, hold, { signal, watch });
+    const round: Round = { context, hold, place, signal, watch };
     let step: Step | undefined = next;
     while (step !== undefined) step = await carryOut(round, step);
   } catch (error) {
     if (hold.lost.aborted) return;
-    await hold.append(ending(shop, hold, error));
+    await hold.append(ending(context, hold, error));
   }
 }
 
-async function goToWork(
-  shop: Workshop,
+async function prepareAttempt(
+  context: HarnessContext,
   hold: Hold,
   { signal, watch }: { readonly signal: AbortSignal; readonly watch: StartWatch },
-): Promise<{ readonly place: Place; readonly next: Step }> {
+): Promise<{ readonly place: Prepared; readonly next: Step }> {
   watch.pause();
-  using _slot = await shop.preparing.take(signal);
+  using _slot = await context.preparing.take(signal);
   signal.throwIfAborted();
   watch.goOn("read the task");
-  const past = await readPast(shop.heddle.journal, hold.task);
-  return { place: await prepare(shop, hold, { ...past, signal, watch }), next: past.next };
+  const past = await readPast(context.heddle.journal, hold.task);
+  return { place: await prepare(context, hold, { ...past, signal, watch }), next: past.next };
 }
 
 interface Round {
-  readonly shop: Workshop;
+  readonly context: HarnessContext;
   readonly hold: Hold;
-  readonly place: Place;
+  readonly place: Prepared;
   readonly signal: AbortSignal;
   /** Until the first request of the attempt. */
   readonly watch: StartWatch;
@@ -108,16 +108,16 @@ const FORGET_MS = 5_000;
 
 /** After the verdict the work of earlier rounds is not needed; what cannot be removed now is removed with the next. */
 async function checkAndForget(round: Round, claim: Claimed): Promise<Step | undefined> {
-  const { shop, hold } = round;
+  const { context, hold } = round;
   const next = await check(round, claim);
-  const place = { home: shop.home, signal: AbortSignal.timeout(FORGET_MS) };
-  await dropEarlier(place, hold.task).catch((error: unknown) => shop.log(`${hold.task.id}: ${String(error)}`));
+  const place = { home: context.home, signal: AbortSignal.timeout(FORGET_MS) };
+  await dropEarlier(place, hold.task).catch((error: unknown) => context.log(`${hold.task.id}: ${String(error)}`));
   return next;
 }
 
 const MAX_REVIEW = 2000;
 
-function ending({ closing, now }: Workshop, { task }: Hold, error: unknown): TaskEventBody {
+function ending({ closing, now }: HarnessContext, { task }: Hold, error: unknown): TaskEventBody {
   const { id, attempt, faults = 0 } = task;
   if (closing.aborted) return { type: "task.retried", v: 1, attempt, reason: "the harness closed" };
   const { code, message } = toHeddleError(error);
@@ -136,7 +136,7 @@ const FAULT_AGAIN_MS = 5000;
 const MAX_FAULTS = 7;
 
 async function prompt(round: Round, wanted: EventOf<"task.prompted">["why"]): Promise<Step | undefined> {
-  const { hold, place, shop } = round;
+  const { hold, place, context } = round;
   const { task } = hold;
   const reached = usedUp(task);
   if (reached !== undefined) {
@@ -147,10 +147,10 @@ async function prompt(round: Round, wanted: EventOf<"task.prompted">["why"]): Pr
   const isNudge = wanted === "rejected" || wanted === "continue" || wanted === "stall";
   if (isNudge && task.spent.nudges >= task.spec.maxNudges) {
     await noteEnd(round);
-    await hold.append(outOfNudges(shop.now(), hold));
+    await hold.append(outOfNudges(context.now(), hold));
     return undefined;
   }
-  const isFirst = !(await isKnown(shop, place.threadId, task));
+  const isFirst = !(await isKnown(context, place.threadId, task));
   const why = isFirst ? "first" : wanted === "first" ? "restarted" : wanted;
   const next = task.round + 1;
   await hold.append({
@@ -167,7 +167,7 @@ async function prompt(round: Round, wanted: EventOf<"task.prompted">["why"]): Pr
 }
 
 /** Its last prompt was sent to this thread: the agent knows the task. */
-async function isKnown({ heddle }: Workshop, stream: string, { id, round }: TaskRecord): Promise<boolean> {
+async function isKnown({ heddle }: HarnessContext, stream: string, { id, round }: TaskRecord): Promise<boolean> {
   const sent = await heddle.journal.marks.versions({ stream, kinds: ["sent"], name: promptId(id, round) });
   return sent.length > 0;
 }
@@ -177,14 +177,14 @@ function promptId(taskId: string, round: number): string {
 }
 
 async function turn(round: Round): Promise<Step | undefined> {
-  const { shop, hold, place } = round;
+  const { context, hold, place } = round;
   const begun = await beginTurn(round);
   failpoint("task.after-start");
-  const { closing, feed, heddle } = shop;
-  await using _watch = watchTurn({ shop, hold, folder: place.folder, signal: round.signal }, begun);
+  const { closing, feed, heddle } = context;
+  await using _watch = watchTurn({ context, hold, folder: place.folder, signal: round.signal }, begun);
   const followed = await followTurn({ heddle, feed, hold, closing }, begun);
   failpoint("task.after-turn");
-  const said = saidIn(followed.events, begun.turnId, hold.task.spec.steps.length);
+  const said = claimIn(followed.events, begun.turnId, hold.task.spec.steps.length);
   const ended = turnEnded(hold, followed);
   if (followed.stoppedFor === "lost") {
     // In this order: a reader that sees the end of the turn finds what it left.
@@ -195,8 +195,8 @@ async function turn(round: Round): Promise<Step | undefined> {
   return settleTurn(round, { followed, said, ended });
 }
 
-async function noteEnd({ shop, hold, place }: Round): Promise<void> {
-  const { home, heddle, log } = shop;
+async function noteEnd({ context, hold, place }: Round): Promise<void> {
+  const { home, heddle, log } = context;
   const quiet = (): Promise<boolean> => heddle.endCommands(place.threadId);
   if (isTaken(hold)) await quiet(); // The files kept of the task are the other worker's now.
   else await noteLeft({ home, task: hold.task, quiet, log, ...place });
@@ -206,8 +206,8 @@ async function noteEnd({ shop, hold, place }: Round): Promise<void> {
 const MAX_BEGINNINGS = 10;
 
 /** Sends the stored prompt, or finds the turn that it became before a crash. */
-async function beginTurn({ shop, hold, place, signal, watch }: Round): Promise<FollowedTurn> {
-  const { journal } = shop.heddle;
+async function beginTurn({ context, hold, place, signal, watch }: Round): Promise<FollowedTurn> {
+  const { journal } = context.heddle;
   const { threadId, folder } = place;
   const { openPrompt, spec } = hold.task;
   if (openPrompt === undefined) throw new TypeError(`${hold.task.id} has no open prompt`);
@@ -217,13 +217,13 @@ async function beginTurn({ shop, hold, place, signal, watch }: Round): Promise<F
   const sent = await findSent(journal, threadId, { clientId, input });
   const row = sent === undefined ? undefined : await journal.threads.turn(sent.turnId);
   if (row !== undefined) return { threadId, turnId: row.id, version: row.admittedVersion };
-  const settings: TurnSettings = { ...(await shop.settingsFor(spec)), limits: limitsOf(hold.task), isForTask: true };
+  const settings: TurnSettings = { ...(await context.settingsFor(spec)), limits: limitsOf(hold.task), isForTask: true };
   for (let tries = 1; ; tries += 1) {
     watch.step("wait for the thread");
-    await clearThread(shop, hold, place, signal);
+    await clearThread(context, hold, place, signal);
     try {
       const place = { thread: threadId, workspace: folder };
-      const started = await shop.heddle.as("system").startTurn({ ...place, input, settings, clientId, watch });
+      const started = await context.heddle.as("system").startTurn({ ...place, input, settings, clientId, watch });
       const { turnId, admittedVersion: version, done } = started;
       return { threadId, turnId, version, done };
     } catch (error) {
@@ -250,13 +250,13 @@ function turnEnded({ task }: Hold, { terminal, waitedMs }: Followed): EventOf<"t
 
 interface EndedTurn {
   readonly followed: Followed;
-  readonly said: Said;
+  readonly said: AgentClaim;
   readonly ended: EventOf<"task.turn-ended">;
 }
 
 /** The claim is stored together with the end of the turn, so that a crash finds both or neither. */
 async function settleTurn(round: Round, { followed, said, ended }: EndedTurn): Promise<Step | undefined> {
-  const { shop, hold } = round;
+  const { context, hold } = round;
   const { attempt, spec, stepsDone } = hold.task;
   const isNew = said.stepsDone.some((step) => !stepsDone.includes(step));
   const progressed: TaskEventBody[] = isNew
@@ -285,7 +285,7 @@ async function settleTurn(round: Round, { followed, said, ended }: EndedTurn): P
       return { kind: "prompt", why: verdict.why };
     }
     await noteEnd(round);
-    await store(verdict.event(shop.now()));
+    await store(verdict.event(context.now()));
     return undefined;
   }
   if (said.kind === "blocked") {
@@ -310,14 +310,14 @@ function warned(task: TaskRecord, events: readonly TaskEventBody[]): readonly Ta
 type Claimed = Pick<EventOf<"task.claimed">, "by" | "summary">;
 
 /** The checks decide. Results and verdict are stored together. */
-async function check({ shop, hold, place, signal }: Round, claim: Claimed): Promise<Step | undefined> {
+async function check({ context, hold, place, signal }: Round, claim: Claimed): Promise<Step | undefined> {
   const { attempt, round, spec } = hold.task;
   // Taken over from a worker that died during the checks: the claim is this attempt's now.
   if (hold.task.state !== "claimed") await hold.append({ type: "task.claimed", v: 1, attempt, ...claim });
   if (spec.checks.length === 0) return undefined;
   const { folder, baseline } = place;
-  const found = await judgeWork({ shop, hold, folder, signal }, baseline, () =>
-    endProcesses(shop, hold, place, signal),
+  const found = await judgeWork({ context, hold, folder, signal }, baseline, () =>
+    endProcesses(context, hold, place, signal),
   );
   signal.throwIfAborted();
   failpoint("task.before-verdict");

@@ -4,7 +4,7 @@
  */
 import type { EventOf, StoredEvent } from "@heddle/protocol";
 
-export interface Said {
+export interface AgentClaim {
   readonly kind: "done" | "blocked" | "progress";
   readonly by: EventOf<"task.claimed">["by"];
   readonly summary: string;
@@ -19,7 +19,7 @@ const STEP_DONE = /^[\s>*_#`-]*STEP (?:DONE:?\s*(\d{1,4})|(\d{1,4}) DONE)\b/gm;
 const MAX_SUMMARY = 2000;
 
 /** `steps`: how many there are; higher numbers are ignored. */
-export function saidIn(events: readonly StoredEvent[], turnId: string, steps: number): Said {
+export function claimIn(events: readonly StoredEvent[], turnId: string, steps: number): AgentClaim {
   const own = events.filter(({ body }) => "turnId" in body && body.turnId === turnId);
   const reports = reportsIn(own);
   const text = lastText(own);
@@ -34,9 +34,9 @@ export function saidIn(events: readonly StoredEvent[], turnId: string, steps: nu
 }
 
 /** Calls that succeeded, in order; their arguments fit the tool's schema. */
-function reportsIn(own: readonly StoredEvent[]): Omit<Said, "by">[] {
+function reportsIn(own: readonly StoredEvent[]): Omit<AgentClaim, "by">[] {
   const intents = new Map<string, unknown>();
-  const reports: Omit<Said, "by">[] = [];
+  const reports: Omit<AgentClaim, "by">[] = [];
   for (const { body } of own) {
     if (body.type === "tool.intended" && body.tool === REPORT_TOOL) intents.set(body.itemId, body.arguments);
     if (body.type !== "tool.settled" || body.tool !== REPORT_TOOL || body.outcome !== "ok") continue;
@@ -46,7 +46,7 @@ function reportsIn(own: readonly StoredEvent[]): Omit<Said, "by">[] {
   return reports;
 }
 
-function toReport(given: unknown): Omit<Said, "by"> | undefined {
+function toReport(given: unknown): Omit<AgentClaim, "by"> | undefined {
   if (typeof given !== "object" || given === null) return undefined;
   const { status, summary, steps_done: steps } = Object.fromEntries(Object.entries(given));
   if (status !== "done" && status !== "blocked" && status !== "progress") return undefined;

@@ -5,14 +5,14 @@ import { HeddleError, hasEnded, type TaskBaseline } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { awaitTerminal, type StartWatch } from "@heddle/agent";
 import { requireOwnFolder } from "@heddle/tools";
-import type { Workshop } from "./attempt.ts";
+import type { HarnessContext } from "./attempt.ts";
 import type { Hold } from "./hold.ts";
 import { baseFolder, roomsOf, roomsRoot } from "../judge/task-rooms.ts";
 import { replace } from "../open-tasks.ts";
 import type { Past } from "./past.ts";
-import { findFolder, lookAround } from "./work.ts";
+import { findFolder, readBaseline } from "./work.ts";
 
-export interface Place {
+export interface Prepared {
   readonly threadId: string;
   readonly folder: string;
   readonly baseline: TaskBaseline;
@@ -23,21 +23,21 @@ export interface Known extends Past {
   readonly watch: StartWatch;
 }
 
-export async function prepare(shop: Workshop, hold: Hold, known: Known): Promise<Place> {
+export async function prepare(context: HarnessContext, hold: Hold, known: Known): Promise<Prepared> {
   const { task } = hold;
   known.watch.step("find the folder, or make the worktree");
   // The folder that was meant when the task was added, not what the path leads to by now.
   requireOwnFolder(task.spec.workspace);
-  await settlePuts(shop, hold, known);
-  const folder = task.folder ?? (await findFolder(shop, hold, known.signal));
+  await settlePuts(context, hold, known);
+  const folder = task.folder ?? (await findFolder(context, hold, known.signal));
   await requireFolder(folder);
   known.watch.step("find the thread");
-  const threadId = await threadFor(shop, hold, folder);
+  const threadId = await threadFor(context, hold, folder);
   const { signal } = known;
-  const standing = usable(shop, hold, known);
+  const standing = usable(context, hold, known);
   if (standing !== undefined && task.threadId === threadId && task.folder === folder)
     return { threadId, folder, baseline: standing };
-  const baseline = standing ?? (await lookAround({ shop, hold, folder, signal }, known.watch));
+  const baseline = standing ?? (await readBaseline({ context, hold, folder, signal }, known.watch));
   signal.throwIfAborted();
   await hold.append({
     type: "task.prepared",
@@ -55,7 +55,7 @@ export async function prepare(shop: Workshop, hold: Hold, known: Known): Promise
  * What is being put into the workspace is whole before anybody copies it or freezes anew: an undo that is under way is waited
  * for, and one that begins later sees that the task is held. What a dead process began is finished first.
  */
-async function settlePuts({ home }: Workshop, { task }: Hold, { signal, watch }: Known): Promise<void> {
+async function settlePuts({ home }: HarnessContext, { task }: Hold, { signal, watch }: Known): Promise<void> {
   if (!existsSync(roomsRoot(home))) return;
   const { claimFolder } = await import("../tree/put-back.ts");
   watch.step("wait for what is being put into the workspace");
@@ -63,7 +63,7 @@ async function settlePuts({ home }: Workshop, { task }: Hold, { signal, watch }:
 }
 
 /** When the copy of the beginning no longer exists and the agent is to continue, a new one is taken. */
-function usable({ home }: Workshop, { task }: Hold, { baseline, next }: Known): TaskBaseline | undefined {
+function usable({ home }: HarnessContext, { task }: Hold, { baseline, next }: Known): TaskBaseline | undefined {
   if (baseline?.kept === undefined || next.kind !== "prompt") return baseline;
   return existsSync(baseFolder(home, task.id)) ? baseline : undefined;
 }
@@ -75,7 +75,7 @@ async function requireFolder(path: string): Promise<void> {
 }
 
 /** The one it had, the one it was given, or a new one. A given thread is never replaced. */
-async function threadFor({ heddle }: Workshop, { task }: Hold, folder: string): Promise<string> {
+async function threadFor({ heddle }: HarnessContext, { task }: Hold, folder: string): Promise<string> {
   const { thread } = task.spec;
   const wanted = task.threadId ?? thread;
   if (wanted !== undefined && (await heddle.journal.threads.get(wanted)) !== undefined) return wanted;
@@ -90,8 +90,13 @@ async function threadFor({ heddle }: Workshop, { task }: Hold, folder: string): 
  * Nothing else runs in the thread when this resolves. With `abort` what runs there is stopped and earlier tasks of the
  * thread are ended, before anything is said; otherwise it is waited for.
  */
-export async function clearThread(shop: Workshop, hold: Hold, place: Place, signal: AbortSignal): Promise<void> {
-  const { journal } = shop.heddle;
+export async function clearThread(
+  context: HarnessContext,
+  hold: Hold,
+  place: Prepared,
+  signal: AbortSignal,
+): Promise<void> {
+  const { journal } = context.heddle;
   const { task } = hold;
   const isTakeOver = task.spec.abort && task.round <= 1;
   if (isTakeOver) {
@@ -105,10 +110,10 @@ export async function clearThread(shop: Workshop, hold: Hold, place: Place, sign
   if (isTakeOver) {
     // A turn that ends by itself at this moment is fine.
     const words = { code: "turn.interrupted", message: `task ${task.id} takes over` } as const;
-    await shop.heddle
+    await context.heddle
       .as("system")
       .interrupt(open.id, words)
-      .catch((error: unknown) => shop.log(`${task.id}: ${String(error)}`));
+      .catch((error: unknown) => context.log(`${task.id}: ${String(error)}`));
   } else {
     const message = `waits for turn ${open.id} of its thread`;
     await hold.append({ type: "task.waited", v: 1, cause: "workspace", message });
@@ -121,10 +126,15 @@ export async function clearThread(shop: Workshop, hold: Hold, place: Place, sign
 const MAX_CLEARINGS = 10;
 
 /** Ends every process of the agent, in the foreground and the background. */
-export async function endProcesses(shop: Workshop, hold: Hold, place: Place, signal: AbortSignal): Promise<void> {
+export async function endProcesses(
+  context: HarnessContext,
+  hold: Hold,
+  place: Prepared,
+  signal: AbortSignal,
+): Promise<void> {
   for (let tries = 1; tries <= MAX_CLEARINGS; tries += 1) {
-    await clearThread(shop, hold, place, signal);
-    if (await shop.heddle.endCommands(place.threadId)) return;
+    await clearThread(context, hold, place, signal);
+    if (await context.heddle.endCommands(place.threadId)) return;
   }
   throw new HeddleError("turn.active", `thread ${place.threadId} is always busy with other turns`);
 }

@@ -3,7 +3,7 @@ import { realpath } from "node:fs/promises";
 import { isHeddleError, toHeddleError, type EventOf, type TaskBaseline, type TaskRecord } from "@heddle/protocol";
 import type { WorkReview } from "@heddle/protocol/tasks";
 import type { StartWatch } from "@heddle/agent";
-import type { Workshop } from "./attempt.ts";
+import type { HarnessContext } from "./attempt.ts";
 import { takeBaseline } from "./baseline.ts";
 import { timeLeftMs } from "./budget.ts";
 import type { CheckPlace } from "../checks/check.ts";
@@ -28,7 +28,7 @@ import { mergeBack, type BroughtBack, type MergeOptions } from "../worktree/merg
 import { openWorktree } from "../worktree/open-worktree.ts";
 
 export interface WorkPlace {
-  readonly shop: Workshop;
+  readonly context: HarnessContext;
   readonly hold: Hold;
   readonly folder: string;
   readonly signal: AbortSignal;
@@ -40,20 +40,20 @@ export interface Found extends Omit<Verdict, "picked"> {
   readonly durationMs: number;
 }
 
-export async function lookAround(place: WorkPlace, watch: StartWatch): Promise<TaskBaseline> {
-  const { shop, hold, folder } = place;
-  const into = baseFolder(shop.home, hold.task.id);
+export async function readBaseline(place: WorkPlace, watch: StartWatch): Promise<TaskBaseline> {
+  const { context, hold, folder } = place;
+  const into = baseFolder(context.home, hold.task.id);
   const like = await newestKept(place, folder);
   try {
-    const { journal } = shop.heddle;
+    const { journal } = context.heddle;
     const leftIn = (base: KeptTree): ReturnType<typeof leftBefore> =>
-      leftBefore({ journal, home: shop.home, task: hold.task, signal: place.signal }, base);
+      leftBefore({ journal, home: context.home, task: hold.task, signal: place.signal }, base);
     return await takeBaseline(checkPlace(place), { into, like, leftIn, step: (words) => watch.step(words) });
   } catch (error) {
     const isTooLarge = isHeddleError(error) && error.code === "limit.reached";
     if (!isTooLarge || hold.task.spec.checks.length > 0) throw error;
     // Nothing is judged on it; whatever else needs the copy reports that it is missing.
-    shop.log(`${hold.task.id}: no copy of its beginning is kept: ${error.message}`);
+    context.log(`${hold.task.id}: no copy of its beginning is kept: ${error.message}`);
     return { takenAt: Date.now(), folder: await realpath(folder), tests: {}, boxes: {}, passed: [] };
   }
 }
@@ -61,12 +61,12 @@ export async function lookAround(place: WorkPlace, watch: StartWatch): Promise<T
 /** Tasks of a folder that are looked at for a copy to share files with. */
 const LOOKED_AT = 20;
 
-async function newestKept({ shop, hold }: WorkPlace, folder: string): Promise<KeptTree | undefined> {
+async function newestKept({ context, hold }: WorkPlace, folder: string): Promise<KeptTree | undefined> {
   const { workspace } = hold.task.spec;
-  const others = await shop.heddle.journal.tasks.page({ workspace, limit: LOOKED_AT });
+  const others = await context.heddle.journal.tasks.page({ workspace, limit: LOOKED_AT });
   for (const { id, folder: its } of others) {
     if (id === hold.task.id || its !== folder) continue;
-    const tree = await readKeptTree(baseFolder(shop.home, id)).catch(() => undefined);
+    const tree = await readKeptTree(baseFolder(context.home, id)).catch(() => undefined);
     if (tree !== undefined) return tree;
   }
   return undefined;
@@ -77,17 +77,17 @@ export async function judgeWork(place: WorkPlace, baseline: TaskBaseline, quiet:
   const { hold } = place;
   const began = performance.now();
   const checks = checkPlace(place, () => performance.now() - began);
-  await sweepScratch(checks.home, checks.signal).catch((error: unknown) => place.shop.log(String(error)));
+  await sweepScratch(checks.home, checks.signal).catch((error: unknown) => place.context.log(String(error)));
   const { verdict, base, frozen } = await judgeClaim(checks, {
     task: hold.task,
-    journal: place.shop.heddle.journal,
+    journal: place.context.heddle.journal,
     baseline,
     quiet,
   });
   const took = (): { durationMs: number } => ({ durationMs: Math.round(performance.now() - began) });
   if (base === undefined || frozen === undefined) return { ...verdict, ...took() };
   const work = { base, frozen, picked: verdict.picked };
-  const judged = await heard(place, { checks, verdict, work });
+  const judged = await withOpinion(place, { checks, verdict, work });
   if (!judged.passed) return { ...judged, ...took() };
   const { merged, results, obstacle } = await handBack({ place: checks, task: hold.task, baseline, work });
   const passed = results.every(({ outcome }) => outcome === "passed");
@@ -112,7 +112,7 @@ function obstructed(message: string): WorkReview {
 
 interface Claim {
   readonly task: TaskRecord;
-  readonly journal: Workshop["heddle"]["journal"];
+  readonly journal: HarnessContext["heddle"]["journal"];
   readonly baseline: TaskBaseline;
   readonly quiet: () => Promise<void>;
 }
@@ -162,36 +162,36 @@ function refuseFaults(error: unknown): never {
 }
 
 /** With the opinion of another model, where the spec asks for one. */
-async function heard(
-  { shop, hold }: WorkPlace,
+async function withOpinion(
+  { context, hold }: WorkPlace,
   { checks, verdict, work }: { readonly checks: CheckPlace; readonly verdict: Verdict; readonly work: WorkToDeliver },
 ): Promise<Omit<Found, "durationMs">> {
   if (hold.task.spec.secondOpinion === undefined) return verdict;
-  const { provider } = await shop.settingsFor(hold.task.spec);
+  const { provider } = await context.settingsFor(hold.task.spec);
   const shown = { ...work, changes: work.picked };
-  const opinion = await secondOpinion({ place: checks, verdict, work: shown, heddle: shop.heddle, provider });
+  const opinion = await secondOpinion({ place: checks, verdict, work: shown, heddle: context.heddle, provider });
   return opinion === undefined ? verdict : { ...verdict, opinion, passed: verdict.passed && opinion.accepts };
 }
 
 /** Where the task works: its workspace, a draft or a worktree of it. */
-export async function findFolder({ home }: Workshop, { task }: Hold, signal: AbortSignal): Promise<string> {
+export async function findFolder({ home }: HarnessContext, { task }: Hold, signal: AbortSignal): Promise<string> {
   if (isDraft(task)) return await openDraft({ home, task, signal });
   if (task.spec.worktree === undefined) return task.spec.workspace;
   return (await openWorktree({ home, task, signal })).folder;
 }
 
-export function watchTurn({ shop, hold, folder }: WorkPlace, turn: FollowedTurn): AsyncDisposable {
-  const { heddle, feed, log } = shop;
+export function watchTurn({ context, hold, folder }: WorkPlace, turn: FollowedTurn): AsyncDisposable {
+  const { heddle, feed, log } = context;
   const { threadId, turnId, version } = turn;
   return watchForStalls({ heddle, feed, log, hold, folder, threadId, turnId, version });
 }
 
-function checkPlace({ shop, hold, folder, signal }: WorkPlace, tookMs: () => number = () => 0): CheckPlace {
+function checkPlace({ context, hold, folder, signal }: WorkPlace, tookMs: () => number = () => 0): CheckPlace {
   const { attempt, spec } = hold.task;
   return {
     folder,
     spec,
-    home: shop.home,
+    home: context.home,
     signal,
     timeLeftMs: () => timeLeftMs(hold.task) - tookMs(),
     async onCheck(name, room) {

@@ -15,22 +15,15 @@ interface Seen {
   readonly order: number;
 }
 
-export interface Looks {
-  look(entries: readonly FileEntry[]): readonly FileEntry[];
-  /** Not looked at before then. */
-  putOff(path: string, ms: number): void;
-  /** When something that has not settled is to be looked at again. */
-  nextLook(): number | undefined;
-}
+export type Looks = ReturnType<typeof createLooks>;
 
-/** Times are those of a clock that never jumps. */
-
-export function createLooks(settleMs: number): Looks {
+export function createLooks(settleMs: number) {
   let seen = new Map<string, Seen>();
   let count = 0;
   const offUntil = new Map<string, number>();
   return {
-    look(entries) {
+    /** The settled ones, in order. */
+    look(entries: readonly FileEntry[]): readonly FileEntry[] {
       const now = performance.now();
       const byArrival = entries.toSorted((a, b) => a.arrivedAt - b.arrivedAt || byName.compare(a.path, b.path));
       const next = new Map<string, Seen>();
@@ -47,10 +40,12 @@ export function createLooks(settleMs: number): Looks {
       seen = next;
       return settled.toSorted((a, b) => a.order - b.order).map(({ entry }) => entry);
     },
-    putOff(path, ms) {
+    /** Does not look at it before then. */
+    putOff(path: string, ms: number): void {
       offUntil.set(path, performance.now() + ms);
     },
-    nextLook() {
+    /** When something that has not settled is to be looked at again. */
+    nextLook(): number | undefined {
       let at: number | undefined;
       for (const [path, { since }] of seen) {
         at = Math.min(at ?? Infinity, Math.max(since + settleMs, offUntil.get(path) ?? 0));

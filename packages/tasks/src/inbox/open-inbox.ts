@@ -262,15 +262,7 @@ async function writeAnswers({ journal, folder, signal }: Inbox, mark: ReadMark):
   }
 }
 
-interface Watched extends Disposable {
-  /** Read before scanning and passed to `changeAfter`, so that no change in between is missed. */
-  changes(): number;
-  changeAfter(mark: number, ms: number, signal: AbortSignal): Promise<void>;
-  follow(folders: readonly FileEntry[]): void;
-  forget(): void;
-}
-
-function watchFolders(inbox: InboxFolder): Watched {
+function watchFolders(inbox: InboxFolder) {
   let count = 0;
   let wake = (): void => undefined;
   let watching: Disposable | undefined;
@@ -285,8 +277,9 @@ function watchFolders(inbox: InboxFolder): Watched {
     followed = undefined;
   };
   return {
-    changes: () => count,
-    async changeAfter(mark, ms, signal) {
+    /** Read before scanning and passed to `changeAfter`, so that no change in between is missed. */
+    changes: (): number => count,
+    async changeAfter(mark: number, ms: number, signal: AbortSignal): Promise<void> {
       if (mark === count) {
         const waking = new AbortController();
         wake = () => waking.abort();
@@ -294,7 +287,7 @@ function watchFolders(inbox: InboxFolder): Watched {
       }
       await pause(GATHER_MS, signal);
     },
-    follow(folders) {
+    follow(folders: readonly FileEntry[]): void {
       const wanted = folders.map(({ path: at, identity }) => `${at}\n${identity}`).join("\n");
       if (wanted === followed) return;
       stop();

@@ -30,24 +30,22 @@ export interface DeliveryOptions {
   readonly log: (line: string) => void;
 }
 
-export interface Delivery extends AsyncDisposable {
-  /** Something was queued, or redelivered, which resets the failures. */
-  wake(kind: "queued" | "redelivered"): void;
-}
+export type Delivery = ReturnType<typeof openDelivery>;
 
-export function openDelivery(options: DeliveryOptions): Delivery {
+export function openDelivery(options: DeliveryOptions) {
   const ending = new AbortController();
   const cutting = new AbortController();
   const state: Pause = { failures: 0, until: 0, waitMs: (failures) => waitMs(failures, options.firstWaitMs) };
   const bell = createBell(ending.signal);
   const ended = keepGoing(options, state, { signal: ending.signal, sending: cutting.signal, bell });
   return {
-    wake(kind) {
+    /** Something was queued, or redelivered, which resets the failures. */
+    wake(kind: "queued" | "redelivered"): void {
       if (kind === "redelivered") Object.assign(state, { failures: 0, until: 0 });
       bell.ring();
     },
     // Cut off at once, it would arrive and be sent again all the same.
-    [Symbol.asyncDispose]: () => endSoon(ended, { ending, cutting }),
+    [Symbol.asyncDispose]: (): Promise<void> => endSoon(ended, { ending, cutting }),
   };
 }
 
@@ -184,24 +182,20 @@ export function waitMs(failures: number, firstMs: number = FIRST_WAIT_MS): numbe
   return Math.min(MAX_WAIT_MS, firstMs * WAIT_FACTOR ** Math.min(failures - 1, 8));
 }
 
-interface Bell {
-  ring(): void;
-  /** Read before looking and passed to `after`, so that no ring in between is missed. */
-  rung(): number;
-  after(rung: number, ms: number | undefined): Promise<void>;
-}
+type Bell = ReturnType<typeof createBell>;
 
-function createBell(signal: AbortSignal): Bell {
+function createBell(signal: AbortSignal) {
   let count = 0;
   let answer = (): void => undefined;
   signal.addEventListener("abort", () => answer(), { once: true });
   return {
-    ring() {
+    ring(): void {
       count += 1;
       answer();
     },
-    rung: () => count,
-    after: (rung, ms) =>
+    /** Read before looking and passed to `after`, so that no ring in between is missed. */
+    rung: (): number => count,
+    after: (rung: number, ms: number | undefined): Promise<void> =>
       new Promise((resolve) => {
         if (signal.aborted || rung !== count) return resolve();
         const timer = ms === undefined ? undefined : setTimeout(() => answer(), ms);

@@ -209,7 +209,7 @@ describe("how it gets there", () => {
 });
 
 describe("what a restart finds", () => {
-  test("a new sink begins now, and one that was away is told what it missed, once", async () => {
+  test("a new sink begins now, and one that was away is notices what it missed, once", async () => {
     await using store = await openTestStore();
     await store.happen([]);
     await using receiver = await openReceiver();
@@ -226,7 +226,7 @@ describe("what a restart finds", () => {
     expect(receiver.received.map(({ body }) => JSON.parse(body).task_id)).toEqual([missed, last]);
   });
 
-  test("what is stored when it is closed is still told, a receiver that hangs is not waited for", async () => {
+  test("what is stored when it is closed is still notices, a receiver that hangs is not waited for", async () => {
     await using store = await openTestStore();
     await using receiver = await openReceiver();
     await using hanging = await openReceiver(() => ({ status: 200, hangs: true }));

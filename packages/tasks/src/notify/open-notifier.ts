@@ -17,7 +17,7 @@ import { endSoon, openDelivery, type Delivery } from "./delivery.ts";
 import { openReadMark, type ReadMark } from "./read-mark.ts";
 import { notificationId, sinkStream, type Sink } from "./sink.ts";
 import { foldTasks, type TaskFold } from "./task-fold.ts";
-import { payloadOf, tell } from "./tell.ts";
+import { payloadOf, noticesOf } from "./notices.ts";
 
 export interface NotifierOptions {
   readonly journal: Journal;
@@ -36,7 +36,7 @@ const DEFAULT_RECENT_MESSAGES = 3;
 const LOOK_AGAIN_MS = 5_000;
 
 /**
- * What is stored after it is open is told, to a new sink too. Closing it tells what is stored by then and tries to deliver
+ * What is stored after it is open is notices, to a new sink too. Closing it tells what is stored by then and tries to deliver
  * it, for a moment; the rest is for the next start.
  */
 export async function openNotifier(options: NotifierOptions): Promise<AsyncDisposable> {
@@ -88,7 +88,7 @@ async function notify(options: NotifierOptions, { ending, cutting }: End): Promi
   try {
     for await (const event of journal.tail({ after: read(), signal: last.signal })) {
       wakeRedelivered(readers, event);
-      if (isTaskEvent(event.body)) await tellOrSay(options, readers, { ...event, body: event.body }, fold);
+      if (isTaskEvent(event.body)) await queueOrLog(options, readers, { ...event, body: event.body }, fold);
       for (const { mark } of readers) await mark.advance(event.position);
       last.look();
     }
@@ -139,16 +139,16 @@ function wakeRedelivered(readers: readonly Reader[], { stream, body }: StoredEve
 }
 
 /** An event that cannot be described is a defect, and must not hold up those behind it. */
-async function tellOrSay(...[options, readers, event, fold]: Parameters<typeof tellAll>): Promise<void> {
+async function queueOrLog(...[options, readers, event, fold]: Parameters<typeof queueNotices>): Promise<void> {
   try {
-    await tellAll(options, readers, event, fold);
+    await queueNotices(options, readers, event, fold);
   } catch (error) {
     if (isHeddleError(error)) throw error;
     options.log(`notifications: ${event.body.type} of ${event.stream} cannot be sent: ${String(error)}`);
   }
 }
 
-async function tellAll(
+async function queueNotices(
   { journal, recentMessages = DEFAULT_RECENT_MESSAGES }: NotifierOptions,
   readers: readonly Reader[],
   event: StoredEvent<TaskEventBody>,
@@ -160,12 +160,12 @@ async function tellAll(
   const listening = readers.filter(
     ({ sink, mark }) => mark.position < event.position && (route === undefined || route.includes(sink.name)),
   );
-  const told = tell(event.body, task).filter(({ name }) => listening.some(({ sink }) => sink.events.has(name)));
-  if (told.length === 0) return;
+  const notices = noticesOf(event.body, task).filter(({ name }) => listening.some(({ sink }) => sink.events.has(name)));
+  if (notices.length === 0) return;
   const threadId = task.threadId ?? task.spec.thread;
   const activity = threadId === undefined ? [] : await recentActivity(journal, threadId, recentMessages);
   for (const { sink, delivery } of listening) {
-    const wanted = told.filter(({ name }) => sink.events.has(name));
+    const wanted = notices.filter(({ name }) => sink.events.has(name));
     if (wanted.length === 0) continue;
     const queued = wanted.map((one) => ({
       type: "notification.queued" as const,

@@ -2,17 +2,12 @@
 import type { Journal } from "@heddle/journal";
 import { sinkStream } from "./sink.ts";
 
-export interface ReadMark {
-  readonly position: number;
-  /** Stores it now and then, so that a restart reads little again. */
-  advance(position: number): Promise<void>;
-  store(): Promise<void>;
-}
+export type ReadMark = Awaited<ReturnType<typeof openReadMark>>;
 
 /** The most events that are read again after a kill. */
 const READ_AGAIN_EVENTS = 1_000;
 
-export async function openReadMark(journal: Journal, name: string): Promise<ReadMark> {
+export async function openReadMark(journal: Journal, name: string) {
   const known = await journal.notifications.cursor(name);
   let position = known ?? (await journal.position());
   let stored = known ?? -1;
@@ -28,10 +23,12 @@ export async function openReadMark(journal: Journal, name: string): Promise<Read
   };
   await store();
   return {
-    get position() {
+    /** Everything up to here is dealt with. */
+    get position(): number {
       return position;
     },
-    async advance(to) {
+    /** Stores it now and then, so that a restart reads little again. */
+    async advance(to: number): Promise<void> {
       position = Math.max(position, to);
       if (position - stored >= READ_AGAIN_EVENTS) await store();
     },

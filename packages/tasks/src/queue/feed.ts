@@ -6,28 +6,18 @@ import type { StoredEvent, TaskEventBody } from "@heddle/protocol";
 import { isTaskEvent } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 
-export interface Feed extends AsyncDisposable {
-  /** Events after a version, then new ones, until the signal aborts. */
-  follow(stream: string, options: { readonly after: number; readonly signal: AbortSignal }): AsyncIterable<StoredEvent>;
-  /** After an event of any task was stored. */
-  onTask(listener: (event: StoredEvent<TaskEventBody>) => void): Disposable;
-}
-
-export interface FeedOptions {
-  readonly journal: Journal;
-  readonly log: (line: string) => void;
-}
+export type Feed = Awaited<ReturnType<typeof openFeed>>;
 
 const BATCH = 256;
 const AGAIN_MS = 1000;
 
-export async function openFeed({ journal, log }: FeedOptions): Promise<Feed> {
+export async function openFeed(journal: Journal, log: (line: string) => void) {
   const closing = new AbortController();
   const waiting = new Map<string, Set<() => void>>();
   const listeners = new Set<(event: StoredEvent<TaskEventBody>) => void>();
   let after = await journal.position();
 
-  function tell(event: StoredEvent): void {
+  function notify(event: StoredEvent): void {
     for (const wake of waiting.get(event.stream) ?? []) wake();
     if (!isTaskEvent(event.body)) return;
     for (const listener of listeners) listener({ ...event, body: event.body });
@@ -39,7 +29,7 @@ export async function openFeed({ journal, log }: FeedOptions): Promise<Feed> {
       try {
         for await (const event of journal.tail({ after, signal })) {
           after = event.position;
-          tell(event);
+          notify(event);
         }
         return;
       } catch (error) {
@@ -52,28 +42,33 @@ export async function openFeed({ journal, log }: FeedOptions): Promise<Feed> {
 
   const reading = read();
   return {
-    async *follow(stream, { after: cursor, signal }) {
+    /** Events after a version, then new ones, until the signal aborts. */
+    async *follow(
+      stream: string,
+      { after: cursor, signal }: { readonly after: number; readonly signal: AbortSignal },
+    ): AsyncIterable<StoredEvent> {
       let seen = cursor;
       // Not one combined signal: a thousand tasks follow four streams each, and such signals are large.
       while (!signal.aborted && !closing.signal.aborted) {
-        const knock = knockAt(waiting, stream, signal);
+        const waiter = wakeOn(waiting, stream, signal);
         try {
           const batch = await journal.read({ stream, after: seen, limit: BATCH });
           for (const event of batch) {
             seen = event.version;
             yield event;
           }
-          if (batch.length === 0) await knock.heard;
+          if (batch.length === 0) await waiter.woken;
         } finally {
-          knock.leave();
+          waiter.leave();
         }
       }
     },
-    onTask(listener) {
+    /** After an event of any task was stored. */
+    onTask(listener: (event: StoredEvent<TaskEventBody>) => void): Disposable {
       listeners.add(listener);
       return { [Symbol.dispose]: () => listeners.delete(listener) };
     },
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       closing.abort();
       for (const here of waiting.values()) for (const wake of here) wake();
       await reading;
@@ -82,18 +77,18 @@ export async function openFeed({ journal, log }: FeedOptions): Promise<Feed> {
 }
 
 /** Registered before reading, so that nothing between the read and the wait is missed. */
-function knockAt(
+function wakeOn(
   waiting: Map<string, Set<() => void>>,
   stream: string,
   signal: AbortSignal,
-): { readonly heard: Promise<void>; leave(): void } {
-  const { promise: heard, resolve } = Promise.withResolvers<void>();
+): { readonly woken: Promise<void>; leave(): void } {
+  const { promise: woken, resolve } = Promise.withResolvers<void>();
   const wake = (): void => resolve();
   const here = waiting.get(stream) ?? new Set();
   waiting.set(stream, here.add(wake));
   signal.addEventListener("abort", wake, { once: true });
   return {
-    heard,
+    woken,
     leave() {
       signal.removeEventListener("abort", wake);
       here.delete(wake);

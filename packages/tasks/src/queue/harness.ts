@@ -15,7 +15,7 @@ import {
 import type { TaskSpec } from "@heddle/protocol/tasks";
 import { createSlots, recover } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
-import { runAttempt, type Workshop } from "../attempt/attempt.ts";
+import { runAttempt, type HarnessContext } from "../attempt/attempt.ts";
 import { changeTask } from "./change.ts";
 import { namesOf, standingOf, withDependencies } from "./dependencies.ts";
 import { openFeed, pause, type Feed } from "./feed.ts";
@@ -26,7 +26,7 @@ import { backoff } from "../attempt/retry.ts";
 import { folderOf, isAbandoned, isOurs, take } from "./take.ts";
 
 export interface HarnessOptions {
-  readonly heddle: Workshop["heddle"];
+  readonly heddle: HarnessContext["heddle"];
   /** Settings of a task's turns, from its spec and the user's configuration. */
   readonly settingsFor: (spec: TaskSpec) => Promise<TurnSettings> | TurnSettings;
   readonly home: string;
@@ -57,7 +57,7 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
   const { heddle, home, log = () => undefined } = options;
   keepYoungHeapSmall();
   await finishPutting({ journal: heddle.journal, home, log });
-  const feed = await openFeed({ journal: heddle.journal, log });
+  const feed = await openFeed(heddle.journal, log);
   return new Worker(options, feed);
 }
 
@@ -73,7 +73,7 @@ class Worker implements Harness {
   readonly #options: HarnessOptions;
   readonly #journal: Journal;
   readonly #feed: Feed;
-  readonly #shop: Workshop;
+  readonly #context: HarnessContext;
   readonly #closing = new AbortController();
   readonly #attempts = new Map<string, Promise<void>>();
   readonly #listening: Disposable;
@@ -97,7 +97,7 @@ class Worker implements Harness {
     this.#feed = feed;
     const preparing = createSlots({ running: PREPARING, waiting: Number.POSITIVE_INFINITY });
     const closing = this.#closing.signal;
-    this.#shop = { heddle, feed, settingsFor, home, now, log, preparing, closing, slowStartMs };
+    this.#context = { heddle, feed, settingsFor, home, now, log, preparing, closing, slowStartMs };
     this.#clock = { wall: now(), steady: performance.now() };
     this.#listening = feed.onTask((event) => this.#hear(event));
     this.#loop = this.#work();
@@ -166,7 +166,7 @@ class Worker implements Harness {
         failures = 0;
         await this.#sleep(sleepMs);
       } catch (error) {
-        this.#shop.log(`tasks could not be read: ${toHeddleError(error).message}`);
+        this.#context.log(`tasks could not be read: ${toHeddleError(error).message}`);
         await pause(backoff(AGAIN_MS, failures), signal);
         failures += 1;
       }
@@ -206,7 +206,7 @@ class Worker implements Harness {
   /** Due tasks that did not begin wait for a slot or a folder, whose release wakes the worker. */
   async #untilDue(lookedAt: number): Promise<number> {
     const next = await this.#journal.tasks.nextDue(lookedAt);
-    return next === undefined ? LONGEST_SLEEP_MS : Math.max(0, next - this.#shop.now());
+    return next === undefined ? LONGEST_SLEEP_MS : Math.max(0, next - this.#context.now());
   }
 
   /** One pass over the front of the queue; true: there may be more. */
@@ -229,10 +229,10 @@ class Worker implements Harness {
   async #beginOne(task: TaskRecord): Promise<void> {
     const { spec } = task;
     if (isSchedule(task)) {
-      await fire(this.#journal, task, this.#shop.now());
+      await fire(this.#journal, task, this.#context.now());
       return;
     }
-    if (isMissed(task, this.#shop.now())) {
+    if (isMissed(task, this.#context.now())) {
       await this.#change(task, { type: "task.cancelled", v: 1, reason: `its time, ${spec.schedule?.at}, was missed` });
       return;
     }
@@ -264,11 +264,11 @@ class Worker implements Harness {
         const current = failures === 0 ? taken : await this.#journal.tasks.get(taken.id);
         if (current?.attempt !== taken.attempt || current.holder === undefined) return;
         await using held = hold(this.#journal, this.#feed, current);
-        await runAttempt(this.#shop, held);
-        if (isTaken(held)) this.#shop.log(`${taken.id}: ${toHeddleError(held.lost.reason).message}`);
+        await runAttempt(this.#context, held);
+        if (isTaken(held)) this.#context.log(`${taken.id}: ${toHeddleError(held.lost.reason).message}`);
         return;
       } catch (error) {
-        this.#shop.log(`${taken.id}: ${toHeddleError(error).message}`);
+        this.#context.log(`${taken.id}: ${toHeddleError(error).message}`);
         if (signal.aborted) return;
         await pause(backoff(AGAIN_MS, failures), signal);
       }
@@ -314,7 +314,7 @@ class Worker implements Harness {
 
   /** The time; after the clock was set back, waits for a time are corrected first. */
   async #readClock(): Promise<number> {
-    const clock = { wall: this.#shop.now(), steady: performance.now() };
+    const clock = { wall: this.#context.now(), steady: performance.now() };
     const wentBack = clock.steady - this.#clock.steady - (clock.wall - this.#clock.wall);
     if (wentBack > JUMP_MS) await reckonAnew(this.#journal, clock.wall);
     this.#clock = clock;

@@ -15,17 +15,17 @@ import {
 } from "@heddle/protocol/tasks";
 import { z } from "zod";
 import { parseDuration } from "./durations.ts";
-import { isTable, type Places, type Table } from "./places.ts";
+import { isTable, type Positions, type Table } from "./positions.ts";
 
 interface Spot {
-  readonly places: Places;
+  readonly positions: Positions;
   readonly container: object;
   readonly key: string | number;
 }
 
 /** The table with the keys of TaskSpec; unknown keys are left for the schema to refuse. */
-export function specInput(places: Places, table: Table): Table {
-  return tableIn(places, TaskSpec.shape, table);
+export function specInput(positions: Positions, table: Table): Table {
+  return tableIn(positions, TaskSpec.shape, table);
 }
 
 export function authorKeys(shape: Readonly<Record<string, unknown>>): readonly string[] {
@@ -59,33 +59,33 @@ export function unwrapped(schema: unknown): unknown {
   return schema;
 }
 
-function tableIn(places: Places, shape: Readonly<Record<string, unknown>>, table: Table): Table {
+function tableIn(positions: Positions, shape: Readonly<Record<string, unknown>>, table: Table): Table {
   const entries: (readonly [string, unknown, string])[] = [];
   const taken = new Map<string, string>();
   for (const [word, value] of Object.entries(table)) {
     const name = nameIn(shape, word);
     const before = name === undefined ? undefined : taken.get(name);
     if (name === undefined) entries.push([word, value, word]);
-    else if (before !== undefined) places.problem(table, word, `"${word}" means the same as "${before}"; keep one`);
+    else if (before !== undefined) positions.problem(table, word, `"${word}" means the same as "${before}"; keep one`);
     else {
       taken.set(name, word);
-      const spot = { places, container: table, key: word };
+      const spot = { positions, container: table, key: word };
       const isWritten = isDuration(name) && word === authorKey(name);
       entries.push([name, isWritten ? durationAt(spot, value) : valueIn(shape[name], value, spot), word]);
     }
   }
-  return places.table(table, entries);
+  return positions.table(table, entries);
 }
 
 function nameIn(shape: Readonly<Record<string, unknown>>, word: string): string | undefined {
   return Object.keys(shape).find((key) => word === key || word === snakeCase(key) || word === authorKey(key));
 }
 
-function durationAt({ places, container, key }: Spot, value: unknown): unknown {
+function durationAt({ positions, container, key }: Spot, value: unknown): unknown {
   const ms = typeof value === "string" ? parseDuration(value) : undefined;
   if (ms !== undefined && ms > 0) return ms;
   const example = typeof value === "number" ? `"${value}s", "${value}m"` : `"90s", "5m", "1h", "1d"`;
-  places.problem(container, key, `${places.word(container, key)} must be a duration with its unit: ${example}`);
+  positions.problem(container, key, `${positions.word(container, key)} must be a duration with its unit: ${example}`);
   return 1;
 }
 
@@ -93,15 +93,15 @@ function valueIn(schema: unknown, value: unknown, spot: Spot): unknown {
   const inner = unwrapped(schema);
   if (inner === TaskCheck) return checkAt(spot, value);
   const long = shortForm(inner, value, spot);
-  if (inner instanceof z.ZodObject && isTable(long)) return tableIn(spot.places, inner.shape, long);
+  if (inner instanceof z.ZodObject && isTable(long)) return tableIn(spot.positions, inner.shape, long);
   if (inner instanceof z.ZodArray) {
     const list =
       typeof long === "string" && takesText(inner.element)
-        ? spot.places.around([long], spot.container, spot.key)
+        ? spot.positions.around([long], spot.container, spot.key)
         : long;
     if (!Array.isArray(list)) return long;
     const entries: readonly unknown[] = list;
-    return spot.places.list(
+    return spot.positions.list(
       list,
       entries.map((entry, key) => valueIn(inner.element, entry, { ...spot, container: list, key })),
     );
@@ -126,11 +126,11 @@ const SHORT: ReadonlyMap<unknown, (value: unknown) => Table | undefined> = new M
   ],
 ]);
 
-function shortForm(schema: unknown, value: unknown, { places, container, key }: Spot): unknown {
+function shortForm(schema: unknown, value: unknown, { positions, container, key }: Spot): unknown {
   // `worktree: false` overrides a default.
   if (schema === TaskWorktree && value === false) return undefined;
   const long = SHORT.get(schema)?.(value);
-  return long === undefined ? value : places.around(long, container, key);
+  return long === undefined ? value : positions.around(long, container, key);
 }
 
 /** `1h`: every hour; a date and time: once; anything else is cron. */
@@ -167,30 +167,30 @@ export const MAIN_FIELD: Readonly<Record<string, string>> = {
 };
 
 function checkAt(spot: Spot, value: unknown): unknown {
-  const { places, container, key } = spot;
-  if (typeof value === "string") return places.around({ kind: "command", run: value }, container, key);
+  const { positions, container, key } = spot;
+  if (typeof value === "string") return positions.around({ kind: "command", run: value }, container, key);
   if (!isTable(value)) return value;
-  const long = "kind" in value ? value : longCheck(places, value);
+  const long = "kind" in value ? value : longCheck(positions, value);
   const kind = typeof long["kind"] === "string" ? kindOf(long["kind"]) : "";
   const shape = SHAPES.get(kind);
   if (shape === undefined) return long;
-  const made = tableIn(places, shape, long);
+  const made = tableIn(positions, shape, long);
   made["kind"] = kind;
-  if ("of" in made) made["of"] = checksAt(places, long, made["of"]);
+  if ("of" in made) made["of"] = checksAt(positions, long, made["of"]);
   return made;
 }
 
-function checksAt(places: Places, container: object, value: unknown): unknown {
-  if (!Array.isArray(value)) return checkAt({ places, container, key: "of" }, value);
+function checksAt(positions: Positions, container: object, value: unknown): unknown {
+  if (!Array.isArray(value)) return checkAt({ positions, container, key: "of" }, value);
   const list: readonly unknown[] = value;
-  return places.list(
+  return positions.list(
     list,
-    list.map((entry, key) => checkAt({ places, container: list, key }, entry)),
+    list.map((entry, key) => checkAt({ positions, container: list, key }, entry)),
   );
 }
 
 /** `command: npm test` and the like: the key is the kind. The other keys must fit it, since some kinds are also keys. */
-function longCheck(places: Places, table: Table): Table {
+function longCheck(positions: Positions, table: Table): Table {
   const words = Object.keys(table);
   const candidates = words.filter((word) => SHAPES.has(kindOf(word)));
   const fits = (word: string): boolean =>
@@ -204,11 +204,11 @@ function longCheck(places: Places, table: Table): Table {
   const isWhole = isTable(value) && !COMBINED.some((combined) => combined === kind);
   const inside = isWhole ? Object.keys(value) : [main ?? ""];
   for (const other of inside.filter((name) => name !== word && name in table))
-    places.problem(table, other, `"${other}" and "${word}" mean the same; keep one`);
+    positions.problem(table, other, `"${other}" and "${word}" mean the same; keep one`);
   if (!isWhole && main !== undefined)
-    return places.table(table, [["kind", kind, word], [main, value, word], ...others]);
-  if (!isTable(value)) return places.table(table, [["kind", kind, word], ...others]);
-  return places.joined(places.table(table, [["kind", kind, word], ...others]), value);
+    return positions.table(table, [["kind", kind, word], [main, value, word], ...others]);
+  if (!isTable(value)) return positions.table(table, [["kind", kind, word], ...others]);
+  return positions.joined(positions.table(table, [["kind", kind, word], ...others]), value);
 }
 
 function kindOf(word: string): string {

@@ -3,19 +3,19 @@ import { didYouMean, nearest } from "@heddle/protocol";
 import { TaskCheck, TaskSpec } from "@heddle/protocol/tasks";
 import { z } from "zod";
 import { authorKey, authorKeys, CHECK_KINDS, checkShape, unwrapped } from "./author-form.ts";
-import { isTable, type Places, type Table } from "./places.ts";
+import { isTable, type Positions, type Table } from "./positions.ts";
 
 /** More unknown keys of one table add nothing. */
 const MAX_UNKNOWN = 20;
 
-export function explainIssues(places: Places, input: Table, issues: readonly z.core.$ZodIssue[]): void {
+export function explainIssues(positions: Positions, input: Table, issues: readonly z.core.$ZodIssue[]): void {
   // A typo in a key makes two issues, the unknown key and the missing one; the first is enough.
   const slips = new Set(issues.flatMap((issue) => slipsOf(input, issue)));
   for (const issue of issues) {
     const isMissing = issue.code !== "unrecognized_keys" && valueAt(input, issue.path) === undefined;
     const [last = "", ...above] = issue.path.toReversed();
     const place = [...above.toReversed(), authorKey(String(last))].join("\n");
-    if (!isMissing || !slips.has(place)) explain(places, input, issue);
+    if (!isMissing || !slips.has(place)) explain(positions, input, issue);
   }
 }
 
@@ -25,10 +25,10 @@ function slipsOf(input: Table, issue: z.core.$ZodIssue): readonly string[] {
   return issue.keys.slice(0, MAX_UNKNOWN).map((key) => [...issue.path, guessed(key, known)].join("\n"));
 }
 
-function explain(places: Places, input: Table, issue: z.core.$ZodIssue): void {
+function explain(positions: Positions, input: Table, issue: z.core.$ZodIssue): void {
   const { path } = issue;
-  const tell = (message: string, at: readonly PropertyKey[] = path): void => places.problemIn(input, at, message);
-  const word = places.written(input, path) || "the task";
+  const tell = (message: string, at: readonly PropertyKey[] = path): void => positions.problemIn(input, at, message);
+  const word = positions.written(input, path) || "the task";
   switch (issue.code) {
     case "unrecognized_keys": {
       const known = knownKeys(input, path);

@@ -3,7 +3,7 @@ import { TaskSpec } from "@heddle/protocol/tasks";
 import { z } from "zod";
 import { authorKey, CHECK_KINDS, isDuration, MAIN_FIELD } from "./author-form.ts";
 import { DURATION_PATTERN, formatDuration } from "./durations.ts";
-import { isTable, type Table } from "./places.ts";
+import { isTable, type Table } from "./positions.ts";
 
 const CHECK = { $ref: "#/$defs/check" };
 const TEXT = { type: "string", minLength: 1 };

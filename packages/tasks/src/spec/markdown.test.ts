@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { readFrontMatter } from "./front-matter.ts";
-import { SpecError, type Problem } from "./places.ts";
+import { SpecError, type Problem } from "./positions.ts";
 import { readSpecFiles } from "./read-files.ts";
 import { readSpec } from "./read-spec.ts";
 

@@ -10,7 +10,7 @@
  *
  * Nothing else on the page means anything: other headings, and lines that look like keys, belong to the goal as they are.
  */
-import { isTable, type Places, type Table } from "./places.ts";
+import { isTable, type Positions, type Table } from "./positions.ts";
 import { readFrontMatter } from "./front-matter.ts";
 import { yamlDocuments } from "./yaml-values.ts";
 
@@ -28,37 +28,37 @@ interface Section {
   readonly lines: Line[];
 }
 
-export function markdownTask(places: Places, text: string): readonly unknown[] {
+export function markdownTask(positions: Positions, text: string): readonly unknown[] {
   const { front, body, isUnclosed } = readFrontMatter(text);
   if (isUnclosed) {
-    places.problemAt(0, "", "the front matter has no end; close it with a line of ---");
+    positions.problemAt(0, "", "the front matter has no end; close it with a line of ---");
     return [];
   }
-  const documents = front === undefined ? [] : yamlDocuments(places, front);
+  const documents = front === undefined ? [] : yamlDocuments(positions, front);
   const [table = {}, second] = documents;
   if (!isTable(table) || second !== undefined) {
-    places.problemAt(front?.base ?? 0, "", "front matter is one table: lines of key: value");
+    positions.problemAt(front?.base ?? 0, "", "front matter is one table: lines of key: value");
     return [];
   }
   const { title, sections } = readPage(linesOf(body.text, body.base));
-  const said = sectionValues(places, sections);
+  const said = sectionValues(positions, sections);
   if (title !== undefined && table["name"] === undefined) said.push(["name", title.text, title.at]);
-  return [joined(places, table, said)];
+  return [joined(positions, table, said)];
 }
 
 type Said = readonly [key: string, value: unknown, at: number];
 
 /** Front matter and page as one table; a key in both is a mistake. */
-function joined(places: Places, table: Table, said: readonly Said[]): Table {
+function joined(positions: Positions, table: Table, said: readonly Said[]): Table {
   const keys = new Map<string | number, { readonly at: number; readonly word: string }>();
   for (const [key, , at] of said) {
     if (table[key] === undefined) keys.set(key, { at, word: key });
-    else places.problemAt(at, key, `"${key}" is in the front matter already; say it in one place`);
+    else positions.problemAt(at, key, `"${key}" is in the front matter already; say it in one place`);
   }
-  return places.extended(table, Object.fromEntries(said.map(([key, value]) => [key, value])), keys);
+  return positions.extended(table, Object.fromEntries(said.map(([key, value]) => [key, value])), keys);
 }
 
-function sectionValues(places: Places, sections: readonly Section[]): Said[] {
+function sectionValues(positions: Positions, sections: readonly Section[]): Said[] {
   const said: Said[] = [];
   const goals = sections
     .filter(({ name }) => name === "goal")
@@ -67,9 +67,9 @@ function sectionValues(places: Places, sections: readonly Section[]): Said[] {
   if (goal[0] !== undefined) said.push(["goal", goal.map(({ text }) => text).join("\n\n"), goal[0].at]);
   for (const name of ["steps", "acceptance", "checks"] as const) {
     const [section, again] = sections.filter((one) => one.name === name);
-    if (again !== undefined) places.problemAt(again.at, name, `there is a second "## ${name}"; make one of both`);
+    if (again !== undefined) positions.problemAt(again.at, name, `there is a second "## ${name}"; make one of both`);
     if (section === undefined) continue;
-    said.push([name, name === "checks" ? checksOf(places, section) : listOf(places, section), section.at]);
+    said.push([name, name === "checks" ? checksOf(positions, section) : listOf(positions, section), section.at]);
   }
   return said;
 }
@@ -127,7 +127,7 @@ function textOf({ lines }: Section): string {
 const BULLET = /^(\s*)(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*)$/;
 
 /** Entries with the lines indented below them; a line without a bullet continues the entry above. */
-function listOf(places: Places, { name, lines, at }: Section): unknown[] {
+function listOf(positions: Positions, { name, lines, at }: Section): unknown[] {
   const entries: { readonly title: string[]; readonly acceptance: string[][]; readonly at: number; indent: number }[] =
     [];
   for (const line of lines) {
@@ -135,7 +135,7 @@ function listOf(places: Places, { name, lines, at }: Section): unknown[] {
     const [, indent = "", words = ""] = BULLET.exec(line.text) ?? [];
     const last = entries.at(-1);
     if (words === "") {
-      if (last === undefined) places.problemAt(line.at, name, `"## ${name}" is a list; begin its lines with "- "`);
+      if (last === undefined) positions.problemAt(line.at, name, `"## ${name}" is a list; begin its lines with "- "`);
       else (last.acceptance.at(-1) ?? last.title).push(line.text.trim());
     } else if (last !== undefined && indent.length > last.indent) last.acceptance.push([words]);
     else entries.push({ title: [words], acceptance: [], at: line.at, indent: indent.length });
@@ -144,17 +144,17 @@ function listOf(places: Places, { name, lines, at }: Section): unknown[] {
     const under = acceptance.map((words) => words.join(" "));
     return under.length === 0 ? title.join(" ") : { title: title.join(" "), acceptance: under };
   });
-  places.set(list, at, new Map(entries.map((entry, index) => [index, { at: entry.at, word: `[${index}]` }])));
+  positions.set(list, at, new Map(entries.map((entry, index) => [index, { at: entry.at, word: `[${index}]` }])));
   return list;
 }
 
 /** YAML, bare or in one code block. */
-function checksOf(places: Places, { lines, at }: Section): unknown {
+function checksOf(positions: Positions, { lines, at }: Section): unknown {
   const isFence = ({ text }: Line): boolean => /^ {0,3}(?:`{3,}|~{3,})/.test(text);
   const open = lines.findIndex(isFence);
   const close = lines.findLastIndex(isFence);
   const taken = open >= 0 && close > open ? lines.slice(open + 1, close) : lines;
-  const [value = []] = yamlDocuments(places, {
+  const [value = []] = yamlDocuments(positions, {
     text: taken.map(({ text }) => text).join("\n"),
     base: taken[0]?.at ?? at,
   });

@@ -4,7 +4,7 @@
  */
 import type { TaskSpecInput } from "@heddle/protocol/tasks";
 import { formatDuration, parseDuration } from "./durations.ts";
-import { isTable, type Places, type Table } from "./places.ts";
+import { isTable, type Positions, type Table } from "./positions.ts";
 
 const RENAMED: Readonly<Record<string, string>> = {
   title: "name",
@@ -36,25 +36,25 @@ export function ownKey(word: string): string {
   return (Object.hasOwn(RENAMED, word) ? RENAMED[word] : undefined) ?? word;
 }
 
-export function withoutOpenLoom(places: Places, table: Table): Table {
+export function withoutOpenLoom(positions: Positions, table: Table): Table {
   const kept: (readonly [string, unknown, string])[] = [];
   for (const word of Object.keys(table)) {
     const name = Object.hasOwn(RENAMED, word) ? RENAMED[word] : undefined;
     if (name !== undefined && name in table)
-      places.problem(table, word, `"${word}" means the same as "${name}"; keep ${name}`);
+      positions.problem(table, word, `"${word}" means the same as "${name}"; keep ${name}`);
     else if (name !== undefined || !(OWN.includes(word) || isInterval(word)))
       kept.push([name ?? word, table[word], word]);
   }
-  const budget = budgetOf(places, table);
-  const rest = places.table(table, [
+  const budget = budgetOf(positions, table);
+  const rest = positions.table(table, [
     ...kept.filter(([name]) => name !== "steps" && (name !== "budget" || budget === undefined)),
-    ...entry("steps", stepsOf(places, table), "steps" in table ? "steps" : "step_acceptance"),
+    ...entry("steps", stepsOf(positions, table), "steps" in table ? "steps" : "step_acceptance"),
     ...entry("budget", budget, "max_tokens" in table ? "max_tokens" : "max_runtime_minutes"),
     ...entry("goal", "goal" in table ? undefined : table["initial_prompt"], "initial_prompt"),
-    ...entry("approval", approvalOf(places, table), "auto_accept_permissions"),
-    ...entry("schedule", loopOf(places, table), "mode"),
+    ...entry("approval", approvalOf(positions, table), "auto_accept_permissions"),
+    ...entry("schedule", loopOf(positions, table), "mode"),
   ]);
-  tellRest(places, table);
+  tellRest(positions, table);
   return rest;
 }
 
@@ -67,85 +67,85 @@ function isInterval(word: string): boolean {
 }
 
 /** `step_acceptance` has one list for each step, in order. */
-function stepsOf(places: Places, table: Table): unknown {
+function stepsOf(positions: Positions, table: Table): unknown {
   const steps: unknown = table["steps"];
   if (!Array.isArray(steps)) return steps;
   const list: readonly unknown[] = steps;
   const named = list.map((step) =>
     isTable(step) && "name" in step && !("title" in step)
-      ? places.table(
+      ? positions.table(
           step,
           Object.entries(step).map(([key, value]) => [key === "name" ? "title" : key, value, key]),
         )
       : step,
   );
   const acceptance: unknown = table["step_acceptance"];
-  if (acceptance === undefined) return places.list(list, named);
+  if (acceptance === undefined) return positions.list(list, named);
   if (!Array.isArray(acceptance) || acceptance.length !== list.length) {
     const count = Array.isArray(acceptance) ? acceptance.length : 0;
-    places.problem(
+    positions.problem(
       table,
       "step_acceptance",
       `step_acceptance has ${count} lists for ${list.length} steps; write the acceptance into each step: {title, acceptance}`,
     );
-    return places.list(list, named);
+    return positions.list(list, named);
   }
   const lists: readonly unknown[] = acceptance;
   const joined = named.map((step, index) =>
-    typeof step === "string" ? places.around({ title: step, acceptance: lists[index] }, list, index) : step,
+    typeof step === "string" ? positions.around({ title: step, acceptance: lists[index] }, list, index) : step,
   );
-  return places.list(list, joined);
+  return positions.list(list, joined);
 }
 
-function budgetOf(places: Places, table: Table): Table | undefined {
+function budgetOf(positions: Positions, table: Table): Table | undefined {
   const { max_tokens: tokens, max_runtime_minutes: minutes, budget } = table;
   if (tokens === undefined && minutes === undefined) return undefined;
   const given = isTable(budget) ? budget : {};
   const time = typeof minutes === "number" && minutes > 0 ? minutes * 60_000 : undefined;
   if (minutes !== undefined && time === undefined)
-    places.problem(
+    positions.problem(
       table,
       "max_runtime_minutes",
       "max_runtime_minutes is a number above 0; or write budget: {time: 2h}",
     );
-  return places.joined(
-    places.table(table, [...entry("tokens", tokens, "max_tokens"), ...entry("timeMs", time, "max_runtime_minutes")]),
+  return positions.joined(
+    positions.table(table, [...entry("tokens", tokens, "max_tokens"), ...entry("timeMs", time, "max_runtime_minutes")]),
     given,
   );
 }
 
-function approvalOf(places: Places, table: Table): string | undefined {
+function approvalOf(positions: Positions, table: Table): string | undefined {
   const { auto_accept_permissions: auto } = table;
   if (auto === undefined) return undefined;
   if (typeof auto === "boolean") return auto ? "never" : "on-request";
-  places.problem(table, "auto_accept_permissions", "auto_accept_permissions is true or false, without quotes");
+  positions.problem(table, "auto_accept_permissions", "auto_accept_permissions is true or false, without quotes");
   return undefined;
 }
 
 /** `mode: loop` repeats the task. */
-function loopOf(places: Places, table: Table): Table | undefined {
+function loopOf(positions: Positions, table: Table): Table | undefined {
   const { mode } = table;
-  const everyMs = intervalMs(places, table);
+  const everyMs = intervalMs(positions, table);
   if (mode === undefined || mode === "normal") return undefined;
   if (mode !== "loop") {
-    places.problem(table, "mode", `mode is normal or loop; for times of its own write schedule`);
+    positions.problem(table, "mode", `mode is normal or loop; for times of its own write schedule`);
     return undefined;
   }
   if ("schedule" in table) {
-    places.problem(table, "mode", "mode: loop and schedule say when it runs; keep schedule");
+    positions.problem(table, "mode", "mode: loop and schedule say when it runs; keep schedule");
     return undefined;
   }
   const ms = everyMs ?? LOOP_MS;
-  places.warn(
+  positions.warn(
     table,
     "mode",
     `mode: loop starts the task again every ${formatDuration(ms)}: schedule: {every: ${formatDuration(ms)}}`,
   );
-  return places.around({ everyMs: ms }, table, "mode");
+  return positions.around({ everyMs: ms }, table, "mode");
 }
 
 /** `5m`, `300s`, `1h`, `1d`; a bare number counts minutes. */
-function intervalMs(places: Places, table: Table): number | undefined {
+function intervalMs(positions: Positions, table: Table): number | undefined {
   const word = INTERVALS.find((name) => name in table);
   if (word === undefined) return undefined;
   const value = table[word];
@@ -153,19 +153,24 @@ function intervalMs(places: Places, table: Table): number | undefined {
     typeof value === "number" ? value : typeof value === "string" && /^\d+$/.test(value) ? Number(value) : undefined;
   const unit = word === "check_interval_seconds" ? 1000 : 60_000;
   const ms = number === undefined ? parseDuration(String(value)) : number * unit;
-  if (ms === undefined || ms <= 0) places.problem(table, word, `${word} must be a duration: "5m", "300s", "1h", "1d"`);
+  if (ms === undefined || ms <= 0)
+    positions.problem(table, word, `${word} must be a duration: "5m", "300s", "1h", "1d"`);
   return ms;
 }
 
 /** Warns about keys that have no effect. */
-function tellRest(places: Places, table: Table): void {
+function tellRest(positions: Positions, table: Table): void {
   const interval = INTERVALS.find((name) => name in table);
   if (interval !== undefined && table["mode"] !== "loop")
-    places.warn(table, interval, `${interval} changes nothing: turns are seen when they end, nothing is polled`);
+    positions.warn(table, interval, `${interval} changes nothing: turns are seen when they end, nothing is polled`);
   if ("agent" in table)
-    places.warn(table, "agent", `agent changes nothing: write model and provider, or runner, to choose who works`);
+    positions.warn(table, "agent", `agent changes nothing: write model and provider, or runner, to choose who works`);
   if ("initial_prompt" in table && "goal" in table)
-    places.warn(table, "initial_prompt", "initial_prompt is not used, because there is a goal; write all of it there");
+    positions.warn(
+      table,
+      "initial_prompt",
+      "initial_prompt is not used, because there is a goal; write all of it there",
+    );
 }
 
 export interface OpenLoomSettings {

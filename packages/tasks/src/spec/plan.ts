@@ -1,5 +1,5 @@
 /**
- * From a wish to a task: a model that has no tools proposes steps and checks, and what it proposes is read like any spec.
+ * From a request to a task: a model that has no tools proposes steps and checks, and what it proposes is read like any spec.
  * It is told which files there are by their names, nothing of what is in them. Nothing is added or run.
  */
 import { randomUUID } from "node:crypto";
@@ -12,7 +12,7 @@ import { askOnce, type Asked } from "../judge/ask-once.ts";
 import { lacksDeliver, proposeDeliver } from "./propose-deliver.ts";
 import { readSpec } from "./read-spec.ts";
 
-export interface PlanWish extends By {
+export interface PlanRequest extends By {
   readonly heddle: Pick<Heddle, "as" | "journal">;
   readonly prompt: string;
   readonly workspace: string;
@@ -49,8 +49,8 @@ const Proposed = z.object({
     .describe("What decides that it is done; none of them may pass before the work has begun"),
 });
 
-export async function proposePlan(wish: PlanWish): Promise<Plan> {
-  const { heddle, by, prompt, workspace, settings, signal } = wish;
+export async function proposePlan(request: PlanRequest): Promise<Plan> {
+  const { heddle, by, prompt, workspace, settings, signal } = request;
   const asked: Asked = {};
   const { $schema: _, ...shape } = z.toJSONSchema(Proposed);
   const question = { heddle, by, settings, signal, shape, timeoutMs: PLAN_MS, title: "A plan" };

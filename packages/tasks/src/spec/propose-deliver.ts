@@ -14,9 +14,9 @@ import { isJudge, namedGlobs, runsCommands } from "../judge/named-work.ts";
 const MAX_LOOKED_AT = 20_000;
 const MAX_PROPOSED = 20;
 
-type Wish = Pick<TaskSpec, "goal" | "checks" | "workspace">;
+type SpecPart = Pick<TaskSpec, "goal" | "checks" | "workspace">;
 
-export async function proposeDeliver(spec: Wish): Promise<readonly string[] | undefined> {
+export async function proposeDeliver(spec: SpecPart): Promise<readonly string[] | undefined> {
   const files = await filesIn(spec.workspace);
   const isCommanded = spec.checks.some(runsCommands);
   const judges = isJudge(spec);

@@ -5,7 +5,7 @@ import path from "node:path";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
 import { readFrontMatter } from "./front-matter.ts";
-import { SpecError, type Problem } from "./places.ts";
+import { SpecError, type Problem } from "./positions.ts";
 import { MAX_SPEC_BYTES, readSpec, type SpecOptions } from "./read-spec.ts";
 
 const ENDINGS: ReadonlySet<string> = new Set([".yaml", ".yml", ".json", ".md", ".markdown"]);

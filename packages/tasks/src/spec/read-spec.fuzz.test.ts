@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os";
 import { expect, test } from "vitest";
-import { SpecError } from "./places.ts";
+import { SpecError } from "./positions.ts";
 import { readSpec } from "./read-spec.ts";
 
 const YAML = `name: a
@@ -77,7 +77,7 @@ function randomFrom(seed: number): (below: number) => number {
 }
 
 test(
-  "whatever is done to a file, it is read or refused with places, and never anything else",
+  "whatever is done to a file, it is read or refused with positions, and never anything else",
   { timeout: 60_000 },
   () => {
     const random = randomFrom(7);

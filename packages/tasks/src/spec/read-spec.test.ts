@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { TaskSpec } from "@heddle/protocol/tasks";
 import { readSpec, type ReadSpecs, type SpecOptions } from "./read-spec.ts";
-import { SpecError, type Problem } from "./places.ts";
+import { SpecError, type Problem } from "./positions.ts";
 
 const folder = mkdtempSync(path.join(tmpdir(), "heddle-spec-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -10,7 +10,7 @@ import { specInput } from "./author-form.ts";
 import { explainIssues } from "./explain.ts";
 import { markdownTask } from "./markdown.ts";
 import { withoutOpenLoom } from "./openloom.ts";
-import { isTable, Places, SpecError, type Table } from "./places.ts";
+import { isTable, Positions, SpecError, type Table } from "./positions.ts";
 import { applyRules } from "./rules.ts";
 import { yamlDocuments } from "./yaml-values.ts";
 
@@ -42,16 +42,16 @@ const MAX_TASKS = 1000;
 
 export function readSpec(source: SpecText, options: SpecOptions = {}): ReadSpecs {
   const text = plainText(source);
-  const places = new Places(source.file, text);
-  const tables = tablesOf(places, text, source);
-  if (tables.length === 0 && places.problems.length === 0) places.problemAt(0, "", "there is no task in it");
+  const positions = new Positions(source.file, text);
+  const tables = tablesOf(positions, text, source);
+  if (tables.length === 0 && positions.problems.length === 0) positions.problemAt(0, "", "there is no task in it");
   const specs = tables.flatMap((table, index) => {
-    const spec = specOf(places, table, { ...source, ...options, index, count: tables.length });
+    const spec = specOf(positions, table, { ...source, ...options, index, count: tables.length });
     return spec === undefined ? [] : [spec];
   });
-  if (places.problems.length > 0)
-    throw new SpecError(places.problems.toSorted((a, b) => a.line - b.line || a.column - b.column));
-  return { specs, warnings: places.warnings };
+  if (positions.problems.length > 0)
+    throw new SpecError(positions.problems.toSorted((a, b) => a.line - b.line || a.column - b.column));
+  return { specs, warnings: positions.warnings };
 }
 
 function plainText({ file, text }: SpecText): string {
@@ -68,12 +68,12 @@ function plainText({ file, text }: SpecText): string {
   return plain;
 }
 
-function tablesOf(places: Places, text: string, source: SpecText): readonly Table[] {
+function tablesOf(positions: Positions, text: string, source: SpecText): readonly Table[] {
   if ((source.format ?? formatOf(source.file, text)) === "markdown")
-    return onlyTables(places, markdownTask(places, text));
+    return onlyTables(positions, markdownTask(positions, text));
   const bom = text.startsWith("\uFEFF") ? 1 : 0;
-  const documents = onlyTables(places, yamlDocuments(places, { text: text.slice(bom), base: bom }));
-  return documents.flatMap((table) => ("tasks" in table ? listedTasks(places, table) : [table]));
+  const documents = onlyTables(positions, yamlDocuments(positions, { text: text.slice(bom), base: bom }));
+  return documents.flatMap((table) => ("tasks" in table ? listedTasks(positions, table) : [table]));
 }
 
 /** A page begins with a heading, or with front matter followed by text; anything else is YAML. */
@@ -87,31 +87,31 @@ function formatOf(file: string, text: string): "yaml" | "markdown" {
   return isPage ? "markdown" : "yaml";
 }
 
-function onlyTables(places: Places, values: readonly unknown[]): readonly Table[] {
+function onlyTables(positions: Positions, values: readonly unknown[]): readonly Table[] {
   return values.filter((value): value is Table => {
     if (isTable(value)) return true;
     if (value !== undefined)
-      places.problemAt(0, "", "a task is a table: lines of key: value, such as goal: what is to be done");
+      positions.problemAt(0, "", "a task is a table: lines of key: value, such as goal: what is to be done");
     return false;
   });
 }
 
-function listedTasks(places: Places, table: Table): readonly Table[] {
+function listedTasks(positions: Positions, table: Table): readonly Table[] {
   const { tasks, ...rest } = table;
   for (const key of Object.keys(rest))
-    places.problem(table, key, `"${key}" stands beside tasks; write it into each task`);
+    positions.problem(table, key, `"${key}" stands beside tasks; write it into each task`);
   if (!Array.isArray(tasks)) {
-    places.problem(table, "tasks", "tasks is a list: lines that begin with - name: …");
+    positions.problem(table, "tasks", "tasks is a list: lines that begin with - name: …");
     return [];
   }
   if (tasks.length > MAX_TASKS) {
-    places.problem(table, "tasks", `these are ${tasks.length} tasks; write at most ${MAX_TASKS} into one file`);
+    positions.problem(table, "tasks", `these are ${tasks.length} tasks; write at most ${MAX_TASKS} into one file`);
     return [];
   }
   const list: readonly unknown[] = tasks;
   return list.flatMap((entry, index) => {
     if (isTable(entry)) return [entry];
-    places.problem(list, index, "a task is a table: lines of key: value");
+    positions.problem(list, index, "a task is a table: lines of key: value");
     return [];
   });
 }
@@ -121,30 +121,30 @@ interface Reading extends SpecText, SpecOptions {
   readonly count: number;
 }
 
-function specOf(places: Places, table: Table, reading: Reading): TaskSpec | undefined {
-  const before = places.problems.length;
-  const input = withDefaults(places, specInput(places, withoutOpenLoom(places, table)), reading);
+function specOf(positions: Positions, table: Table, reading: Reading): TaskSpec | undefined {
+  const before = positions.problems.length;
+  const input = withDefaults(positions, specInput(positions, withoutOpenLoom(positions, table)), reading);
   const result = TaskSpec.safeParse(input, PLAIN);
   if (!result.success) {
-    explainIssues(places, input, result.error.issues);
+    explainIssues(positions, input, result.error.issues);
     return undefined;
   }
-  if (places.problems.length > before) return undefined;
+  if (positions.problems.length > before) return undefined;
   const spec = result.data;
-  applyRules(places, input, spec, { minEveryMs: reading.minEveryMs ?? MIN_EVERY_MS });
+  applyRules(positions, input, spec, { minEveryMs: reading.minEveryMs ?? MIN_EVERY_MS });
   return spec.abort && spec.thread === undefined ? { ...spec, abort: false } : spec;
 }
 
 /** Name and workspace from the file, and the defaults of the caller. */
-function withDefaults(places: Places, input: Table, reading: Reading): Table {
+function withDefaults(positions: Positions, input: Table, reading: Reading): Table {
   const { defaults = {}, file, folder, count } = reading;
   const base = path.basename(file, path.extname(file));
   const name = count === 1 && /^[\w. -]+$/.test(base) ? { name: base } : {};
-  const filled = places.joined(input, { ...name, ...defaults });
+  const filled = positions.joined(input, { ...name, ...defaults });
   const { workspace } = filled;
   if (typeof workspace === "string" && workspace !== "") filled["workspace"] = absolute(workspace, folder);
   if (isTable(filled["budget"]) && defaults.budget !== undefined && filled["budget"] !== defaults.budget)
-    filled["budget"] = places.joined(filled["budget"], { ...defaults.budget });
+    filled["budget"] = positions.joined(filled["budget"], { ...defaults.budget });
   return filled;
 }
 

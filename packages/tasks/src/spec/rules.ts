@@ -5,7 +5,7 @@ import type { TaskCheck, TaskSchedule, TaskSpec } from "@heddle/protocol/tasks";
 import { parsePath } from "../checks/document-path.ts";
 import { checkSchedule } from "../queue/schedule.ts";
 import { formatDuration } from "./durations.ts";
-import type { Places, Table } from "./places.ts";
+import type { Positions, Table } from "./positions.ts";
 
 export interface RuleOptions {
   readonly minEveryMs: number;
@@ -19,8 +19,8 @@ const EMBEDDED = "embedded";
 
 type Tell = (at: readonly PropertyKey[], message: string) => void;
 
-export function applyRules(places: Places, input: Table, spec: TaskSpec, options: RuleOptions): void {
-  const tell: Tell = (at, message) => places.problemIn(input, at, message);
+export function applyRules(positions: Positions, input: Table, spec: TaskSpec, options: RuleOptions): void {
+  const tell: Tell = (at, message) => positions.problemIn(input, at, message);
   if (!isFolder(spec.workspace))
     tell(["workspace"], `there is no folder ${spec.workspace}; make it, or name another workspace`);
   if (spec.goal.trim() === PLACEHOLDER.goal)
@@ -37,9 +37,9 @@ export function applyRules(places: Places, input: Table, spec: TaskSpec, options
   if (spec.dependsOn.includes(spec.name))
     tell(["dependsOn"], `"${spec.name}" cannot wait for itself; take it out of depends_on`);
   if (spec.abort && spec.thread === undefined)
-    places.warnIn(input, ["abort"], "abort stops what runs on a thread; without thread it has no effect");
+    positions.warnIn(input, ["abort"], "abort stops what runs on a thread; without thread it has no effect");
   if (spec.checks.length === 0)
-    places.warnIn(
+    positions.warnIn(
       input,
       ["name"],
       `"${spec.name}" has no checks: it can be claimed as done, but nothing can verify it`,

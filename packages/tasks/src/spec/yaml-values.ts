@@ -1,9 +1,9 @@
 /**
- * YAML as plain values that remember their places. What a work order never needs and a hostile file does is refused:
+ * YAML as plain values that remember their positions. What a work order never needs and a hostile file does is refused:
  * anchors, aliases, tags, deep nesting. Keys are counted here, because the parser's own way takes the square of their number.
  */
 import { isAlias, isMap, isScalar, isSeq, parseAllDocuments, type ParsedNode, type YAMLError } from "yaml";
-import type { Places, Table } from "./places.ts";
+import type { Positions, Table } from "./positions.ts";
 
 const MAX_DEPTH = 24;
 const MAX_DOCUMENTS = 1000;
@@ -17,23 +17,27 @@ export interface YamlText {
 }
 
 /** One value for each document that is not empty; problems are recorded. */
-export function yamlDocuments(places: Places, { text, base }: YamlText): readonly unknown[] {
+export function yamlDocuments(positions: Positions, { text, base }: YamlText): readonly unknown[] {
   const deep = DEEP.exec(text);
   if (deep !== null) {
-    places.problemAt(base + deep.index, "", `this is nested more than ${MAX_DEPTH} deep`);
+    positions.problemAt(base + deep.index, "", `this is nested more than ${MAX_DEPTH} deep`);
     return [];
   }
   const parsed = parseAllDocuments(text, { uniqueKeys: false, prettyErrors: false, merge: false, version: "1.2" });
   const documents = Array.isArray(parsed) ? parsed : [];
   if (documents.length > MAX_DOCUMENTS) {
-    places.problemAt(base, "", `there are ${documents.length} documents; write at most ${MAX_DOCUMENTS} into one file`);
+    positions.problemAt(
+      base,
+      "",
+      `there are ${documents.length} documents; write at most ${MAX_DOCUMENTS} into one file`,
+    );
     return [];
   }
   const values: unknown[] = [];
   for (const { errors, contents } of documents) {
-    for (const error of errors) places.problemAt(base + error.pos[0], "", yamlProblem(error));
+    for (const error of errors) positions.problemAt(base + error.pos[0], "", yamlProblem(error));
     if (errors.length > 0 || contents === null || isEmpty(contents)) continue;
-    values.push(valueOf(contents, { places, base }));
+    values.push(valueOf(contents, { positions, base }));
   }
   return values;
 }
@@ -50,7 +54,7 @@ function yamlProblem({ code, message }: YAMLError): string {
 }
 
 interface Walk {
-  readonly places: Places;
+  readonly positions: Positions;
   readonly base: number;
   readonly depth?: number;
 }
@@ -61,19 +65,19 @@ function isEmpty(node: ParsedNode): boolean {
 
 function valueOf(node: ParsedNode | null, walk: Walk): unknown {
   if (node === null) return null;
-  const { places, base, depth = 0 } = walk;
+  const { positions, base, depth = 0 } = walk;
   const at = base + node.range[0];
-  if (isAlias(node)) return refuse(places, at, "aliases (*name) are not read; write the value out");
+  if (isAlias(node)) return refuse(positions, at, "aliases (*name) are not read; write the value out");
   if (node.anchor !== undefined)
-    return refuse(places, at, "anchors (&name) are not read; write the value out each time");
+    return refuse(positions, at, "anchors (&name) are not read; write the value out each time");
   if (node.tag !== undefined && !PLAIN_TAGS.has(node.tag.replace("tag:yaml.org,2002:", "")))
-    return refuse(places, at, `the tag ${node.tag} is not read; leave it out`);
-  if (depth > MAX_DEPTH) return refuse(places, at, `this is nested more than ${MAX_DEPTH} deep`);
+    return refuse(positions, at, `the tag ${node.tag} is not read; leave it out`);
+  if (depth > MAX_DEPTH) return refuse(positions, at, `this is nested more than ${MAX_DEPTH} deep`);
   const inner = { ...walk, depth: depth + 1 };
   if (isSeq<ParsedNode>(node)) {
     const keys = new Map(node.items.map((item, index) => [index, { at: base + item.range[0], word: `[${index}]` }]));
     const list = node.items.map((item) => valueOf(item, inner));
-    places.set(list, at, keys);
+    positions.set(list, at, keys);
     return list;
   }
   if (isMap<ParsedNode, ParsedNode | null>(node)) return tableOf(node.items, at, inner);
@@ -85,24 +89,24 @@ function tableOf(
   at: number,
   walk: Walk,
 ): Table {
-  const { places, base } = walk;
+  const { positions, base } = walk;
   const table: Table = {};
   const keys = new Map<string, { readonly at: number; readonly word: string }>();
   for (const { key, value } of pairs) {
     const keyAt = base + key.range[0];
     const word = isScalar(key) && key.anchor === undefined ? wordOf(key.value) : undefined;
     if (word === undefined) {
-      places.problemAt(keyAt, "", "a key is one plain word");
+      positions.problemAt(keyAt, "", "a key is one plain word");
       continue;
     }
-    if (keys.has(word)) places.problemAt(keyAt, word, `"${word}" is given twice; keep one of them`);
-    else if (word === "__proto__") places.problemAt(keyAt, word, `unknown key "${word}"`);
+    if (keys.has(word)) positions.problemAt(keyAt, word, `"${word}" is given twice; keep one of them`);
+    else if (word === "__proto__") positions.problemAt(keyAt, word, `unknown key "${word}"`);
     else {
       table[word] = valueOf(value, walk);
       keys.set(word, { at: keyAt, word });
     }
   }
-  places.set(table, at, keys);
+  positions.set(table, at, keys);
   return table;
 }
 
@@ -111,7 +115,7 @@ function wordOf(value: unknown): string | undefined {
   return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined;
 }
 
-function refuse(places: Places, at: number, message: string): undefined {
-  places.problemAt(at, "", message);
+function refuse(positions: Positions, at: number, message: string): undefined {
+  positions.problemAt(at, "", message);
   return undefined;
 }

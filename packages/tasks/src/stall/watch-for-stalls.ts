@@ -16,8 +16,7 @@ import type { Feed } from "../queue/feed.ts";
 import { isOutdated, type Hold } from "../attempt/hold.ts";
 import { act, awaited, STOPS, type Named } from "./act.ts";
 import { describeSilence, findCulprits, toCulprit } from "./culprits.ts";
-import { createInputWaits } from "./input-waits.ts";
-import { createLiveness } from "./liveness.ts";
+import { createInputWaits, createLiveness } from "./liveness.ts";
 
 export interface WatchOptions {
   readonly heddle: Pick<Heddle, "runningCommands" | "endInputs" | "endTerminals" | "as" | "onDelta">;
@@ -52,7 +51,7 @@ class Watch {
   #used = new Map<number, number>();
   readonly #openItems = new Map<string, Item>();
   #asksModel = false;
-  readonly #inputWaits = createInputWaits(() => performance.now());
+  readonly #longestInputWait = createInputWaits();
   /** A prompt waits for input, whatever else moves. */
   #isPrompted = false;
   #named: Named | undefined;
@@ -61,7 +60,7 @@ class Watch {
   constructor(options: WatchOptions) {
     const { heddle, folder, threadId, hold } = options;
     this.#options = options;
-    this.#liveness = createLiveness({ folder, pids: async () => this.#pids(), now: () => performance.now() });
+    this.#liveness = createLiveness({ folder, pids: () => this.#pids() });
     this.#deltas = heddle.onDelta(threadId, () => this.#liveness.hear());
     this.#reading = Promise.allSettled([this.#readThread(), this.#readTask()]);
     const { afterMs } = hold.task.spec.stall;
@@ -96,12 +95,11 @@ class Watch {
     if (this.#closed.signal.aborted) return;
     // Waiting for the user, or for a provider that named a time, is not a stall.
     if (hold.task.state === "waiting") this.#liveness.hear();
-    const quietMs = await this.#liveness.quietMs();
+    const quietMs = this.#liveness.quietMs();
     const { afterMs } = hold.task.spec.stall;
     const suspects = this.#suspects();
-    const prompted = this.#inputWaits.see(
-      suspects.map(({ sight }) => sight).filter(({ input }) => input !== undefined),
-    );
+    const readers = suspects.map(({ sight }) => sight).filter(({ input }) => input !== undefined);
+    const prompted = this.#longestInputWait(readers);
     const silentMs = Math.max(quietMs, prompted?.waitedMs ?? 0);
     this.#isPrompted = (prompted?.waitedMs ?? 0) >= afterMs;
     if (silentMs < afterMs) {

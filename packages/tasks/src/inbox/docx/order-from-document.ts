@@ -6,7 +6,7 @@
 import { TaskSpec } from "@heddle/protocol/tasks";
 import { authorKeys, writtenAs } from "../../spec/author-form.ts";
 import { OPENLOOM_KEYS, ownKey } from "../../spec/openloom.ts";
-import { Places, SpecError } from "../../spec/places.ts";
+import { Positions, SpecError } from "../../spec/positions.ts";
 import { MAX_SPEC_BYTES } from "../../spec/read-spec.ts";
 import { yamlDocuments } from "../../spec/yaml-values.ts";
 import { readDocumentTable, type DocumentRow } from "./document-table.ts";
@@ -73,10 +73,10 @@ function valueOf(file: string, row: DocumentRow): unknown {
 /** Word replaces quotes and spaces while the user types; in YAML they are syntax. */
 function yamlValue(file: string, { number, key }: DocumentRow, cell: string): unknown {
   const text = cell.replaceAll(/[“”„]/g, '"').replaceAll(/[‘’‚]/g, "'").replaceAll("\u00a0", " ");
-  const places = new Places(`${file} (row ${number}, ${key})`, text);
-  const [value, second] = yamlDocuments(places, { text, base: 0 });
-  if (second !== undefined) places.problemAt(0, key, "this is more than one value; leave out the line of ---");
-  if (places.problems.length > 0) throw new SpecError(places.problems);
+  const positions = new Positions(`${file} (row ${number}, ${key})`, text);
+  const [value, second] = yamlDocuments(positions, { text, base: 0 });
+  if (second !== undefined) positions.problemAt(0, key, "this is more than one value; leave out the line of ---");
+  if (positions.problems.length > 0) throw new SpecError(positions.problems);
   return value ?? null;
 }
 

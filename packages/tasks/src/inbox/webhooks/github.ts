@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { hmac, isSame } from "../../notify/signature.ts";
-import { header, ignored, table, words, type Parsed, type Parser, type WebhookSource } from "./source.ts";
+import { header, ignored, table, textIn, type Parsed, type Parser, type WebhookSource } from "./source.ts";
 
 const DEFAULT_LABEL = "heddle";
 const DEFAULT_COMMAND = "/heddle";
@@ -34,30 +34,30 @@ function labelled(given: Table, source: WebhookSource): Parsed {
   const isOrder = given["action"] === "labeled" && table(given["label"])["name"] === wanted;
   const issue = table(given["issue"]);
   if (!isOrder) return ignored(`only an issue that gets the label ${wanted} is an order`);
-  return orderOf(given, source, [words(issue["title"]), words(issue["body"]), words(issue["html_url"])]);
+  return orderOf(given, source, [textIn(issue["title"]), textIn(issue["body"]), textIn(issue["html_url"])]);
 }
 
 function commented(given: Table, source: WebhookSource): Parsed {
   const command = source.command ?? DEFAULT_COMMAND;
   const comment = table(given["comment"]);
   const issue = table(given["issue"]);
-  const text = (words(comment["body"]) ?? "").trimStart();
+  const text = (textIn(comment["body"]) ?? "").trimStart();
   const rest = text.slice(command.length);
   if (given["action"] !== "created" || !text.startsWith(command) || !/^(?:\s|$)/.test(rest)) {
     return ignored(`only a new comment that begins with ${command} is an order`);
   }
   if (!WITH_RIGHTS.has(comment["author_association"]))
     return ignored("its author has no write access to the repository");
-  const asked = words(rest.trim()) ?? words(issue["title"]);
-  const about = `It is about: ${words(issue["title"]) ?? ""} ${words(comment["html_url"]) ?? ""}`.trim();
-  return orderOf(given, source, [asked, about, words(issue["body"])]);
+  const asked = textIn(rest.trim()) ?? textIn(issue["title"]);
+  const about = `It is about: ${textIn(issue["title"]) ?? ""} ${textIn(comment["html_url"]) ?? ""}`.trim();
+  return orderOf(given, source, [asked, about, textIn(issue["body"])]);
 }
 
 function orderOf(given: Table, { workspaces }: WebhookSource, parts: readonly (string | undefined)[]): Parsed {
-  const repository = words(table(given["repository"])["full_name"]) ?? "";
-  const title = words(table(given["issue"])["title"]) ?? "issue";
+  const repository = textIn(table(given["repository"])["full_name"]) ?? "";
+  const title = textIn(table(given["issue"])["title"]) ?? "issue";
   const number = table(given["issue"])["number"];
-  const url = words(table(given["issue"])["html_url"]);
+  const url = textIn(table(given["issue"])["html_url"]);
   const name = `${repository}#${typeof number === "number" ? number : ""} ${title}`.slice(0, 120);
   const workspace =
     workspaces !== undefined && Object.hasOwn(workspaces, repository) ? workspaces[repository] : undefined;

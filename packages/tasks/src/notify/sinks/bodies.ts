@@ -7,7 +7,7 @@ export interface Body {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export interface Words {
+export interface ShownMessage {
   readonly title: string;
   readonly lines: readonly string[];
 }
@@ -35,13 +35,13 @@ const MAX_SUMMARY_CHARS = 1_000;
 /** Discord's limit; Telegram allows twice as much. */
 const MAX_TEXT_CHARS = 1_900;
 
-export function wordsOf({ event, payload }: Outgoing): Words {
+export function shownMessage({ event, payload }: Outgoing): ShownMessage {
   const data = tableOf(payload["data"]);
   const name = textOf(payload["task_name"]) || textOf(payload["task_id"]);
   // A claim is not proof, and the title must say so.
   const isUnproven = event === "TASK_COMPLETED" && data["verified"] === false;
   const sign = isUnproven ? "says it is done (not checked)" : (SIGNS[event] ?? event);
-  const summary = textOf(data["error"]) || textOf(data["summary"]) || budgetWords(data);
+  const summary = textOf(data["error"]) || textOf(data["summary"]) || budgetText(data);
   return {
     title: cut(visibleText(oneLine(`${name}: ${sign}`)), MAX_TITLE_CHARS),
     lines: [...saidLines(cut(summary, MAX_SUMMARY_CHARS)), textOf(payload["task_id"])].filter((line) => line !== ""),
@@ -64,19 +64,19 @@ export function escapeMarkup(text: string): string {
 }
 
 export function slackBody(notification: Outgoing): Body {
-  const { title, lines } = wordsOf(notification);
+  const { title, lines } = shownMessage(notification);
   return asJson({ text: [`*${escapeMarkup(title)}*`, ...lines.map(escapeMarkup)].join("\n") });
 }
 
 /** `allowed_mentions`: no text of an agent mentions anybody. */
 export function discordBody(notification: Outgoing): Body {
-  const { title, lines } = wordsOf(notification);
+  const { title, lines } = shownMessage(notification);
   const content = cut([`**${title}**`, ...lines].join("\n"), MAX_TEXT_CHARS);
   return asJson({ content, allowed_mentions: { parse: [] } });
 }
 
 export function ntfyBody(notification: Outgoing): Body {
-  const { title, lines } = wordsOf(notification);
+  const { title, lines } = shownMessage(notification);
   const isUrgent = /FAILED|STALLED|STALE|WAITING|PAUSED/.test(notification.event);
   return {
     text: lines.join("\n") || title,
@@ -91,7 +91,7 @@ export function ntfyBody(notification: Outgoing): Body {
 
 /** Plain text: nothing an agent writes is markup. */
 export function telegramBody(notification: Outgoing, chatId: string): Body {
-  const { title, lines } = wordsOf(notification);
+  const { title, lines } = shownMessage(notification);
   const text = cut([title, ...lines].join("\n"), MAX_TEXT_CHARS);
   return asJson({ chat_id: chatId, text, disable_web_page_preview: true });
 }
@@ -105,7 +105,7 @@ function headerText(text: string): string {
   return /^[\u0020-\u007e]*$/.test(text) ? text : `=?UTF-8?B?${Buffer.from(text).toString("base64")}?=`;
 }
 
-function budgetWords(data: Readonly<Record<string, unknown>>): string {
+function budgetText(data: Readonly<Record<string, unknown>>): string {
   const { what, spent, limit } = data;
   return typeof what === "string" ? `${what}: ${String(spent)} of ${String(limit)}` : "";
 }

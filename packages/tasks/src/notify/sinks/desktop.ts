@@ -4,7 +4,7 @@ import { access, constants } from "node:fs/promises";
 import path from "node:path";
 import type { NotificationName } from "../names.ts";
 import type { SendResult, Sink } from "../sink.ts";
-import { escapeMarkup, wordsOf } from "./bodies.ts";
+import { escapeMarkup, shownMessage } from "./bodies.ts";
 
 export interface DesktopOptions {
   readonly name: string;
@@ -35,7 +35,7 @@ export function desktopSink({ name, events, env }: DesktopOptions): Sink {
     // A desktop notification is not worth a day of tries.
     maxTries: 3,
     async send(notification, { signal }): Promise<SendResult> {
-      const { title, lines } = wordsOf(notification);
+      const { title, lines } = shownMessage(notification);
       const body = lines.join("\n");
       const notifySend = await findProgram("notify-send", env);
       if (notifySend !== undefined) {

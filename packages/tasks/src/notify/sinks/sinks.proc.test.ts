@@ -231,7 +231,7 @@ describe("87: files", () => {
 
   test("12.1: a link that takes the place of the folder, or of a file in it, is not written through", async () => {
     await using folder = await folderOf();
-    const [target, outside] = [path.join(folder.path, "a", "told"), path.join(folder.path, "outside")];
+    const [target, outside] = [path.join(folder.path, "a", "notices"), path.join(folder.path, "outside")];
     await mkdir(outside);
     await writeFile(path.join(outside, "keys"), "mine");
     const sink = fileSink({ name: "files", folder: target, events });
@@ -242,10 +242,10 @@ describe("87: files", () => {
     await sink.send(nth(1), { signal });
     expect(await readFile(path.join(outside, "keys"), "utf8")).toBe("mine");
     await rename(path.join(folder.path, "a"), path.join(folder.path, "b"));
-    await mkdir(path.join(outside, "told"));
+    await mkdir(path.join(outside, "notices"));
     await symlink(outside, path.join(folder.path, "a"));
     await expect(sink.send(nth(2), { signal })).rejects.toMatchObject({ code: "path.outside" });
-    expect(await readdir(path.join(outside, "told"))).toEqual([]);
+    expect(await readdir(path.join(outside, "notices"))).toEqual([]);
   });
 
   test("a folder that cannot be written is tried again later", async () => {

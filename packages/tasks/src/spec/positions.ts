@@ -1,5 +1,5 @@
 /**
- * Where in a file each part of a value was written. A value that is made from another keeps the places of what it was made
+ * Where in a file each part of a value was written. A value that is made from another keeps the positions of what it was made
  * from, so that a mistake found at the end is told with the line and the word its author used.
  */
 import { HeddleError } from "@heddle/protocol";
@@ -44,7 +44,7 @@ interface Container {
 /** More than anybody reads; the rest is found when these are fixed. */
 const MAX_PROBLEMS = 50;
 
-export class Places {
+export class Positions {
   readonly file: string;
   readonly problems: Problem[] = [];
   readonly warnings: string[] = [];

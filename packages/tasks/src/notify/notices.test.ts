@@ -29,7 +29,7 @@ const claimed: TaskEventBody = { type: "task.claimed", v: 1, attempt: 1, by: "re
 const names = (received: readonly { readonly body: string }[]): readonly string[] =>
   received.map(({ body }) => JSON.parse(body).event);
 
-describe("what is told", () => {
+describe("what is notices", () => {
   test("81, 88: every stored event has its names, with the payload OpenLoom's receivers know and more", async () => {
     await using store = await openTestStore();
     await using receiver = await openReceiver();
@@ -119,7 +119,7 @@ describe("what is told", () => {
     });
   });
 
-  test("only what the checks say is told as verified, and as done", async () => {
+  test("only what the checks say is notices as verified, and as done", async () => {
     await using store = await openTestStore();
     await using receiver = await openReceiver();
     await using _notifier = await open(store, [
@@ -140,9 +140,11 @@ describe("what is told", () => {
     const spec = { checks: [{ kind: "file-exists" as const, path: "x" }] };
     await store.happen([...begun, turnEnded, claimed, ...proven], { spec });
     await eventually("both", () => receiver.received[1]);
-    const told = receiver.received.map(({ body }) => JSON.parse(body)).map(({ event, data }) => ({ event, ...data }));
+    const notices = receiver.received
+      .map(({ body }) => JSON.parse(body))
+      .map(({ event, data }) => ({ event, ...data }));
     const ending = { status: "verified", verified: true, summary: "all done" };
-    expect(told).toMatchObject([
+    expect(notices).toMatchObject([
       { event: "TASK_COMPLETED", ...ending, progress: 1 },
       { event: "TASK_VERIFIED", ...ending },
     ]);
@@ -215,7 +217,7 @@ describe("what is told", () => {
     expect(() => readNames("TASK_DONE")).toThrow(/"TASK_DONE" is not a notification; write \*/);
   });
 
-  test("a task names the sinks it is told to; others hear nothing of it", async () => {
+  test("a task names the sinks it is notices to; others hear nothing of it", async () => {
     await using store = await openTestStore();
     await using one = await openReceiver();
     await using two = await openReceiver();

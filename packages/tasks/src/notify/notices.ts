@@ -3,7 +3,7 @@ import type { EventOf, StoredEvent, TaskEventBody, TaskRecord } from "@heddle/pr
 import type { Activity } from "./activity.ts";
 import type { NotificationName } from "./names.ts";
 
-export interface Told {
+export interface Notice {
   readonly name: NotificationName;
   readonly data: Readonly<Record<string, unknown>>;
 }
@@ -13,13 +13,13 @@ const MAX_EXCERPT_CHARS = 2_000;
 /** A longer goal is cut. */
 const MAX_GOAL_CHARS = 10_000;
 
-export function tell(body: TaskEventBody, task: TaskRecord): readonly Told[] {
+export function noticesOf(body: TaskEventBody, task: TaskRecord): readonly Notice[] {
   const own = ownNames(body, task);
   // Every change is an update too, except the creation.
   return body.type === "task.created" ? own : [...own, { name: "TASK_UPDATED", data: updated(body, task) }];
 }
 
-function ownNames(body: TaskEventBody, task: TaskRecord): readonly Told[] {
+function ownNames(body: TaskEventBody, task: TaskRecord): readonly Notice[] {
   switch (body.type) {
     case "task.created":
       return [created(body)];
@@ -63,12 +63,12 @@ function ownNames(body: TaskEventBody, task: TaskRecord): readonly Told[] {
   }
 }
 
-function created({ spec, source }: EventOf<"task.created">): Told {
+function created({ spec, source }: EventOf<"task.created">): Notice {
   const goal = spec.goal.length <= MAX_GOAL_CHARS ? spec.goal : `${spec.goal.slice(0, MAX_GOAL_CHARS)}…`;
   return { name: "TASK_CREATED", data: { spec: { ...spec, goal }, workspace: spec.workspace, source } };
 }
 
-function started({ threadId, attempt, folder }: EventOf<"task.prepared">): Told {
+function started({ threadId, attempt, folder }: EventOf<"task.prepared">): Notice {
   return {
     name: "TASK_STARTED",
     data: { session_id: threadId, thread_id: threadId, attempt, folder, summary: `attempt ${attempt} begins` },
@@ -76,13 +76,13 @@ function started({ threadId, attempt, folder }: EventOf<"task.prepared">): Told 
 }
 
 /** The end only of a task without checks, or when the user marked it as done. */
-function claimed(body: EventOf<"task.claimed">, task: TaskRecord): readonly Told[] {
-  const told: Told = { name: "TASK_CLAIMED", data: { by: body.by, summary: body.summary } };
-  return task.holder === undefined ? [told, completed(task)] : [told];
+function claimed(body: EventOf<"task.claimed">, task: TaskRecord): readonly Notice[] {
+  const notices: Notice = { name: "TASK_CLAIMED", data: { by: body.by, summary: body.summary } };
+  return task.holder === undefined ? [notices, completed(task)] : [notices];
 }
 
 /** Says whether it was verified. */
-function completed(task: TaskRecord): Told {
+function completed(task: TaskRecord): Notice {
   return { name: "TASK_COMPLETED", data: { ...ending(task), progress: progressOf(task) } };
 }
 
@@ -107,7 +107,7 @@ function failedChecks({ results, violations, opinion }: EventOf<"task.checked">)
   };
 }
 
-function stalled(body: EventOf<"task.stalled">, task: TaskRecord): readonly Told[] {
+function stalled(body: EventOf<"task.stalled">, task: TaskRecord): readonly Notice[] {
   const stuckForSeconds = Math.round(body.quietMs / 1000);
   const data = { summary: body.message, stuck_for_seconds: stuckForSeconds, culprits: body.culprits };
   return [
@@ -152,7 +152,7 @@ const SCHEMA_VERSION = "1.0";
 
 /** The whole notification, in the shape that OpenLoom's receivers know. */
 export function payloadOf(
-  { name, data }: Told,
+  { name, data }: Notice,
   event: Pick<StoredEvent, "at" | "position">,
   task: TaskRecord,
   activity: readonly Activity[],
