@@ -31,10 +31,7 @@ import { checkSchedule, nextTime } from "./queue/schedule.ts";
 export interface TasksOptions {
   readonly journal: Journal;
   readonly now?: () => number;
-  /**
-   * Heddle's own folder: where what tasks are judged by is kept, and what hooks before archiving do not see. Without it a
-   * task that has hooks is not archived, and none is undone, shown by its changes or judged again.
-   */
+  /** Heddle's home. Without it tasks with hooks are not archived, and none is undone, diffed or judged again. */
   readonly home?: string;
 }
 

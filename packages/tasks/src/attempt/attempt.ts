@@ -1,12 +1,12 @@
 /**
- * One attempt at a task, from where the task stands, whoever brought it there:
+ * One attempt at a task, from wherever earlier attempts left it:
  *
- *   prepare ─▶ prompt (stored, then said) ─▶ turn ─▶ claim ─▶ checks ─▶ verified
+ *   prepare ─▶ prompt (stored, then sent) ─▶ turn ─▶ claim ─▶ checks ─▶ verified
  *                 ▲                                              │ rejected, within nudges and budget
  *                 └──────────────────────────────────────────────┘
  *
- * Whatever ends it is an event of the task: verified, claimed (no checks), paused, failed, given back. Nothing else is
- * remembered, so that after a crash the next worker goes on at the same place.
+ * Its end is an event: verified, claimed (no checks), paused, failed, retried. All state is in events, so that after a crash
+ * the next worker continues at the same step.
  */
 import {
   afterEvents,

@@ -1,7 +1,6 @@
 /**
- * How a workspace was when a task began: a copy of it, kept where no agent writes, and what the checks found on that copy.
- * What passes already says nothing later, and how many tests there are is known. One baseline serves a task in one folder,
- * whatever attempts it takes: taken again after work was done, it would call that work the beginning.
+ * The workspace when a task began: a copy kept where no agent writes, and the results of the checks on it. One baseline
+ * serves all attempts in a folder: a later one would take the agent's work for the beginning.
  */
 import { join } from "node:path";
 import type { CheckResult, TaskBaseline } from "@heddle/protocol";

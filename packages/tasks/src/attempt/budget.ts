@@ -1,7 +1,4 @@
-/**
- * What a task may take: time, turns, tokens, money, of all its attempts together. Time counts while turns and checks run,
- * so a pause, a question and a place in the queue cost nothing.
- */
+/** Time, turns, tokens and money of a task, over all its attempts. Time counts only while turns and checks run. */
 import { budgetOf, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
 import type { EventOf, TurnLimits } from "@heddle/protocol";
 

@@ -1,6 +1,6 @@
 /**
- * What an agent says of its own work, read from the events of one turn and no others: its report, words in its last
- * message, or only that it stopped. None of it is believed; it says when to look.
+ * What an agent reports of its own work in one turn: a call of its report tool, a marker in its last message, or only that
+ * it stopped. A claim is never believed; it starts the checks.
  */
 import type { EventOf, StoredEvent } from "@heddle/protocol";
 

@@ -1,6 +1,6 @@
 /**
- * Follows the turn of a prompt to its one stored end, whichever process runs it: says when it waits for a person or a
- * provider, stops it when the task's time is used up, when the task was taken away or when the harness closes.
+ * Follows the turn of a prompt to its stored end, in whichever process it runs: records waits for the user or a provider,
+ * and stops it when the time is used up, the task was lost or the harness closes.
  */
 import {
   HeddleError,

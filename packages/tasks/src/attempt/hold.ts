@@ -1,7 +1,6 @@
 /**
- * A task that this worker has taken. Everything it says goes through `append`, under its lease and on the version it knows.
- * When the task was paused or cancelled meanwhile that is `task.stale`, when another worker has it `lease.lost`, and `lost`
- * aborts with the reason.
+ * A task that this worker has taken. Every append carries its lease and the version it knows: `task.stale` when the task
+ * was paused or cancelled, `lease.lost` when another worker has it. `lost` aborts with the reason.
  */
 import {
   HeddleError,

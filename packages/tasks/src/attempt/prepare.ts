@@ -1,4 +1,4 @@
-/** Before the first prompt: the folder is there, the thread is there, and how things stood is on record. */
+/** Before the first prompt: the folder, the thread and the baseline. */
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { HeddleError, hasEnded, type TaskBaseline } from "@heddle/protocol";
@@ -52,8 +52,8 @@ export async function prepare(context: HarnessContext, hold: Hold, known: Known)
 }
 
 /**
- * What is being put into the workspace is whole before anybody copies it or freezes anew: an undo that is under way is waited
- * for, and one that begins later sees that the task is held. What a dead process began is finished first.
+ * Waits for an undo that is under way, so that no half-changed workspace is copied or frozen. What a dead process began is
+ * finished first.
  */
 async function settlePuts({ home }: HarnessContext, { task }: Hold, { signal, watch }: Known): Promise<void> {
   if (!existsSync(roomsRoot(home))) return;
@@ -87,8 +87,8 @@ async function threadFor({ heddle }: HarnessContext, { task }: Hold, folder: str
 }
 
 /**
- * Nothing else runs in the thread when this resolves. With `abort` what runs there is stopped and earlier tasks of the
- * thread are ended, before anything is said; otherwise it is waited for.
+ * Resolves when nothing else runs in the thread. With `abort` the running turn is stopped and earlier tasks of the thread
+ * are cancelled; otherwise the turn is waited for.
  */
 export async function clearThread(
   context: HarnessContext,

@@ -1,4 +1,4 @@
-/** What the harness says to an agent. Only facts it needs: the order, what is demanded, and what was found. */
+/** The prompts of the harness: the order, what is demanded, and what was found. */
 import { isObstructed, never, type CheckResult, type PromptReason, type TaskRecord } from "@heddle/protocol";
 import type { TaskCheck, TaskSpec, WorkReview } from "@heddle/protocol/tasks";
 import { rulesText } from "../judge/protected.ts";

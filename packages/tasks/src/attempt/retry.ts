@@ -1,4 +1,4 @@
-/** What went wrong, in classes, and whether and when a task is tried again because of it. */
+/** Classes of failures, and whether and when a task is retried after one. */
 import { isRetryable, type Failure, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
 import type { FailureClass } from "@heddle/protocol/tasks";
 

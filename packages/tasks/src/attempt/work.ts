@@ -1,4 +1,4 @@
-/** What an attempt does beside talking to the agent: the rooms of checks, worktrees and stalls, entered at one place. */
+/** What an attempt does besides prompting: baselines, verdicts, worktrees, stalls. */
 import { realpath } from "node:fs/promises";
 import { isHeddleError, toHeddleError, type EventOf, type TaskBaseline, type TaskRecord } from "@heddle/protocol";
 import type { WorkReview } from "@heddle/protocol/tasks";

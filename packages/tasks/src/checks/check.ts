@@ -1,4 +1,4 @@
-/** What one kind of check is given and what it answers; every file beside this one carries out one kind. */
+/** What a check gets and returns. */
 import type { EventOf, LeafCheck, LeafCheckOf, TaskBaseline } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
 import type { Commands } from "./commands.ts";

@@ -1,6 +1,6 @@
 /**
- * Every checkbox of Markdown files is ticked, there is at least one, and none was taken away. A tick is the agent's word; it
- * is worth something beside a check that is not.
+ * Every checkbox of Markdown files is ticked, there is at least one, and none was removed. A tick is only a claim; combine
+ * it with another check.
  */
 import { HeddleError, type LeafCheckOf } from "@heddle/protocol";
 import { failed, passed, type RunLeaf } from "./check.ts";

@@ -1,4 +1,4 @@
-/** A command ends as it should, and prints what it should. One that hangs or is killed has not been judged. */
+/** A command exits and prints as expected. One that hangs or is killed is an error, not a failure. */
 import { cannot, failed, passed, type CheckContext, type Finding, type RunLeaf } from "./check.ts";
 import { isBroken, killedBy, type Ended } from "./commands.ts";
 import { testPattern } from "./patterns.ts";

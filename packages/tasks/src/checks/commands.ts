@@ -1,7 +1,7 @@
 /**
- * Commands, in sandboxes of their own: they may write the workspace and their private temporary folder, reach no network
- * unless they are allowed to, and see neither keys nor Heddle's home. Closing ends whatever is left of them. Commands of
- * checks run in a room, a throw-away tree at the path of the workspace; setups and clean-ups in the folder itself.
+ * Commands in sandboxes: they may write the workspace and a private temporary folder, have no network unless allowed, and
+ * see neither keys nor Heddle's home. Closing ends their processes. Checks run in a room, a throw-away tree at the path of
+ * the workspace; setups and hooks in the folder itself.
  */
 import { createHash } from "node:crypto";
 import { delimiter, isAbsolute, join, normalize } from "node:path";

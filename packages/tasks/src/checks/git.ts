@@ -1,7 +1,6 @@
 /**
- * What git says of the work. Which files changed is told by what was kept and frozen; commits and branches are read from
- * the agent's repository without trusting anything in it but the content of its objects. An index, an ignore rule or a
- * setting that the agent left hides nothing.
+ * Git checks. Changed files come from the kept and frozen trees; commits and branches are read from the agent's repository,
+ * of which only the content of objects is trusted: no index, ignore rule or setting hides anything.
  */
 import { HeddleError } from "@heddle/protocol";
 import { toText } from "@heddle/tools/raw-path";

@@ -1,4 +1,4 @@
-/** Globs of checks: relative like paths, and told which folders they can match in, so that a walk need not enter the rest. */
+/** Globs of checks, with the folders they can match in, so that a walk skips the rest. */
 import { globMatcher, type GlobMatcher } from "@heddle/tools/files";
 import { relativePath } from "./relative-path.ts";
 
@@ -9,8 +9,8 @@ export interface Glob {
 }
 
 /**
- * What has no wildcard is a file, or a folder with everything in it. A name is itself before it is a pattern, so that
- * `app/[id].ts` is found by its name.
+ * Without a wildcard it is a file, or a folder with its content. A pattern also matches its own text, so that `app/[id].ts`
+ * is found by its name.
  */
 export function globOf(pattern: string): Glob {
   if (pattern.startsWith(LITERAL) && pattern.length > 1) {

@@ -1,6 +1,6 @@
 /**
- * An address answers as it should. Only the address that the spec names is asked, by its own name and as it resolves now;
- * redirects are an answer and are not followed. Addresses that only clouds and neighbours have are refused.
+ * A URL answers as expected. Only the URL of the spec is requested, redirects are not followed, and metadata services are
+ * refused.
  */
 import { request as requestHttp, type IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";

@@ -1,4 +1,4 @@
-/** What checks are called: their own name, or what they say in a few words; no two alike, so that a baseline can name them. */
+/** Names of checks: their own, or a short description; each is unique, so that a baseline can refer to it. */
 import type { LeafCheck } from "@heddle/protocol";
 import type { TaskCheck } from "@heddle/protocol/tasks";
 

@@ -1,6 +1,6 @@
 /**
- * Regular expressions of checks, carried out in a thread of their own: one that backtracks without end blocks nobody and is
- * ended at its limit. What could not be matched in time is an error, never an answer.
+ * Regular expressions of checks run in a thread of their own, so that one that backtracks blocks nothing and is stopped at
+ * a limit. Then it is an error, never an answer.
  */
 import { Worker } from "node:worker_threads";
 import { HeddleError } from "@heddle/protocol";

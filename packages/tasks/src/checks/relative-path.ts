@@ -1,4 +1,4 @@
-/** Paths as specs write them: relative to the workspace, and never out of it. */
+/** Paths in specs: relative to the workspace, and never out of it. */
 import { posix } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 

@@ -1,4 +1,4 @@
-/** All checks of a spec, one after another in the order of the spec, each in rooms of its own and each told how it went. */
+/** All checks of a spec, in its order, each in rooms of its own. */
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { CheckResult, EventOf } from "@heddle/protocol";
 import type { CheckPlace } from "./check.ts";

@@ -1,7 +1,6 @@
 /**
- * Carries out one check with everything below it. Whatever goes wrong is a result: a check that cannot be carried out is an
- * `error`, and `not` of an error is an error, so that nothing passes because it broke. Thrown are only the caller's own stop and
- * that this host opens no room.
+ * Runs one check with its parts. A check that cannot be run is an `error`, and `not` of an error is an error, so that
+ * nothing passes because it broke. Throws only when the caller stops it or this host cannot open a room.
  */
 import { toHeddleError, type CheckResult, type LeafCheck } from "@heddle/protocol";
 import { checkboxes } from "./checkboxes.ts";

@@ -1,6 +1,6 @@
 /**
- * A test run passes, by its exit code and by its counts: no failure, enough tests, no fewer than before the task began. What
- * was skipped was not run. A report must come from this very run; one that was lying there says nothing.
+ * A test run passes by its exit code and its counts: no failure, enough tests, no fewer than before the task began. Skipped
+ * tests do not count. A report must come from this run.
  */
 import type { LeafCheckOf } from "@heddle/protocol";
 import { cannot, failed, passed, type CheckContext, type Finding, type RunLeaf, type TestCounts } from "./check.ts";
@@ -77,8 +77,8 @@ const COUNT: Readonly<Record<TestsCheck["format"], (text: string) => TestCounts 
 };
 
 /**
- * What lay there says nothing of this run; the room is thrown away, so that nobody misses it. It is removed in the room
- * itself, whoever left it: the beginning, the agent or the setup. A finding: it is still there.
+ * Removes an old report in the room itself, whether it comes from the beginning, the agent or the setup. Returns a finding
+ * when that fails.
  */
 async function removeReport({ report, network }: TestsCheck, context: CheckContext): Promise<Finding | undefined> {
   if (report === undefined) return undefined;

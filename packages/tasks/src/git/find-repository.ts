@@ -1,7 +1,6 @@
 /**
- * Where the repository of a judged tree is: in the tree itself, or outside the workspace. In the tree it is what was kept
- * or frozen; outside it is read where it is. What leads to it counts as it was at the beginning: an agent that puts a file
- * or a link in the place of `.git` leads nowhere.
+ * Finds the repository of a judged tree: in the tree, as kept or frozen, or outside the workspace, read in place. The way
+ * to it counts as it was at the beginning: a file or link that the agent puts in the place of `.git` is refused.
  */
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";

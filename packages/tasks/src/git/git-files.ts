@@ -1,6 +1,6 @@
 /**
- * The files of a git folder, read as files and nothing more. Two kinds: one that lies in the workspace, as it was kept or
- * frozen, and one outside of it, read where it is. No link is followed in either.
+ * The files of a git folder, either in the workspace as kept or frozen, or outside of it and read in place. Links are never
+ * followed.
  */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { lstat, readdir, readlink } from "node:fs/promises";

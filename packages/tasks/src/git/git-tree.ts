@@ -1,4 +1,4 @@
-/** What the tree of a commit holds, and what git would call the content of a file. */
+/** The tree of a commit, and the object ids of files. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";

@@ -1,7 +1,4 @@
-/**
- * Which files git leaves out, by the rules of the beginning: the `.gitignore` files and the `info/exclude` as they were
- * when the task began, and nothing else. Git answers from a folder that holds these rules alone.
- */
+/** Which files git ignores by the `.gitignore` and `info/exclude` files of the beginning alone. */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { HeddleError } from "@heddle/protocol";

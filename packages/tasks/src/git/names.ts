@@ -1,4 +1,4 @@
-/** What may stand in the files of a git folder, read strictly: whatever git itself would not write is no answer. */
+/** Strict parsing of names in a git folder: what git would not write is not read. */
 import type { ObjectFormat } from "./own-git.ts";
 
 export const LOOSE_OBJECT = /^[0-9a-f]{2}\/(?:[0-9a-f]{38}|[0-9a-f]{62})$/;

@@ -1,7 +1,7 @@
 /**
- * Where the objects of a repository lie. Of the beginning they are read in place, its alternates followed by Heddle itself.
- * What was added since is only handed on to git under names that git itself would give, and counts for nothing until it has
- * been through a fetch, which makes the name of every object anew from its content.
+ * Where the objects of a repository are. Those of the beginning are read in place, with alternates followed by Heddle
+ * itself. Added ones get names that git would give, and are trusted only after a fetch, which computes every id from the
+ * content.
  */
 import { copyFile, link, mkdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";

@@ -1,7 +1,7 @@
 /**
- * A git directory of Heddle's own, in a folder no agent reaches: its configuration, refs and index are written here, and
- * of other repositories it reads nothing but objects. So no setting, attribute, filter, replacement, graft or flag of an
- * index that lies in a judged repository has a say in what git answers here.
+ * A git directory of Heddle's own, where no agent can write: its configuration, refs and index are made here, and only
+ * objects are read from other repositories. So no setting, attribute, filter, replacement or index of a judged repository
+ * affects its answers.
  */
 import { symlinkSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
@@ -123,9 +123,7 @@ function packedRefs(refs: ReadonlyMap<string, string>): string {
   return names.map((name) => `${refs.get(name)} ${name}\n`).join("");
 }
 
-/**
- * Alternates that have no `info` of their own: git follows the alternates of an alternate, wherever they lead.
- */
+/** Alternates without `info`: git would follow the alternates of an alternate. */
 async function shelves(folder: string, objects: readonly ObjectFolder[]): Promise<string> {
   const lines: string[] = [];
   for (const [index, { parts }] of objects.entries()) {

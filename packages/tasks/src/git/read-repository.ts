@@ -1,7 +1,6 @@
 /**
- * The repository of a judged tree, readable without trusting it: its names are parsed by Heddle, its objects cross by a
- * fetch into a git directory of Heddle's own, so that each is what its content says. Nothing of the judged repository's
- * configuration, index, attributes, replacements, grafts or alternates has a say.
+ * Reads the repository of a judged tree without trusting it: Heddle parses its refs and fetches its objects into a git
+ * directory of its own, so that each is what its content says.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -68,8 +67,8 @@ async function headBefore({ before, inside }: Repository, began: string | undefi
 }
 
 /**
- * Outside nothing is kept, so that what the names stood for is not known. A commit that another name than the current
- * branch leads to is then taken for an old one.
+ * Outside the workspace nothing is kept, so the refs of the beginning are unknown: a commit that another ref than the
+ * current branch reaches counts as old.
  */
 async function refsBefore(
   { before, inside }: Repository,

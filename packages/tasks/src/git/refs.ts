@@ -1,4 +1,4 @@
-/** Which commits the names in a git folder stand for, read by Heddle itself. A name that git would not make is not read. */
+/** Reads the refs of a git folder. Names that git would not make are ignored. */
 import { HeddleError } from "@heddle/protocol";
 import type { GitFiles } from "./git-files.ts";
 import { isObjectName, isRefName } from "./names.ts";

@@ -1,4 +1,4 @@
-/** One git process with exactly the environment it is given: what it printed as bytes, bounded in size and time. */
+/** Runs one git process with exactly the given environment; its output is bounded in size and time. */
 import { spawn } from "node:child_process";
 import { HeddleError } from "@heddle/protocol";
 

@@ -1,6 +1,6 @@
 /**
- * What of a judged tree is not in the commit that is checked out: everything that was changed, whatever an index says of
- * it, and what was uncommitted at the beginning and still is. Files that the rules of the beginning leave out do not count.
+ * What of a judged tree is not committed: every change, whatever the index says, and what was uncommitted at the beginning
+ * and still is. Files ignored at the beginning do not count.
  */
 import { dirname } from "node:path";
 import { foldersOf, type RawPath } from "../tree/manifest.ts";
@@ -78,8 +78,8 @@ async function isCommitted(tree: TreeWithChanges, path: RawPath, committed: GitT
 }
 
 /**
- * Tracked files that differed at the beginning already. A fresh index of the commit is compared with the kept files; what
- * a filter of the owner's stores differently is as it was while neither the file nor the commit says otherwise.
+ * Tracked files that were modified at the beginning already, by a fresh index of the commit. Files with a filter of the
+ * owner count as unmodified.
  */
 async function modifiedBefore(
   { base }: JudgedTree,

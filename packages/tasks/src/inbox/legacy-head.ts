@@ -1,7 +1,6 @@
 /**
- * OpenLoom's pages have lines of `key: value` at their head instead of front matter. They are read as front matter: only
- * these keys, and only before the first line that is neither one of them, nor blank, nor the title. Everything after it is
- * text, whatever it looks like.
+ * OpenLoom's pages begin with lines of `key: value` instead of front matter. These keys are read as front matter up to the
+ * first line that is neither one of them, nor blank, nor the title.
  */
 import { readFrontMatter } from "../spec/front-matter.ts";
 

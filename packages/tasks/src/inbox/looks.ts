@@ -1,6 +1,6 @@
 /**
- * Which files have settled: they are the same over two looks. What is still being written has not arrived yet and holds
- * up nobody. Files are in the order of the look that saw them first, and within one look by their arrival.
+ * Files settle when they are the same at two looks. They come in the order of the look that first saw them, then of their
+ * arrival.
  */
 import type { FileEntry } from "./inbox-folder.ts";
 

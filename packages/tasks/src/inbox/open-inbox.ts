@@ -1,10 +1,9 @@
 /**
- * A folder that is a queue of orders. Each becomes one task, in the order of arrival, and then says by its name what became
- * of it (order-names.ts). Watching makes it quick, looking once in a while makes it sure.
+ * A folder as a queue of orders. Each becomes one task, in the order of arrival; its new name tells the outcome
+ * (order-names.ts). The folder is watched, and scanned now and then in case a change was missed.
  *
- * Once each: an order is first moved to a name with a number of its own, and the task is added under that number as its
- * key. Whoever finds such a name, after a crash or beside another process, goes on with the same number and gets the same
- * task. The same words in a new file are a new order.
+ * Exactly once: an order is first renamed with an id of its own, and the task is added with that id as its key. A process
+ * that finds such a name continues with the same id and gets the same task. The same text in a new file is a new order.
  */
 import path from "node:path";
 import { isHeddleError, isTaskEvent, uuidv7, type ErrorCode } from "@heddle/protocol";

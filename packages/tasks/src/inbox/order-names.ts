@@ -1,11 +1,11 @@
 /**
- * The names of files in an inbox, and what they say.
+ * Names of files in an inbox, and what they mean.
  *
  *   fix.md                                an order
- *   fix.md.taking-ORDER                   taken; whoever finds it goes on with it under the same number
+ *   fix.md.taking-ORDER                   taken; the next process continues with the same id
  *   fix.md.processed-TASK                 became a task
- *   fix.md.error-WHY, … .reason.txt       became none
- *   fix.status.md, fix.result.md          what became of the task
+ *   fix.md.error-WHY, … .reason.txt       was refused
+ *   fix.status.md, fix.result.md          answers about the task
  */
 import path from "node:path";
 import { isUuid } from "@heddle/protocol";

@@ -1,4 +1,4 @@
-/** What became of an order's task, as files beside the order: `fix.status.md` while it goes on, `fix.result.md` at its end. */
+/** Answers to orders, as files beside them: `fix.status.md` while the task runs, `fix.result.md` at its end. */
 import {
   hasEnded,
   isHeddleError,

@@ -1,10 +1,10 @@
 /**
- * An order becomes a task, the same way from a file, a request or a webhook. Who says where it runs, first wins:
+ * Turns an order into a task, whether from a file, a request or a webhook. Where it runs, first wins:
  *
- *   thread     the order itself · what came with it · the default of the inbox
- *   workspace  the order itself · what came with it · the workspace of the thread · the default of the inbox
+ *   thread     the order itself · the request · the default of the inbox
+ *   workspace  the order itself · the request · the workspace of the thread · the default of the inbox
  *
- * Without a workspace there is no task, and where roots are set it must lie in one of them.
+ * Without a workspace there is no task; where roots are configured it must be in one of them.
  */
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";

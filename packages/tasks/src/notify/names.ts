@@ -1,4 +1,4 @@
-/** The names of notifications, and which of them a sink wants. Names of OpenLoom keep its meaning; the others are new. */
+/** The names of notifications. Those of OpenLoom keep their meaning. */
 import { HeddleError } from "@heddle/protocol";
 
 export const NOTIFICATION_NAMES = [

@@ -1,10 +1,10 @@
 /**
- * Tells sinks what happens to tasks. One reader of the journal queues, in the sink's own stream, what each sink wants to
- * know; a delivery per sink works its queue off. Both are behind what they read: nothing that runs waits for either.
+ * Notifies sinks of what happens to tasks. One reader of the journal queues notifications in the stream of each sink, and
+ * a delivery per sink sends them. Nothing waits for either.
  *
- * - Once: the key of what is queued is sink and position, so reading an event again queues nothing again.
- * - A sink reads on from where it was, also over events that do not concern it. A new one begins now.
- * - One process at a time does this for a home; others wait until it is gone.
+ * - Once: the key of a queued notification is sink and position, so that reading an event again queues nothing.
+ * - A sink continues where it was; a new one begins now.
+ * - One process at a time does this for a home; others wait until it has ended.
  */
 import path from "node:path";
 import { claimStore } from "@heddle/agent";
@@ -36,8 +36,8 @@ const DEFAULT_RECENT_MESSAGES = 3;
 const LOOK_AGAIN_MS = 5_000;
 
 /**
- * What is stored after it is open is notices, to a new sink too. Closing it tells what is stored by then and tries to deliver
- * it, for a moment; the rest is for the next start.
+ * Notifies of what is stored after it is open, new sinks too. Closing it queues what is stored by then and tries to deliver
+ * it for a moment; the rest is left to the next start.
  */
 export async function openNotifier(options: NotifierOptions): Promise<AsyncDisposable> {
   for (const { name } of options.sinks) await openReadMark(options.journal, name);

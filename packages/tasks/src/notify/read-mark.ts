@@ -1,4 +1,4 @@
-/** How far a reader of the journal has come, kept in the journal (projection `sinks`). A new reader begins now. */
+/** How far a reader of the journal has read (projection `sinks`). A new reader begins now. */
 import type { Journal } from "@heddle/journal";
 import { sinkStream } from "./sink.ts";
 

@@ -1,6 +1,5 @@
 /**
- * Signatures of bodies that go out and come in: HMAC-SHA-256 over the time and the body, so that neither can be changed
- * and an old one cannot be sent again.
+ * Signatures of outgoing and incoming bodies: HMAC-SHA-256 over time and body, so that an old one cannot be replayed.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 

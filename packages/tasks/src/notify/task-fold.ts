@@ -1,4 +1,4 @@
-/** Tasks as they were at each event a reader comes to, however far the projection is ahead of it. */
+/** Tasks as they were at each event, however far ahead the projection is. */
 import type { Journal } from "@heddle/journal";
 import {
   isHeddleError,

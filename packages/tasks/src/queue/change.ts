@@ -1,6 +1,6 @@
 /**
- * The one way a task changes: read it, ask the machine, append on the version that was read. Of two that want to change it
- * at once one gets it; a user's wish is judged again on what stands then, a worker's says that the task is not its own.
+ * The one way to change a task: read it, ask the task machine, append on that version. After a conflict a request of the
+ * user is decided again; a worker learns that the task is no longer its own.
  */
 import {
   afterEvents,

@@ -1,6 +1,6 @@
 /**
- * Which tasks a task waits for. Only work that was verified counts, or, where nobody can check, claimed work; what was
- * cancelled or has failed never does. A dependency is an id or a name; of several tasks with one name the newest counts.
+ * What a task waits for: verified work, or claimed work where there are no checks. A dependency is an id or a name; of
+ * several tasks with one name the newest counts.
  */
 import { HeddleError, type TaskRecord } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";

@@ -1,6 +1,6 @@
 /**
- * One reading of the journal for everything a harness follows. Whoever follows a stream is woken when something of it was
- * stored, by this process or another, and reads it itself; a thousand quiet threads cost nothing.
+ * One read of the journal for everything a harness follows. Followers of a stream are woken when any process stores an
+ * event of it, and read it themselves; a thousand quiet threads cost nothing.
  */
 import type { StoredEvent, TaskEventBody } from "@heddle/protocol";
 import { isTaskEvent } from "@heddle/protocol";

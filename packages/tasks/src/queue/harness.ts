@@ -1,7 +1,6 @@
 /**
- * A worker: takes due tasks, as many as it may, highest priority first, and sees each through. Nothing is polled that can
- * be told: it wakes when a task changes, when the next one comes due, and, only while other processes hold tasks, now
- * and then to see whether they still live.
+ * A worker: takes due tasks up to its concurrency, highest priority first, and carries them out. It wakes when a task
+ * changes or comes due and, only while other processes hold tasks, to check whether those still live.
  */
 import { setFlagsFromString } from "node:v8";
 import {
@@ -62,8 +61,8 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
 }
 
 /**
- * A start with thousands of tasks makes much garbage at once. The space that it is made in would grow to 100 MB for it and
- * stay so for as long as the harness lives; this small it is swept more often, and nothing is kept waiting.
+ * A start with thousands of tasks makes much garbage at once. V8's young generation would grow to 100 MB and stay so; kept
+ * small, it is collected more often.
  */
 function keepYoungHeapSmall(): void {
   setFlagsFromString("--semi-space-growth-factor=1");

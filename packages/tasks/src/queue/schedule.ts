@@ -1,7 +1,4 @@
-/**
- * The times of a schedule. Pure: what time it is comes in. A time that was missed is a time too; what becomes of it is the
- * schedule's `catchUp`.
- */
+/** The times of a schedule. Pure. What happens to missed times is its `catchUp`. */
 import { Cron } from "croner";
 import { HeddleError } from "@heddle/protocol";
 import type { TaskSchedule } from "@heddle/protocol/tasks";

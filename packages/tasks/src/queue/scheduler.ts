@@ -1,6 +1,6 @@
 /**
- * Brings the times of a schedule about: each is a task of its own whose id is made from the schedule and the time, so that
- * two workers that see the same time make one task. Only then the schedule is moved on to its next time.
+ * Creates a task for each time of a schedule. Its id is made from the schedule and the time, so that two workers create it
+ * once. Only then the schedule moves on to its next time.
  */
 import { hasEnded, isHeddleError, type TaskRecord } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
@@ -56,10 +56,7 @@ async function isUnderWay(journal: Journal, parentId: string): Promise<boolean> 
   return newest.some((task) => !hasEnded(task) && task.state !== "paused");
 }
 
-/**
- * The clock went back: what waits for a time reckoned by the old one would wait too long. Times that were brought about
- * stay so, because their tasks are there.
- */
+/** The clock went back: waits computed with the old time would be too long. Tasks that were created stay. */
 export async function reckonAnew(journal: Journal, now: number): Promise<void> {
   for (const task of await journal.tasks.waitingFor("schedule")) {
     const { schedule } = task.spec;

@@ -1,6 +1,6 @@
 /**
- * Taking a task: one append on the version that was seen, so that of two workers one has it. Two tasks of one folder are
- * two streams, so whoever took an exclusive one looks once more: of two that took at once, the later gives back.
+ * Takes a task by one append on the version that was seen, so that only one worker gets it. Tasks of one folder are
+ * different streams, so the folder is checked again: of two that were taken at once, the later is given back.
  */
 import { hasOwnTree, ownerOf, type Holder, type Lease, type TaskRecord } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";

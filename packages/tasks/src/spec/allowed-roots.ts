@@ -1,4 +1,4 @@
-/** Where tasks may work: inside the folders that the owner named, or anywhere when none is. */
+/** The folders that tasks may work in; any when none is configured. */
 import { realpathSync } from "node:fs";
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";

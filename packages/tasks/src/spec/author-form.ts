@@ -1,7 +1,7 @@
 /**
- * From what people like to write to the words of a task spec. The rules are mechanical, so that the schema of specs is the
- * only list of keys: `snake_case` for `camelCase`, `timeout: 5m` for `timeoutMs`, one text where a list of texts is meant,
- * and the short forms of SHORT. The long forms are understood as well: a stored spec can be read again.
+ * From author's form to TaskSpec, by mechanical rules: `snake_case` for `camelCase`, `timeout: 5m` for `timeoutMs`, one
+ * text for a list of texts, and the short forms of SHORT. The long forms are accepted too, so that a stored spec can be
+ * read again.
  */
 import {
   LeafCheck,

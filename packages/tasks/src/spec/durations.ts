@@ -1,4 +1,4 @@
-/** Lengths of time as people write them: `90s`, `5m`, `1h30m`, `1d`. A bare number has no unit and is no length of time. */
+/** Durations: `90s`, `5m`, `1h30m`, `1d`. A number without a unit is not one. */
 
 const UNITS_MS: Readonly<Record<string, number>> = {
   ms: 1,

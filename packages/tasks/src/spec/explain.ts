@@ -1,4 +1,4 @@
-/** What the schema of specs says is wrong, in words that say what to write. */
+/** Problems that the schema of specs finds, with what to write instead. */
 import { didYouMean, nearest } from "@heddle/protocol";
 import { TaskCheck, TaskSpec } from "@heddle/protocol/tasks";
 import { z } from "zod";

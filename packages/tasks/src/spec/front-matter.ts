@@ -1,4 +1,4 @@
-/** Markdown with YAML between two lines of `---` at its very beginning. */
+/** Markdown that begins with YAML between two lines of `---`. */
 
 export interface FrontMatter {
   /** The text between the lines, and its offset; undefined: there is none. */

@@ -1,4 +1,4 @@
-/** JSON Schema of a spec file as authors write it, for editors: made from the schema of specs by the rules of author-form.ts. */
+/** JSON Schema of spec files for editors, made from TaskSpec by the rules of author-form.ts. */
 import { TaskSpec } from "@heddle/protocol/tasks";
 import { z } from "zod";
 import { authorKey, CHECK_KINDS, isDuration, MAIN_FIELD } from "./author-form.ts";

@@ -1,14 +1,14 @@
 /**
- * A task as a page: front matter for the keys, the page for the words.
+ * A task as a Markdown page: front matter for the keys, the page for the text.
  *
  *   # Title                     the name, when it is the first line and the front matter has none
  *   any text                    the goal
- *   ## Goal                     the goal, for those who like the heading
+ *   ## Goal                     the goal
  *   ## Steps                    a list; what is listed under an entry is its acceptance
  *   ## Acceptance               a list
- *   ## Checks                   the YAML that would stand under `checks:`, as it is or in a code block
+ *   ## Checks                   the YAML of `checks:`, bare or in a code block
  *
- * Nothing else on the page means anything: other headings, and lines that look like keys, belong to the goal as they are.
+ * Other headings, and lines that look like keys, belong to the goal.
  */
 import { isTable, type Positions, type Table } from "./positions.ts";
 import { readFrontMatter } from "./front-matter.ts";

@@ -1,7 +1,4 @@
-/**
- * Keys and variables of OpenLoom, for those who come from there: each is either taken for what it means here, or named in
- * a warning with what to use instead.
- */
+/** Keys and variables of OpenLoom: each is translated, or named in a warning with what to use instead. */
 import type { TaskSpecInput } from "@heddle/protocol/tasks";
 import { formatDuration, parseDuration } from "./durations.ts";
 import { isTable, type Positions, type Table } from "./positions.ts";

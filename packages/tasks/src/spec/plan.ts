@@ -1,6 +1,6 @@
 /**
- * From a request to a task: a model that has no tools proposes steps and checks, and what it proposes is read like any spec.
- * It is told which files there are by their names, nothing of what is in them. Nothing is added or run.
+ * From a request to a task: a model without tools proposes steps and checks, which are read like any spec. It gets the
+ * names of files, not their content. Nothing is added or run.
  */
 import { randomUUID } from "node:crypto";
 import { readdir } from "node:fs/promises";

@@ -1,6 +1,6 @@
 /**
- * Where in a file each part of a value was written. A value that is made from another keeps the positions of what it was made
- * from, so that a mistake found at the end is told with the line and the word its author used.
+ * Where in a file each part of a value was written. Derived values keep these positions, so that problems are reported with
+ * the line and the key that the author wrote.
  */
 import { HeddleError } from "@heddle/protocol";
 

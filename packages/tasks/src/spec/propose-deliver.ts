@@ -1,7 +1,6 @@
 /**
- * What a task is likely to deliver: what its checks name as the work, what its goal names, else the folders with sources.
- * Never what judges it: no file that a check runs, and where commands decide, no test, configuration or build file that is
- * there. A proposal for a person to read; it decides nothing.
+ * Proposes what a task delivers: what its checks or its goal name, else the folders with sources. Never files that a check
+ * runs, nor, where commands decide, existing tests, configuration or build files.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Work orders from a file, or from every file of a folder. */
+/** Specs from a file, or from every file of a folder. */
 import { createHash } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";

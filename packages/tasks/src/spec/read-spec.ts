@@ -1,6 +1,6 @@
 /**
- * Work orders from text. One YAML document is one task; several documents, or a list under `tasks:`, are several; a
- * Markdown page is one. Whatever is wrong is told at once, each mistake with its file, line, column and what to write.
+ * Specs from text. One YAML document is one task; several documents, or a list under `tasks:`, are several; a Markdown page
+ * is one. All problems are reported at once, each with file, line, column and what to write.
  */
 import { homedir } from "node:os";
 import path from "node:path";

@@ -1,4 +1,4 @@
-/** What no schema can say of a spec: keys that belong together, patterns and times that mean something, paths that stay inside. */
+/** Rules beyond the schema: keys that belong together, valid patterns and times, paths inside the workspace. */
 import { statSync } from "node:fs";
 import path from "node:path";
 import type { TaskCheck, TaskSchedule, TaskSpec } from "@heddle/protocol/tasks";

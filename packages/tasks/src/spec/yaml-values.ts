@@ -1,6 +1,6 @@
 /**
- * YAML as plain values that remember their positions. What a work order never needs and a hostile file does is refused:
- * anchors, aliases, tags, deep nesting. Keys are counted here, because the parser's own way takes the square of their number.
+ * YAML as plain values with positions. Anchors, aliases, tags and deep nesting are refused: no spec needs them. Duplicate
+ * keys are detected here, because the parser takes quadratic time.
  */
 import { isAlias, isMap, isScalar, isSeq, parseAllDocuments, type ParsedNode, type YAMLError } from "yaml";
 import type { Positions, Table } from "./positions.ts";

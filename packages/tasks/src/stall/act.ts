@@ -1,4 +1,4 @@
-/** What can be done about a stall. Each says what it did, in words that are stored. */
+/** Actions against a stall. Each returns what it did, which is stored. */
 import type { Heddle, RunningCommand } from "@heddle/agent";
 import type { StallAction } from "@heddle/protocol/tasks";
 import { endProcess, type ProcessIdentity } from "@heddle/tools";

@@ -1,13 +1,13 @@
-/** Which process the turn waits for, and what to say of it. */
+/** Which process a turn waits for, and its description. */
 import type { Culprit } from "@heddle/protocol";
 import { sightOf, type ProcessSight } from "@heddle/tools";
 
 const MAX_CULPRITS = 5;
 
 /**
- * Of the processes of one command: who holds it up, first of all. Whoever waits for input comes first, then what the command
- * started last, because a shell that goes on after it has started something does not wait for that. What runs in the
- * background, or beside a program that sleeps, is named only where nothing else is left.
+ * The processes that hold up one command, most likely first: those that wait for input, then the youngest, because a shell
+ * that has started something later does not wait for what came before. Background processes only where nothing else is
+ * left.
  */
 export function findCulprits(pids: readonly number[]): readonly ProcessSight[] {
   const living = pids.flatMap((pid) => sightOf(pid) ?? []).filter(({ state }) => state !== "Z" && state !== "X");
@@ -25,8 +25,8 @@ export function findCulprits(pids: readonly number[]): readonly ProcessSight[] {
 }
 
 /**
- * It lets time pass, which is no way to wait for another process: what it has started is beside it. One that looks after its
- * children now and then does so too, and holds the command up like them. Where the kernel does not tell, nobody sleeps.
+ * It sleeps, which is no way to wait for another process, so its children run beside it. Without a wait channel from the
+ * kernel nothing counts as asleep.
  */
 function isAsleep({ waitChannel }: ProcessSight): boolean {
   return waitChannel?.includes("nanosleep") === true;
@@ -50,8 +50,8 @@ function isBackground(sight: ProcessSight, all: readonly ProcessSight[]): boolea
 }
 
 /**
- * A program that was given a command line (`sh -c …`) carries it out one after the other: when it has started something
- * since, it does not wait for what came before, unless one pipeline holds both.
+ * A program with a command line (`sh -c …`) runs it step by step: once it has started something later, it no longer waits
+ * for this process, unless both are in one pipeline.
  */
 function isLeft(sight: ProcessSight, parent: ProcessSight, all: readonly ProcessSight[]): boolean {
   if (!parent.hasCommandLine) return false;

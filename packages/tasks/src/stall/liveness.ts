@@ -1,6 +1,6 @@
 /**
- * Whether anything moves: bytes and events are told, and only while they are silent the processes (CPU, comings and goings)
- * and the files of the work are looked at. A quiet test run that computes is alive; one that sleeps for ever is not.
+ * Whether anything moves: output and events, and only while there are none, processes (CPU, new and ended ones) and files.
+ * A quiet test run that computes is alive; one that sleeps is not.
  */
 import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";

@@ -1,12 +1,12 @@
 /**
- * Watches over one turn of a task, at no cost in tokens:
+ * Watches one turn of a task for stalls, without using tokens:
  *
- *   moving ──quiet for too long──▶ stalled (told once, with who hangs) ──something moves──▶ moving
+ *   moving ──quiet for too long──▶ stalled (recorded once, with the culprit) ──something moves──▶ moving
  *                                     │ the spec's action, or a user's
- *                                     ▼ end of input · end who hangs · interrupt · new attempt
+ *                                     ▼ close its input · end the culprit · interrupt · new attempt
  *
- * Who hangs is looked for in the commands that a call waits for; what runs in the background is never named or ended.
- * The episode is the task's, so a worker that takes over says nothing twice. While a person is asked nothing stalls.
+ * Culprits are processes of commands that a call waits for, never background processes. The episode is stored with the
+ * task, so that the next worker records nothing twice. While the user is asked nothing stalls.
  */
 import { isUser, type Item, type StoredEvent, type TaskEventBody } from "@heddle/protocol";
 import type { Heddle, RunningCommand } from "@heddle/agent";

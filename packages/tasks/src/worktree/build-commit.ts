@@ -1,7 +1,7 @@
 /**
- * The commit that comes back, made from the judged files themselves: the commit the worktree began with, and what was
- * picked of the frozen work, byte for byte. Git never runs in the tree of the agent, so that no filter, line-end rule or
- * index of its has a say. What was built is compared with the judged manifest before anybody gets it.
+ * Builds the commit that comes back from the judged files, byte for byte, on the commit the worktree began with. Git never
+ * runs in the agent's tree, so none of its filters, line-end rules or indexes matter. The result is compared with the
+ * judged manifest.
  */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -91,10 +91,7 @@ export async function buildCommit(options: BuildOptions): Promise<Built> {
   return { git: own, commit, delivered, leftOut };
 }
 
-/**
- * What a program of the owner's converts on its way into a commit (git-lfs) is not what was judged when it comes out again.
- * Which program that is stands in the owner's configuration; an attribute alone does nothing.
- */
+/** Content that a filter of the owner's configuration converts (git-lfs) would not come back as it was judged. */
 async function refuseFiltered(
   own: OwnGit,
   paths: readonly RawPath[],

@@ -1,7 +1,6 @@
 /**
- * What a checkout in the owner's repository makes of delivered files: attributes and settings there may give them other line
- * ends, another encoding, expanded keywords, or run them through a program. The owner's own git is asked, with an index and a
- * folder of Heddle's own, so that no kind of conversion has to be known here.
+ * What a checkout in the owner's repository would make of delivered files: attributes and settings there may change line
+ * ends, encoding or keywords, or run a filter. The owner's git is asked, with an index and a folder of Heddle's own.
  */
 import { lstatSync, readFileSync, readlinkSync, type Stats } from "node:fs";
 import { mkdir } from "node:fs/promises";

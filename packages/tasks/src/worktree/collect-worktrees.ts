@@ -1,6 +1,6 @@
 /**
- * Removes worktrees and drafts that nobody needs any more. One is kept while its task may go on, while it is younger than the rule
- * says, and while something is only there: a change that is not committed, or a commit that its repository does not have.
+ * Removes worktrees and drafts that are no longer needed. One is kept while its task may continue, while it is too young,
+ * and while it has changes that are not committed or commits that its repository does not have.
  */
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";

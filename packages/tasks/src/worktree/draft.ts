@@ -1,9 +1,9 @@
 /**
- * A draft (`apply: on-verified`): the agent works in a copy of the workspace, and the workspace is touched only when the
- * verdict is in, with what was judged and nothing else. So several tasks may work on one workspace at once.
+ * A draft (`apply: on-verified`): the agent works in a copy of the workspace, which gets only what was verified. So several
+ * tasks may work on one workspace at once.
  *
  *   <home>-worktrees/<task id>/
- *     draft.json   written last, so that a half-made one is made anew
+ *     draft.json   written last; without it the draft is made again
  *     tree/        where the agent works
  */
 import { existsSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * The work joined with what the repository has by now, which nobody has judged yet: joined in a clone of the owner's
- * repository, then judged in rooms whose beginning is the owner's commit with its setup, and whose changes are the join.
+ * Merges the work with what the repository has by now, in a clone of it, and judges the result in rooms that begin with the
+ * owner's commit and its setup.
  */
 import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";

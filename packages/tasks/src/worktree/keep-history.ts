@@ -1,6 +1,6 @@
 /**
- * The agent's own commits, where they can stand for what was built: every one of them touches only what is delivered, the
- * last one holds exactly the built tree, and none holds what an agent may not bring back. Otherwise they stay behind.
+ * Keeps the agent's own commits if each touches only what is delivered, the last one has exactly the built tree, and none
+ * has a protected path.
  */
 import { toRaw } from "@heddle/tools/raw-path";
 import { readRepository } from "../git/read-repository.ts";

@@ -1,10 +1,9 @@
 /**
- * Brings verified work of a worktree back: byte for byte what was judged. The result is built in a repository of Heddle's
- * own from the commit the worktree began with and what was picked of the frozen work; nothing is read from the agent's tree.
- * What an agent may not write it may not bring back either. Where the repository has moved on meanwhile, the joined result
- * is judged once more, because nobody has judged that yet.
+ * Brings verified work of a worktree back, byte for byte as it was judged: it is built in a repository of Heddle's own from
+ * the base commit and the frozen work, never from the agent's tree. Protected paths are refused. Where the repository has
+ * changed meanwhile, the merged result is judged again.
  *
- *   build ─▶ no protected path in it ─▶ (moved on: join ─▶ fresh tree ─▶ checks) ─▶ deliver ─▶ compare
+ *   build ─▶ no protected path in it ─▶ (changed: merge ─▶ fresh tree ─▶ checks) ─▶ deliver ─▶ compare
  */
 import { rename } from "node:fs/promises";
 import { join } from "node:path";

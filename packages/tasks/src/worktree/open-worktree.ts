@@ -1,10 +1,9 @@
 /**
- * A tree of its own for a task: a clone that reads the objects of the repository it came from where they are. It is made in
- * the time of a checkout, has a `.git` of its own, so that git works inside the walls, and nothing the agent does there
- * reaches the repository (hard links would). What was not committed stays behind.
+ * A worktree for a task: a clone that shares the objects of its repository. It takes no longer than a checkout, has a `.git`
+ * of its own, so that git works in the sandbox, and nothing done there reaches the repository, as hard links would.
  *
  *   <home>-worktrees/<task id>/
- *     origin.json   where it came from; written last, so that a half-made one is made anew
+ *     origin.json   where it came from; written last, without it the clone is made again
  *     tree/         where the agent works
  */
 import { mkdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
@@ -82,8 +81,8 @@ export interface CloneOptions {
 }
 
 /**
- * Fast because nothing is copied but the files of the commit; of a repository that is not seen inside the sandbox all is.
- * The files are as the commit has them, so that what is changed in them and brought back is that, byte for byte.
+ * Fast, because only the files of the commit are copied, unless the repository is not visible in the sandbox. The files
+ * have exactly the bytes of the commit.
  */
 export async function cloneAt({ repository, tree, commit, branch, signal }: CloneOptions): Promise<void> {
   const objects = isHiddenInside(repository) ? "--no-hardlinks" : "--shared";

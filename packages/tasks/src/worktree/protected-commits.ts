@@ -1,7 +1,6 @@
 /**
- * What comes back in commits is held to the paths an agent may not write. Plumbing puts anything into a commit without a file
- * ever being there, so the commits themselves are read: every path that one of them leaves in a state which the owner's own
- * commits do not have. Each of them counts, because each can be checked out later.
+ * Commits that come back must not contain paths an agent may not write. Plumbing can commit anything without a file, so
+ * every commit is read: each path in a state that the owner's commits do not have.
  */
 import { posix } from "node:path";
 import { plainName, protectedPart } from "@heddle/tools/files";

@@ -1,7 +1,6 @@
 /**
- * Git in repositories of the user, outside any sandbox: only what reads them, takes commits in and moves branches, never
- * in a tree an agent has worked in. Hooks, prompts and helpers that a repository could bring are switched off, and a commit
- * is what its name says: replacements have no part in what is delivered.
+ * Git in the user's repositories, outside any sandbox: to read them, fetch commits and move branches, never in a tree an
+ * agent has worked in. Hooks, prompts, helpers and replacements are switched off.
  */
 import { HeddleError } from "@heddle/protocol";
 import { runGit, saidBy } from "../git/run-git.ts";

@@ -1,4 +1,4 @@
-/** Links that lead to the folder of a draft or worktree by its whole path: elsewhere, or once it is gone, they lead nowhere. */
+/** Links with the absolute path of a draft or worktree: once delivered they lead nowhere. */
 import { listed } from "../checks/shown.ts";
 import type { Change } from "../tree/manifest.ts";
 import { shownPath } from "../judge/work-changes.ts";

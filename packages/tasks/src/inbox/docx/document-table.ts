@@ -1,7 +1,6 @@
 /**
- * The first table of two columns in a document (word/document.xml), as rows of words. Read is what its author sees as
- * text: runs are joined, paragraphs and breaks are lines, tabs stay. Pictures, text boxes, comments, deleted and hidden
- * text and unfilled fields say nothing; a table in a cell is lines of that cell.
+ * The first table of two columns in a document (word/document.xml), as rows of visible text: runs are joined, paragraphs
+ * and breaks are lines, tabs stay. Pictures, comments, deleted and hidden text and unfilled fields are skipped.
  */
 import { HeddleError } from "@heddle/protocol";
 import { attributeOf, elementsOf, parseXml, type XmlElement } from "./xml-tree.ts";
@@ -58,8 +57,8 @@ function pairs(rows: readonly (readonly XmlElement[])[]): readonly DocumentRow[]
 }
 
 /**
- * What says nothing that its author sees as text, with everything in it: properties, pictures, what is deleted, how a word
- * is spoken. `mc:Choice` is for programs that know more than this one; what all others are to show follows it.
+ * Elements without visible text: properties, pictures, deletions, pronunciations. `mc:Choice` is followed by what programs
+ * that do not know it show.
  */
 const SILENT: ReadonlySet<string> = new Set(
   "pPr rPr tblPr tblGrid trPr tcPr sdtPr sectPr drawing pict object del moveFrom rt mc:Choice".split(" "),

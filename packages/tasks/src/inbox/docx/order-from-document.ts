@@ -1,7 +1,6 @@
 /**
- * An order as a document: its table, as the YAML that says the same. Row n of the table is line n of it, so that what is
- * wrong is told with its row. What a cell means is told by its key: texts stand as they are; a list has an entry on each
- * line, or is YAML; all else is what would stand behind the key in a YAML file.
+ * An order in a document: its table as YAML. Row n of the table is line n, so that problems are reported with their row.
+ * The key decides how a cell is read: as text, as a list with an entry per line, or as YAML.
  */
 import { TaskSpec } from "@heddle/protocol/tasks";
 import { authorKeys, writtenAs } from "../../spec/author-form.ts";

@@ -1,4 +1,4 @@
-/** Facts as a document that word processors open: one table, keys on the left, values on the right. */
+/** Writes facts as a document with one table: keys on the left, values on the right. */
 import { stringify } from "yaml";
 import { zipOf } from "./zip-writer.ts";
 

@@ -1,7 +1,6 @@
 /**
- * XML as a tree, in one pass over its characters. Only what documents are made of is understood: elements, attributes,
- * text, CDATA; comments and instructions are passed over. A document type, with which text can be made to grow or to
- * come from elsewhere, is refused, and so are entities beyond the five that need none.
+ * Parses XML into a tree: elements, attributes, text, CDATA. Comments and instructions are skipped. Document types, which
+ * can make text grow or load it from elsewhere, are refused, and so are entities beyond the five predefined ones.
  */
 import { HeddleError } from "@heddle/protocol";
 

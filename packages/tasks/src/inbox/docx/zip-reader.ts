@@ -1,7 +1,6 @@
 /**
- * One entry of a zip archive, by its exact name. Nothing is unpacked to disk, and nothing the archive says of itself is
- * believed: sizes are bounded before and while inflating, and what comes out must have the length and the sum it was
- * said to have. What a word processor never writes (zip64, encryption, several disks) is refused.
+ * Reads one entry of a zip archive by its exact name. Sizes are bounded before and while inflating, and the result must
+ * have the declared length and checksum. What word processors never write (zip64, encryption, several disks) is refused.
  */
 import { crc32, inflateRawSync } from "node:zlib";
 import { HeddleError } from "@heddle/protocol";

@@ -1,4 +1,4 @@
-/** A zip archive of a few small files, none of them packed: what is in it can be found by looking at its bytes. */
+/** Writes a zip archive of a few small, uncompressed files. */
 import { crc32 } from "node:zlib";
 
 export interface ZipFile {

@@ -1,4 +1,4 @@
-/** How a notification looks to people, and to the programs people read: Slack, Discord, ntfy, Telegram. Pure. */
+/** How a notification looks to people, and in Slack, Discord, ntfy and Telegram. Pure. */
 import { visibleText } from "@heddle/protocol";
 import type { Outgoing } from "../sink.ts";
 

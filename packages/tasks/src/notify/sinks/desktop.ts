@@ -1,4 +1,4 @@
-/** Notifications on the screen of this machine, with the program its desktop has for that. */
+/** Notifications on this machine's desktop. */
 import { execFile } from "node:child_process";
 import { access, constants } from "node:fs/promises";
 import path from "node:path";

@@ -1,4 +1,4 @@
-/** Notifications as files in a folder: each appears whole or not at all, under a name of its own, and the oldest go. */
+/** Notifications as files in a folder, each written atomically under its own name; the oldest are removed. */
 import { readdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { holdFolder, realPlace, type HeldFolder } from "@heddle/tools/held-folder";

@@ -1,6 +1,6 @@
 /**
- * One HTTP request to a receiver that is not trusted: a new connection to an address that was looked at when it is made,
- * no proxy, no redirect, a deadline for all of it, and nothing kept of the answer but its status.
+ * One HTTP request to an untrusted receiver: a new connection to a checked address, no proxy, no redirect, a deadline, and
+ * only the status is read.
  */
 import { lookup } from "node:dns";
 import { request as requestHttp, type IncomingMessage } from "node:http";

@@ -1,4 +1,4 @@
-/** Notifications as HTTP requests: the whole payload as JSON, or a body in the words of a chat program. */
+/** Notifications as HTTP requests: the payload as JSON, or the body of a chat program. */
 import type { NotificationName } from "../names.ts";
 import { hmac, sign, SIGNATURE_HEADER } from "../signature.ts";
 import type { Outgoing, Sink } from "../sink.ts";
