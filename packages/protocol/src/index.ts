@@ -1,3 +1,4 @@
+export { defined } from "./defined.ts";
 export { never } from "./never.ts";
 export { canonical } from "./canonical.ts";
 export { clockMs } from "./clock.ts";

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import {
   canonical,
+  defined,
   hasEnded,
   HeddleError,
   isHeddleError,
@@ -165,9 +166,7 @@ export async function add(journal: Journal, task: AddedTask, now: number): Promi
     v: 1,
     spec,
     source,
-    ...(parentId === undefined ? {} : { parentId }),
-    ...(occurrence === undefined ? {} : { occurrence }),
-    ...(notBefore === undefined ? {} : { notBefore }),
+    ...defined({ parentId, occurrence, notBefore }),
     ...(replaces.length === 0 ? {} : { replaces }),
   };
   try {

@@ -10,6 +10,7 @@
  */
 import {
   afterEvents,
+  defined,
   isHeddleError,
   toHeddleError,
   type EventOf,
@@ -19,10 +20,11 @@ import {
   type TurnSettings,
 } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import { findSent, StartWatch, type Heddle, type Slots } from "@heddle/agent";
+import { findSent, StartWatch, type Slots } from "@heddle/agent";
 import { describe, limitsOf, usedUp, warnings } from "./budget.ts";
 import { claimIn, type AgentClaim } from "./claim.ts";
 import type { Feed } from "../queue/feed.ts";
+import type { HarnessOptions } from "../queue/harness.ts";
 import { judgeEnd, MAX_REASON, outOfBudget, outOfNudges } from "./endings.ts";
 import { followTurn, type Followed, type FollowedTurn } from "./follow-turn.ts";
 import { isTaken, type Hold } from "./hold.ts";
@@ -35,14 +37,11 @@ import { promptText, reviewText } from "./prompts.ts";
 import { backoff, settleFailure } from "./retry.ts";
 import { judgeWork, watchTurn } from "./work.ts";
 
-export interface HarnessContext {
-  readonly heddle: Heddle;
+type Options = Required<Pick<HarnessOptions, "heddle" | "settingsFor" | "home" | "now" | "log">>;
+
+/** What all attempts of a harness share. */
+export interface HarnessContext extends Options {
   readonly feed: Feed;
-  /** Settings of a task's turns, from its spec and the user's configuration. */
-  readonly settingsFor: (spec: Hold["task"]["spec"]) => Promise<TurnSettings> | TurnSettings;
-  readonly home: string;
-  readonly now: () => number;
-  readonly log: (line: string) => void;
   /** Limits how many prepare at once: a thousand tasks that begin together would each read a folder. */
   readonly preparing: Slots;
   /** Closing the harness waits for attempts to end. */
@@ -243,8 +242,7 @@ function turnEnded({ task }: Hold, { terminal, waitedMs }: Followed): EventOf<"t
     status,
     usage,
     durationMs: Math.max(0, durationMs - waitedMs),
-    ...(failure === undefined ? {} : { failure }),
-    ...(costUsd === undefined ? {} : { costUsd }),
+    ...defined({ failure, costUsd }),
   };
 }
 
@@ -330,9 +328,7 @@ async function check({ context, hold, place, signal }: Round, claim: Claimed): P
     violations: [...found.violations],
     passed: found.passed,
     durationMs: found.durationMs,
-    ...(found.opinion === undefined ? {} : { opinion: found.opinion }),
-    ...(found.work === undefined ? {} : { work: found.work }),
-    ...(found.review === undefined ? {} : { review: found.review }),
+    ...defined({ opinion: found.opinion, work: found.work, review: found.review }),
   };
   if (found.passed) {
     const merged = found.merged === undefined ? [] : [{ type: "task.merged", v: 1, attempt, ...found.merged } as const];

@@ -67,18 +67,9 @@ export async function followTurn(context: FollowContext, turn: FollowedTurn): Pr
   throw new HeddleError("store.failed", `the journal closed before turn ${turn.turnId} ended`);
 }
 
-interface Stopper extends Disposable {
-  reason(): Followed["stoppedFor"];
-  /** Time while the user is asked does not count. */
-  hold(): void;
-  goOn(): void;
-}
+type Stopper = ReturnType<typeof createStopper>;
 
-function createStopper(
-  { heddle, hold, closing }: FollowContext,
-  { turnId }: FollowedTurn,
-  failed: AbortController,
-): Stopper {
+function createStopper({ heddle, hold, closing }: FollowContext, { turnId }: FollowedTurn, failed: AbortController) {
   let reason: Followed["stoppedFor"];
   let patience: NodeJS.Timeout | undefined;
   let leftMs = timeLeftMs(hold.task);
@@ -126,16 +117,17 @@ function createStopper(
   closing.addEventListener("abort", onClosing, { once: true });
   goOn();
   return {
-    reason: () => reason,
-    hold() {
+    reason: (): Followed["stoppedFor"] => reason,
+    /** Time while the user is asked does not count. */
+    hold(): void {
       isHeld = true;
       pause();
     },
-    goOn() {
+    goOn(): void {
       isHeld = false;
       goOn();
     },
-    [Symbol.dispose]() {
+    [Symbol.dispose](): void {
       pause();
       clearTimeout(patience);
       hold.lost.removeEventListener("abort", onLost);
@@ -148,12 +140,7 @@ function wordsOf(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }
 
-interface Waits {
-  see(event: StoredEvent): Promise<void>;
-  totalMs(now: number): number;
-}
-
-function createWaits(hold: Hold, stopper: Stopper): Waits {
+function createWaits(hold: Hold, stopper: Stopper) {
   const questions = new Map<string, ApprovalQuestion>();
   let askedAt: number | undefined;
   let totalMs = 0;
@@ -193,13 +180,13 @@ function createWaits(hold: Hold, stopper: Stopper): Waits {
   }
 
   return {
-    async see({ body, at }) {
+    async see({ body, at }: StoredEvent): Promise<void> {
       if (body.type === "approval.requested" && body.isUnattended !== true) await asked(body, at);
       else if (body.type === "approval.resolved") await answered(body, at);
       else if (body.type === "model.retried") await delayed(body, at);
       else if (GOES_ON.has(body.type) && isWaiting("provider")) await say({ type: "task.woken", v: 1 });
     },
-    totalMs: (now) => totalMs + (askedAt === undefined ? 0 : now - askedAt),
+    totalMs: (now: number): number => totalMs + (askedAt === undefined ? 0 : now - askedAt),
   };
 }
 

@@ -1,6 +1,13 @@
 /** What an attempt does besides prompting: baselines, verdicts, worktrees, stalls. */
 import { realpath } from "node:fs/promises";
-import { isHeddleError, toHeddleError, type EventOf, type TaskBaseline, type TaskRecord } from "@heddle/protocol";
+import {
+  defined,
+  isHeddleError,
+  toHeddleError,
+  type EventOf,
+  type TaskBaseline,
+  type TaskRecord,
+} from "@heddle/protocol";
 import type { WorkReview } from "@heddle/protocol/tasks";
 import type { StartWatch } from "@heddle/agent";
 import type { HarnessContext } from "./attempt.ts";
@@ -91,10 +98,8 @@ export async function judgeWork(place: WorkPlace, baseline: TaskBaseline, quiet:
   if (!judged.passed) return { ...judged, ...took() };
   const { merged, results, obstacle } = await handBack({ place: checks, task: hold.task, baseline, work });
   const passed = results.every(({ outcome }) => outcome === "passed");
-  const more = {
-    ...(merged === undefined || !passed ? {} : { merged }),
-    ...(obstacle === undefined ? {} : { review: obstructed(obstacle) }),
-  };
+  const review = obstacle === undefined ? undefined : obstructed(obstacle);
+  const more = defined({ merged: passed ? merged : undefined, review });
   return { ...judged, results: [...judged.results, ...results], passed, ...more, ...took() };
 }
 

@@ -29,8 +29,7 @@ export const git: RunLeaf<"git"> = async (check, context) => {
     findings.push(judgeBranch(check.branch, head));
   }
   if (check.clean !== undefined || check.commit !== undefined) {
-    const began = context.baseline.git?.commit;
-    await using read = await readRepository(judged, began === undefined ? {} : { began });
+    await using read = await readRepository(judged, { began: context.baseline.git?.commit });
     if (read === undefined) return nothing();
     if (check.clean !== undefined) findings.push(await judgeClean(check.clean, judged, read));
     if (check.commit !== undefined) findings.push(await judgeCommit(check.commit, context, read));

@@ -19,11 +19,6 @@ export interface ReadRepository extends AsyncDisposable {
   readonly before: Head | undefined;
 }
 
-export interface ReadOptions {
-  /** The commit at the beginning, of a repository outside the workspace, which is not kept. */
-  readonly began?: string;
-}
-
 /** Refs of the beginning; all other commits are new. */
 export const BEFORE_REFS = "refs/before/";
 
@@ -33,10 +28,13 @@ export async function readHeadOf(judged: JudgedTree): Promise<Head | undefined> 
   return repository === undefined ? undefined : await readHead(repository.now);
 }
 
-/** undefined: there is no repository, or no commit. Throws `tool.failed` when it cannot be read. */
+/**
+ * undefined: there is no repository, or no commit. Throws `tool.failed` when it cannot be read. `began`: the commit at the
+ * beginning, of a repository outside the workspace, which is not kept.
+ */
 export async function readRepository(
   judged: JudgedTree,
-  { began }: ReadOptions = {},
+  { began }: { readonly began?: string | undefined } = {},
 ): Promise<ReadRepository | undefined> {
   const repository = await findRepository(judged);
   const head = repository === undefined ? undefined : await readHead(repository.now);

@@ -14,7 +14,7 @@ import { codeOf } from "../tree/tree-errors.ts";
 import { MAX_SPEC_BYTES } from "../spec/read-spec.ts";
 import { inboxFolder, type FileEntry, type InboxFolder } from "./inbox-folder.ts";
 import { createLooks, type Looks } from "./looks.ts";
-import { errorPath, ORDER_ENDINGS, processedPath, readName, takenPath, type Named } from "./order-names.ts";
+import { ORDER_ENDINGS, readName, renamed, type Named } from "./order-names.ts";
 import { answer, orderPathOf } from "./results.ts";
 import { takeOrder, type OrderDoor } from "./take-order.ts";
 
@@ -146,7 +146,7 @@ async function take(inbox: Inbox, entry: FileEntry, looks: Looks): Promise<void>
     if (entry.sizeBytes === 0 && Date.now() - entry.modifiedAt < EMPTY_MS) return looks.putOff(at, tryAgainMs);
     const orderId = named.kind === "taken" ? named.orderId : uuidv7();
     if (named.kind !== "taken") {
-      const moved = await inbox.folder.move(at, takenPath(order, orderId));
+      const moved = await inbox.folder.move(at, renamed(order, "taking", orderId));
       if (moved === undefined) return;
       at = moved;
       failpoint("inbox.after-claim");
@@ -191,7 +191,7 @@ async function admit(inbox: Inbox, { taken, order, orderId, entry }: Taken): Pro
       key: `inbox:${orderId}`,
     });
     failpoint("inbox.after-add");
-    await folder.move(taken, processedPath(order, task.id));
+    await folder.move(taken, renamed(order, "processed", task.id));
   } catch (error) {
     if (isPassing(error)) throw error;
     await refuse(inbox, taken, order, reasonOf(error));
@@ -235,7 +235,7 @@ function reasonOf(error: unknown): Reason {
 }
 
 async function refuse({ folder, log }: Inbox, from: string, order: string, { why, text }: Reason): Promise<void> {
-  const now = await folder.move(from, errorPath(order, why));
+  const now = await folder.move(from, renamed(order, "error", why));
   if (now === undefined) return;
   const name = path.posix.basename(order);
   const help = `\n\nFix it and put it here again as ${name}.\n`;

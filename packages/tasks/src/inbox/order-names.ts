@@ -37,18 +37,6 @@ export function endingOf(name: string): (typeof ORDER_ENDINGS)[number] | undefin
   return ORDER_ENDINGS.find((known) => known === ending);
 }
 
-export function takenPath(order: string, orderId: string): string {
-  return withSuffix(order, `.taking-${orderId}`);
-}
-
-export function processedPath(order: string, taskId: string): string {
-  return withSuffix(order, `.processed-${taskId}`);
-}
-
-export function errorPath(order: string, why: string): string {
-  return withSuffix(order, `.error-${why}`);
-}
-
 /** `fix.md` → `fix.result.md`, then `fix.result.1.md`. */
 export function answerPath(order: string, what: "status" | "result", number: number): string {
   const { dir, name, ext } = path.posix.parse(order);
@@ -57,7 +45,8 @@ export function answerPath(order: string, what: "status" | "result", number: num
 }
 
 /** A long name is cut before its extension. */
-function withSuffix(order: string, suffix: string): string {
+export function renamed(order: string, to: "taking" | "processed" | "error", id: string): string {
+  const suffix = `.${to}-${id}`;
   const { dir, name, ext } = path.posix.parse(order);
   // Leaves space for a number and for the name of the reason file.
   const room = MAX_NAME_BYTES - Buffer.byteLength(`${ext}${suffix}.1000.reason.txt`);

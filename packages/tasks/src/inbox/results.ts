@@ -1,5 +1,6 @@
 /** Answers to orders, as files beside them: `fix.status.md` while the task runs, `fix.result.md` at its end. */
 import {
+  defined,
   hasEnded,
   isHeddleError,
   visibleLine,
@@ -123,12 +124,8 @@ function factsOf(task: TaskRecord, at: number): Readonly<Record<string, unknown>
     status: task.state,
     verified: task.state === "verified",
     timestamp: new Date(at).toISOString(),
-    ...(task.claim === undefined ? {} : { summary: task.claim.summary }),
-    ...(task.reason === undefined ? {} : { reason: task.reason }),
-    ...(task.wait === undefined ? {} : { waits_for: task.wait.message }),
-    ...(task.threadId === undefined ? {} : { thread: task.threadId }),
-    workspace: task.folder ?? task.spec.workspace,
-    ...(task.merged === undefined ? {} : { merged: task.merged }),
+    ...defined({ summary: task.claim?.summary, reason: task.reason, waits_for: task.wait?.message }),
+    ...defined({ thread: task.threadId, workspace: task.folder ?? task.spec.workspace, merged: task.merged }),
     ...(lastCheck === undefined
       ? {}
       : {

@@ -12,7 +12,7 @@ import {
   type TurnSettings,
 } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
-import { createSlots, recover } from "@heddle/agent";
+import { createSlots, recover, type Heddle } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
 import { runAttempt, type HarnessContext } from "../attempt/attempt.ts";
 import { changeTask } from "./change.ts";
@@ -25,7 +25,7 @@ import { backoff } from "../attempt/retry.ts";
 import { folderOf, isAbandoned, isOurs, take } from "./take.ts";
 
 export interface HarnessOptions {
-  readonly heddle: HarnessContext["heddle"];
+  readonly heddle: Heddle;
   /** Settings of a task's turns, from its spec and the user's configuration. */
   readonly settingsFor: (spec: TaskSpec) => Promise<TurnSettings> | TurnSettings;
   readonly home: string;

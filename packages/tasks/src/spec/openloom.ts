@@ -1,4 +1,5 @@
 /** Keys and variables of OpenLoom: each is translated, or named in a warning with what to use instead. */
+import { defined } from "@heddle/protocol";
 import type { TaskSpecInput } from "@heddle/protocol/tasks";
 import { formatDuration, parseDuration } from "./durations.ts";
 import { isTable, type Positions, type Table } from "./positions.ts";
@@ -207,10 +208,7 @@ export function openLoomSettings(env: NodeJS.ProcessEnv): OpenLoomSettings {
   const tokens = positive("OPENLOOM_MAX_TASK_TOKENS");
   const minutes = positive("OPENLOOM_MAX_TASK_RUNTIME_MINUTES");
   const auto = flag("OPENLOOM_AUTO_ACCEPT_PERMISSIONS");
-  const budget = {
-    ...(tokens === undefined ? {} : { tokens }),
-    ...(minutes === undefined ? {} : { timeMs: minutes * 60_000 }),
-  };
+  const budget = defined({ tokens, timeMs: minutes === undefined ? undefined : minutes * 60_000 });
   return {
     defaults: {
       ...(Object.keys(budget).length === 0 ? {} : { budget }),

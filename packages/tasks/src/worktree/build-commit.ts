@@ -8,6 +8,7 @@ import { createReadStream } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { toRaw, toSystem, toText } from "@heddle/tools/raw-path";
+import { listed } from "../checks/shown.ts";
 import { gitFilesAt } from "../git/git-files.ts";
 import { gitModeOf, readTree, type GitTreeEntry } from "../git/git-tree.ts";
 import { ignoredOf } from "../git/ignored.ts";
@@ -15,6 +16,7 @@ import { formatOf } from "../git/names.ts";
 import { objectFolders } from "../git/objects.ts";
 import { openOwnGit, type ObjectFormat, type OwnGit } from "../git/own-git.ts";
 import { filtersOf, isGits } from "../git/uncommitted.ts";
+import { shownPath } from "../judge/work-changes.ts";
 import type { Change, FrozenWork, KeptTree, RawPath, TreeEntry } from "../tree/manifest.ts";
 import type { Worktree } from "./open-worktree.ts";
 import { git, tryGit } from "./repository-git.ts";
@@ -191,4 +193,12 @@ export async function requireJudged(
     if (wanted?.mode === found?.mode && wanted?.object === found?.object) continue;
     throw new HeddleError("task.rejected", `what would be delivered is not what was judged: ${toText(path)}`);
   }
+}
+
+/** Why links with the absolute path of the draft or worktree cannot be delivered; undefined: there are none. */
+export function tiedLinks(picked: readonly Change[]): string | undefined {
+  const tied = picked.filter(({ now }) => now?.target?.startsWith("/") === true);
+  if (tied.length === 0) return undefined;
+  const names = listed(tied.map(({ path }) => shownPath(path)));
+  return `links with the whole path of the folder where the task works lead nowhere once the work is delivered: ${names}; make them relative (ln -sr)`;
 }

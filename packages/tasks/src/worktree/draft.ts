@@ -20,9 +20,8 @@ import { keepTree } from "../tree/keep-tree.ts";
 import { claimFolder, putWork } from "../tree/put-back.ts";
 import { hasIntent } from "../tree/put-intent.ts";
 import { shownPath } from "../judge/work-changes.ts";
-import type { WorkToDeliver } from "./build-commit.ts";
+import { tiedLinks, type WorkToDeliver } from "./build-commit.ts";
 import type { BroughtBack } from "./merge-back.ts";
-import { tiedLinks } from "./tied-links.ts";
 import type { WorktreePlace } from "./open-worktree.ts";
 
 const MARK = "draft.json";

@@ -26,13 +26,12 @@ import type { RawPath } from "../tree/manifest.ts";
 import { completePicks } from "../tree/picked-changes.ts";
 import { shownPath } from "../judge/work-changes.ts";
 import { changedByCheckout } from "./checkout-bytes.ts";
-import { buildCommit, requireJudged, type Built, type WorkToDeliver } from "./build-commit.ts";
+import { buildCommit, requireJudged, tiedLinks, type Built, type WorkToDeliver } from "./build-commit.ts";
 import { failingIn, joinAndJudge } from "./join-and-judge.ts";
 import { keepHistory } from "./keep-history.ts";
 import { branchOf, readWorktree, writeWorktree, type Worktree } from "./open-worktree.ts";
 import { protectedInCommits } from "./protected-commits.ts";
 import { git, tryGit } from "./repository-git.ts";
-import { tiedLinks } from "./tied-links.ts";
 
 export interface BroughtBack {
   readonly merged?: Pick<EventOf<"task.merged">, "how" | "ref">;

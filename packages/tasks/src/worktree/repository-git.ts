@@ -3,7 +3,7 @@
  * agent has worked in. Hooks, prompts, helpers and replacements are switched off.
  */
 import { HeddleError } from "@heddle/protocol";
-import { runGit, saidBy } from "../git/run-git.ts";
+import { runGit, saidBy, type GitEnd } from "../git/run-git.ts";
 
 const QUIET = ["core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"];
 
@@ -21,10 +21,8 @@ export async function git(folder: string, args: readonly string[], options: GitO
   throw new HeddleError("task.setup-failed", `git ${args[0] ?? ""} in ${folder}: ${said}`);
 }
 
-export interface GitAnswer {
-  readonly exitCode: number;
+interface GitAnswer extends Omit<GitEnd, "stdout"> {
   readonly stdout: string;
-  readonly stderr: string;
 }
 
 export async function tryGit(folder: string, args: readonly string[], options: GitOptions): Promise<GitAnswer> {
@@ -43,5 +41,5 @@ export async function tryGit(folder: string, args: readonly string[], options: G
   };
   const argv = [...QUIET.flatMap((setting) => ["-c", setting]), ...args];
   const end = await runGit({ cwd: folder, env, args: argv, signal, ...(input === undefined ? {} : { input }) });
-  return { exitCode: end.exitCode, stdout: end.stdout.toString("utf8"), stderr: end.stderr };
+  return { ...end, stdout: end.stdout.toString("utf8") };
 }

@@ -1,4 +1,5 @@
 /** Any program that can sign: `{ goal, name?, workspace?, thread?, abort?, id? }`, with OpenLoom's names as well. */
+import { defined } from "@heddle/protocol";
 import { judge, SIGNATURE_HEADER } from "../../notify/signature.ts";
 import { header, ignored, table, textIn, type Parser } from "./source.ts";
 
@@ -15,14 +16,8 @@ export const generic: Parser = {
     const id = textIn(given["id"]) ?? header(inbound, SIGNATURE_HEADER);
     return {
       kind: "order",
-      fields: {
-        goal,
-        ...(name === undefined ? {} : { name }),
-        ...(workspace === undefined ? {} : { workspace }),
-        ...(thread === undefined ? {} : { thread }),
-        ...(given["abort"] === true ? { abort: true } : {}),
-      },
-      ...(id === undefined ? {} : { id }),
+      fields: { goal, ...defined({ name, workspace, thread }), ...(given["abort"] === true ? { abort: true } : {}) },
+      ...defined({ id }),
     };
   },
 };
