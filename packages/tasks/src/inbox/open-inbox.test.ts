@@ -254,7 +254,7 @@ describe("places", () => {
     await using t = await openTestInbox();
     const folder = inboxFolder(t.folder);
     for (let n = 0; n < 200; n += 1) {
-      await folder.ensure();
+      folder.ensure();
       const [, made] = await Promise.all([rm(t.folder, { recursive: true, force: true }), folder.ensure()]);
       expect(typeof made).toBe("boolean");
     }
@@ -280,7 +280,7 @@ describe("places", () => {
   test("80: an inbox folder lists, fetches, puts, removes and moves, and refuses every way out", async () => {
     await using t = await openTestInbox();
     const folder = inboxFolder(t.folder);
-    expect([await folder.ensure(), await folder.ensure()]).toEqual([true, false]);
+    expect([folder.ensure(), folder.ensure()]).toEqual([true, false]);
     await folder.upload("a.md", "words");
     const skips = (): boolean => false;
     expect(await folder.ls("", skips)).toMatchObject([{ path: "a.md", kind: "file", sizeBytes: 5 }]);
