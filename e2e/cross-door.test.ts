@@ -3,6 +3,8 @@
  * over WebSocket, HTTP with server-sent events, and commands in processes of their own beside it, each with a name of its
  * own. Whoever watches does nothing but watch.
  */
+import { mkdir } from "node:fs/promises";
+import path from "node:path";
 import { HeddleClient } from "@heddle/client";
 import { startModelServer } from "@heddle/models/testing";
 import { addToken } from "@heddle/server/http";
@@ -136,6 +138,27 @@ describe.each(["app-server", "chat", "HTTP", "the command line"])(
       }
     }, 60_000);
   },
+);
+
+test.each(["chat", "HTTP"])(
+  "14.1: the next turn at %s runs in the folder that was named at the app-server",
+  async (name) => {
+    const door = doors[name];
+    if (door === undefined) throw new Error(`there is no ${name}`);
+    const [id, cwd] = [await door.create(), path.join(world.workspace, `named for ${name}`)];
+    await mkdir(cwd);
+    await watch.app.call("thread/resume", { threadId: id });
+    await watch.app.call("thread/settings/update", { threadId: id, cwd });
+    const begun = door.turn(id, "go on");
+    await watch.http.event(id, { type: "thread.moved", workspace: cwd }, door.by);
+    const { body } = await watch.http.event(id, { type: "approval.requested" });
+    expect(body["question"]).toMatchObject({ kind: "command", cwd });
+    await door.interrupt(id, String(body["turnId"]));
+    await begun;
+    await watch.http.event(id, { type: "turn.completed", status: "interrupted" });
+    await door.remove(id);
+  },
+  60_000,
 );
 
 async function turns(id: string, door: Door): Promise<void> {

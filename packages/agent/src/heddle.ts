@@ -1,5 +1,5 @@
 /** What every door gets: the calls of an open Heddle, and what it takes to open one. `open.ts` is the only maker. */
-import type { StoredSettings } from "./settings/stored.ts";
+import type { readStoredSettings } from "./settings/stored.ts";
 import type { Journal, Redactor, ThreadRow } from "@heddle/journal";
 import type { ProviderConfig } from "@heddle/models";
 import type { McpAccounts } from "@heddle/models/accounts";
@@ -22,7 +22,11 @@ import type { Runner } from "./runners/runner.ts";
 import type { SkillChoices } from "./context/skills.ts";
 import type { StartWatch } from "./turns/start-watch.ts";
 import type { ArchiveThread, DeleteThread, ForkThread, NameThread, ThreadSelector } from "./threads/threads.ts";
-import type { TerminalEvent } from "./turns/turn.ts";
+import type { TerminalEvent } from "./turns/terminal.ts";
+
+export function isThreadId(text: string): boolean {
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+}
 
 export interface HeddleOptions {
   /** Absolute; made when missing. */
@@ -188,10 +192,10 @@ export interface Heddle extends AsyncDisposable {
    */
   findThread(selector: ThreadSelector): Promise<ThreadRow>;
   /**
-   * What the thread says about its next turn. With a client id: as it was before the turn of that id, so that a repeated
-   * request comes to the same settings.
+   * What the thread says about its next turn, the folder it runs in included. With a client id: as it was before the turn of
+   * that id, so that a repeated request gets the same settings.
    */
-  storedSettings(threadId: string, beforeClientId?: string): Promise<StoredSettings>;
+  storedSettings(threadId: string, beforeClientId?: string): ReturnType<typeof readStoredSettings>;
   /** With what the thread's last turn ran, its ancestors' included; undefined when there has been none. */
   lastSettings(threadId: string): Promise<TurnSettings | undefined>;
   /** Commands of the thread that are still running here. */

@@ -1,5 +1,6 @@
 export { openHeddle } from "./open.ts";
 export { keysInUse } from "./keys-in-use.ts";
+export { isThreadId } from "./heddle.ts";
 export type {
   Acts,
   Heddle,
@@ -12,28 +13,24 @@ export type {
   Terminal,
   TurnHandle,
 } from "./heddle.ts";
-export { readHistory, readPast, withoutReverted } from "./threads/history.ts";
-export { readStream } from "./threads/stored-events.ts";
+export { readHistory, readPast, readStream, withoutReverted } from "./threads/history.ts";
 export { lastTurnOf, readLastSettings, readPlan, settingsOf } from "./threads/past.ts";
 export { openGoalTurns, type GoalTurns } from "./goals/goal-turns.ts";
 export { answerClientCall } from "./approvals/client-tools.ts";
 export { clearGoal, readGoal, setGoal, type GoalChange } from "./threads/goal.ts";
 export { searchThreads, type Found } from "./threads/search.ts";
 export type { ThreadBeginning } from "./threads/create-thread.ts";
-export { injectEntries } from "./threads/inject.ts";
 export { parseJsonSchema } from "./turns/json-schema.ts";
-export { changeGitInfo } from "./threads/metadata.ts";
-export { revertThread, type RevertThread } from "./threads/revert.ts";
+export { changeGitInfo, changeSettings, injectEntries, revertThread, type RevertThread } from "./threads/changes.ts";
 export {
   exportThread,
   findThread,
-  isThreadId,
   type DeleteThread,
   type ForkThread,
   type NameThread,
   type ThreadSelector,
 } from "./threads/threads.ts";
-export { awaitTerminal } from "./turns/await-terminal.ts";
+export { awaitTerminal, type TerminalEvent } from "./turns/terminal.ts";
 export { leaseStateOf, stateOf, thisHolder } from "./recovery/holder.ts";
 export { StartWatch } from "./turns/start-watch.ts";
 export { createSlots, type Slots } from "./side-requests/slots.ts";
@@ -42,11 +39,9 @@ export { createSerial, type Serial } from "./turns/serial.ts";
 export { foldersFromRoot, repositoryRoot } from "./context/repository.ts";
 export { openTurnQueue, queuedInputs, type QueuedInput, type QueueInput, type TurnQueue } from "./turns/queue.ts";
 export { findSent, steerOnce, type Sent, type Steering } from "./turns/sent.ts";
-export { changeSettings } from "./threads/thread-settings.ts";
 export { checkLimits } from "./turns/limits.ts";
 export { loadSkills, type SkillChoices } from "./context/skills.ts";
 export { openMcpLogins } from "./mcp/mcp-logins.ts";
 export { programFolders } from "./sandboxes/program-folders.ts";
-export type { TerminalEvent } from "./turns/turn.ts";
 export type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./runners/runner.ts";
 export { claimStore, type StoreClaim } from "./recovery/store-claim.ts";

@@ -8,9 +8,9 @@ import { FIRST_EPOCH, HeddleError, newThreadId, type Author, type By, type TurnS
 import { requireOwnFolder } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./turns/admission.ts";
 import { answer } from "./approvals/approvals.ts";
-import { createParkedTurns, type ParkedTurns } from "./approvals/carry-on.ts";
+import { parking } from "./approvals/carried.ts";
+import type { createParkedTurns, ParkedTurns } from "./approvals/carry-on.ts";
 import type { Background } from "./side-requests/background.ts";
-import { awaitTerminal } from "./turns/await-terminal.ts";
 import { createBeside, userTimeoutMs } from "./turns/beside.ts";
 import type {
   Acts,
@@ -25,56 +25,59 @@ import type {
   Terminal,
   TurnHandle,
 } from "./heddle.ts";
-import { goalEnder } from "./threads/goal.ts";
 import { grantedPlace } from "./approvals/hop.ts";
-import { readLastSettings } from "./threads/past.ts";
-import type { StoredSettings } from "./settings/stored.ts";
+import type { readStoredSettings } from "./settings/stored.ts";
 import { keysInUse } from "./keys-in-use.ts";
 import { createLive, type DeltaListener } from "./turns/live.ts";
 import { lazyMcpLogins, type LazyMcpLogins } from "./mcp/mcp-logins.ts";
-import { parking } from "./approvals/parked.ts";
 import { createPendingEnds, type PendingEnds } from "./recovery/pending-ends.ts";
-import { forgetEphemeral, recover, type Recovered } from "./recovery/recover.ts";
-import { watchHosts } from "./recovery/watch-hosts.ts";
+import type { Recovered } from "./recovery/recover.ts";
 import type { Runner, TurnRequest } from "./runners/runner.ts";
 import { createEmbeddedRunner } from "./runners/embedded.ts";
 import type { Sample, SampleQuestion } from "./side-requests/sample.ts";
 import { createSerial } from "./turns/serial.ts";
 import { endInputs, endTerminals, listCommands, listTerminals } from "./sandboxes/terminals.ts";
-import {
-  findThread,
-  forkThread,
-  archiveThread,
-  nameThread,
-  planFork,
-  purgeThread,
-  removeFiles,
-  type ArchiveThread,
-  type DeleteThread,
-  type ThreadSelector,
-} from "./threads/threads.ts";
-import { workspaceOf } from "./threads/workspace.ts";
+import type { ArchiveThread, DeleteThread, ThreadSelector } from "./threads/threads.ts";
 import { StartWatch } from "./turns/start-watch.ts";
-import { interruptTurn, steerTurn, type Interruptible } from "./turns/turn-acts.ts";
+import { interruptTurn, type Interruptible } from "./turns/turn-acts.ts";
 import { createTurnPlaces, type TurnPlaces } from "./sandboxes/turn-places.ts";
 import { holdTurn } from "./turns/turn-lease.ts";
-import { createPolicies, type Policies } from "./turns/policy.ts";
-import { runTurn, type TerminalEvent, type TurnDeps } from "./turns/turn.ts";
+import { createPolicies, type OpenHooks, type Policies } from "./turns/policy.ts";
+import { awaitTerminal, type TerminalEvent } from "./turns/terminal.ts";
+import { runTurn, type TurnDeps } from "./turns/turn.ts";
+
+/** For threads that exist: a plain run makes a new one and does not load this. */
+const threads = () => import("./threads/threads.ts");
 
 export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
-  const { home, redactor } = options;
+  const { home, redactor, hooks = [], isUnattended } = options;
   const journal = await openJournal({ home, secrets: keysInUse(options), redactor, leaseMs: options.leaseMs });
   // A token that is fetched while a turn runs must not be found in its record.
   for (const { credential } of options.providers) credential?.hear?.(journal.redactor.learn);
   try {
-    const { closed: recoveredTurns, parked } = await recover(journal);
-    await forgetEphemeral(journal, options.home);
-    return new Engine(options, journal, { recoveredTurns, parked, background: await openBeside(options, journal) });
+    const recovered = await recoverOnOpen(journal, home);
+    const openHooks = hooks.length === 0 ? undefined : (await import("./hooks/hooks.ts")).checkedHooks(hooks);
+    const openParked = isUnattended ? undefined : (await import("./approvals/carry-on.ts")).createParkedTurns;
+    const background = await openBeside(options, journal);
+    return new Engine(options, journal, { recovered, openHooks, openParked, background });
   } catch (error) {
     await journal[Symbol.asyncDispose]();
     throw error;
   }
 }
+
+/** Closes what dead processes left. Most starts find nothing and load nothing for it. */
+async function recoverOnOpen(journal: Journal, home: string): Promise<Recovered> {
+  if (journal.damage !== undefined) return NOTHING_RECOVERED;
+  const [held, ephemeral] = [await journal.leases.held(), await journal.threads.ephemeral()];
+  if (held.length + ephemeral.length === 0) return NOTHING_RECOVERED;
+  const { forgetEphemeral, recover } = await import("./recovery/recover.ts");
+  const recovered = await recover(journal);
+  await forgetEphemeral(journal, home);
+  return recovered;
+}
+
+const NOTHING_RECOVERED: Recovered = { closed: 0, parked: [] };
 
 /** For servers alone: a run has nothing beside its turn. */
 async function openBeside({ background, providers, env, isUnattended, log }: HeddleOptions, journal: Journal) {
@@ -84,11 +87,19 @@ async function openBeside({ background, providers, env, isUnattended, log }: Hed
   return openBackground({ journal, providers, env, model: background.model });
 }
 
-type CompactThread = By & { readonly settings: TurnSettings | undefined };
-
 interface RunningTurn extends Interruptible {
   readonly done: Promise<TerminalEvent>;
 }
+
+interface Begun {
+  readonly recovered: Recovered;
+  readonly openHooks: OpenHooks | undefined;
+  /** Absent: the engine is unattended. */
+  readonly openParked: typeof createParkedTurns | undefined;
+  readonly background: Background | undefined;
+}
+
+type ThreadTurn = Omit<StartTurn, "task" | "thread"> & Pick<AdmitOptions, "by" | "task" | "timeoutMs">;
 
 class Engine implements Heddle {
   readonly journal: Journal;
@@ -102,22 +113,14 @@ class Engine implements Heddle {
   readonly #running = new Map<string, RunningTurn>();
   readonly #starts = createSerial();
   readonly #ends: PendingEnds;
-  readonly #parked: ParkedTurns;
-  readonly #hosts: AsyncDisposable | undefined;
+  readonly #parked: ParkedTurns | undefined;
   readonly #background: Background | undefined;
   readonly #mcpLogins: LazyMcpLogins;
 
-  constructor(
-    options: HeddleOptions,
-    journal: Journal,
-    begun: Pick<Recovered, "parked"> & {
-      readonly recoveredTurns: number;
-      readonly background: Background | undefined;
-    },
-  ) {
+  constructor(options: HeddleOptions, journal: Journal, { recovered, openHooks, openParked, background }: Begun) {
     this.journal = journal;
-    this.recoveredTurns = begun.recoveredTurns;
-    this.#background = begun.background;
+    this.recoveredTurns = recovered.closed;
+    this.#background = background;
     this.#options = options;
     this.#ends = createPendingEnds(journal, options);
     this.#mcpLogins = lazyMcpLogins({ ...options, onSecrets: journal.redactor.learn });
@@ -128,18 +131,16 @@ class Engine implements Heddle {
       starts: this.#starts,
       isWorkedIn: (threadId) => this.#isWorkedIn(threadId),
     });
-    this.#policies = createPolicies(options);
-    this.#runner = options.runner ?? createEmbeddedRunner({ ...options, endGoal: goalEnder(journal) });
-    this.#parked = createParkedTurns({
+    this.#policies = createPolicies(options, openHooks);
+    this.#runner = options.runner ?? createEmbeddedRunner(options, journal);
+    const engine = {
       journal,
-      isUnattended: options.isUnattended,
       starts: this.#starts,
-      check: (settings) => this.#runner.check(settings),
-      enter: (place) => this.#places.enter(place),
-      run: (turn, epoch) => void this.#run(turn, epoch).catch(() => undefined),
-    });
-    this.#parked.resume(begun.parked);
-    this.#hosts = options.isUnattended ? undefined : watchHosts(journal, (parked) => this.#parked.resume(parked));
+      check: (settings: TurnSettings) => this.#runner.check(settings),
+      enter: this.#places.enter,
+      run: (turn: TurnRequest, epoch: number) => void this.#run(turn, epoch).catch(() => undefined),
+    };
+    this.#parked = openParked?.(engine, recovered.parked);
   }
 
   get unstoredEnds(): number {
@@ -155,59 +156,66 @@ class Engine implements Heddle {
         const { createThread } = await import("./threads/create-thread.ts");
         return createThread(journal, thread, { ...beginning, by });
       },
-      forkThread: (fork) => forkThread(journal, { ...fork, by }),
-      nameThread: (name) => nameThread(journal, { ...name, by }),
+      forkThread: async (fork) => (await threads()).forkThread(journal, { ...fork, by }),
+      nameThread: async (name) => (await threads()).nameThread(journal, { ...name, by }),
       archiveThread: (thread) => this.#archiveThread({ ...thread, by }),
       deleteThread: (thread) => this.#deleteThread({ ...thread, by }),
       startTurn: (start) => this.#startTurn({ ...start, by }),
-      compact: (threadId, settings) => this.#compact(threadId, { settings, by }),
+      compact: (threadId, given) =>
+        this.#starts.run(threadId, async () => {
+          const settings = given ?? (await this.lastSettings(threadId));
+          if (settings === undefined) throw new HeddleError("usage.invalid", `thread ${threadId} has had no turn yet`);
+          return this.#continue(threadId, { input: [], settings, task: "compact", by });
+        }),
       runShell: (shell) => this.#runShell({ ...shell, by }),
-      steer: (turnId, input) => steerTurn(journal, turnId, { input, by }),
+      steer: async (turnId, input) => (await import("./turns/sent.ts")).steerOnce(journal, turnId, { input, by }),
       interrupt: (turnId, reason) =>
         interruptTurn(journal, this.#running.get(turnId), { turnId, reason, by, ends: this.#ends }),
       answer: (given) => this.#answer({ ...given, by }),
     };
   }
 
-  async #startTurn(start: StartTurn & By): Promise<TurnHandle> {
-    const { thread } = start;
+  async #startTurn({ thread, ...start }: StartTurn & By): Promise<TurnHandle> {
     if (typeof thread !== "string") return this.#startNew(thread, start);
-    // One at a time in a thread: entering its place for one turn must not end the place of another.
+    // One at a time in a thread: opening its sandbox for one turn must not end the sandbox of another.
     return this.#starts.run(thread, async () => {
-      if (this.#options.isUnattended) await this.#parked.end(thread);
-      const current = await workspaceOf(this.journal, thread);
-      const { workspace = current } = start;
-      // What a place is made from may be the same in both folders; its walls are not.
-      if (workspace !== current) await this.#places.leave(thread);
-      return this.#start(thread, workspace, { ...start, isMoved: workspace !== current });
+      if (this.#options.isUnattended) await (await import("./recovery/recover.ts")).closeParked(this.journal, thread);
+      return this.#continue(thread, start);
     });
   }
 
-  async #startNew(thread: Exclude<StartTurn["thread"], string>, start: StartTurn & By): Promise<TurnHandle> {
-    if (!("fork" in thread)) return this.#start(newThreadId(), thread.workspace, start, thread);
-    await workspaceOf(this.journal, thread.fork.threadId);
+  async #startNew(thread: Exclude<StartTurn["thread"], string>, start: ThreadTurn): Promise<TurnHandle> {
+    if (!("fork" in thread)) return this.#start(newThreadId(), thread.workspace, start, { newThread: thread });
+    const { planFork, requireSound } = await threads();
+    await requireSound(this.journal, thread.fork.threadId);
     const created = await planFork(this.journal, thread.fork);
-    return this.#start(newThreadId(), created.workspace, start, created);
+    return this.#start(newThreadId(), created.workspace, start, { newThread: created });
+  }
+
+  /** A turn of a thread that exists: in the folder that is named now, or was named since its last turn, or where that one ran. */
+  async #continue(threadId: string, start: ThreadTurn): Promise<TurnHandle> {
+    const { workspace: current, settings } = await (await threads()).requireSound(this.journal, threadId);
+    const next = settings["cwd"] === undefined ? current : (await this.storedSettings(threadId)).workspace;
+    const { workspace = next } = start;
+    if (workspace === current) return this.#start(threadId, workspace, start);
+    // The same settings in another folder are another sandbox.
+    await this.#places.leave(threadId);
+    return this.#start(threadId, workspace, start, { movedTo: workspace });
   }
 
   async #start(
     threadId: string,
     workspace: string,
-    start: Omit<StartTurn, "task"> & Pick<AdmitOptions, "by" | "task" | "timeoutMs"> & { readonly isMoved?: boolean },
-    newThread?: AdmitOptions["newThread"],
+    start: ThreadTurn,
+    thread: Pick<AdmitOptions, "newThread" | "movedTo"> = {},
   ): Promise<TurnHandle> {
-    const { thread: _thread, workspace: _workspace, notices = [], watch: given, isMoved = false, ...asked } = start;
+    const { workspace: _workspace, notices = [], watch: given, ...asked } = start;
     const { slowStartMs: slowMs, log } = this.#options;
     const watch = given ?? new StartWatch("look at the thread", { slowMs, log });
     using unless = new DisposableStack();
     unless.use(watch);
     const { settings, task } = asked;
-    const request: AdmitOptions = {
-      ...asked,
-      threadId,
-      ...(newThread === undefined ? {} : { newThread }),
-      ...(isMoved ? { movedTo: workspace } : {}),
-    };
+    const request: AdmitOptions = { ...asked, threadId, ...thread };
     const repeat = await foresee(this.journal, request);
     if (repeat !== undefined) return this.#follow(threadId, repeat);
     requireOwnFolder(workspace);
@@ -223,25 +231,16 @@ class Engine implements Heddle {
     try {
       admitted = await admit(this.journal, request);
     } catch (error) {
-      if (newThread !== undefined) await this.#places.drop(threadId);
+      if (thread.newThread !== undefined) await this.#places.drop(threadId);
       throw error;
     }
     if (admitted.kind === "repeat") return this.#follow(threadId, admitted);
     const { turnId, history } = admitted;
     const turn = { threadId, turnId, workspace, settings, history, place, notices, watch };
     unless.move();
-    // What was granted for the thread is for turns that somebody watches.
+    // What was granted for the thread is for attended turns.
     const done = this.#run(this.#options.isUnattended ? turn : { ...turn, place: await grantedPlace(turn) });
     return { threadId, turnId, admittedVersion: history.at(-1)?.version ?? 0, done };
-  }
-
-  async #compact(threadId: string, { settings: given, by }: CompactThread): Promise<TurnHandle> {
-    return this.#starts.run(threadId, async () => {
-      const workspace = await workspaceOf(this.journal, threadId);
-      const settings = given ?? (await this.lastSettings(threadId));
-      if (settings === undefined) throw new HeddleError("usage.invalid", `thread ${threadId} has had no turn yet`);
-      return this.#start(threadId, workspace, { thread: threadId, input: [], settings, task: "compact", by });
-    });
   }
 
   async #runShell({ threadId, command, settings, by, ...wanted }: RunShell & By): Promise<ShellHandle> {
@@ -250,9 +249,7 @@ class Engine implements Heddle {
       const beside = this.#beside.run(threadId, { command, timeoutMs, by });
       const running = beside === undefined ? undefined : this.#running.get(beside);
       if (beside !== undefined && running !== undefined) return { turnId: beside, done: running.done };
-      const workspace = await workspaceOf(this.journal, threadId);
-      const shell = { task: "shell", subject: command, timeoutMs, by } as const;
-      return this.#start(threadId, workspace, { thread: threadId, input: [], settings, ...shell });
+      return this.#continue(threadId, { input: [], settings, task: "shell", subject: command, timeoutMs, by });
     });
   }
 
@@ -264,7 +261,7 @@ class Engine implements Heddle {
     return listCommands(this.#places.state(threadId));
   }
 
-  async endTerminals(threadId: string, processId?: string): Promise<number> {
+  endTerminals(threadId: string, processId?: string): Promise<number> {
     return endTerminals(this.#places.state(threadId), processId);
   }
 
@@ -280,24 +277,23 @@ class Engine implements Heddle {
     return endInputs(this.#places.state(threadId), processId);
   }
 
-  findThread(selector: ThreadSelector): Promise<ThreadRow> {
-    return findThread(this.journal, selector);
+  async findThread(selector: ThreadSelector): Promise<ThreadRow> {
+    return (await threads()).findThread(this.journal, selector);
   }
 
-  async storedSettings(threadId: string, beforeClientId?: string): Promise<StoredSettings> {
-    // Loaded for a thread that has a past: a new one says nothing.
-    const { readStoredSettings } = await import("./settings/stored.ts");
-    return readStoredSettings(this.journal, threadId, beforeClientId);
+  async storedSettings(threadId: string, beforeClientId?: string): ReturnType<typeof readStoredSettings> {
+    const stored = await import("./settings/stored.ts");
+    return stored.readStoredSettings(this.journal, threadId, beforeClientId);
   }
 
-  lastSettings(threadId: string): Promise<TurnSettings | undefined> {
-    return readLastSettings(this.journal, threadId);
+  async lastSettings(threadId: string): Promise<TurnSettings | undefined> {
+    return (await import("./threads/past.ts")).readLastSettings(this.journal, threadId);
   }
 
   #archiveThread(thread: ArchiveThread & By): Promise<void> {
     const { threadId, isArchived } = thread;
     return this.#starts.run(threadId, async () => {
-      await archiveThread(this.journal, thread);
+      await (await threads()).archiveThread(this.journal, thread);
       if (isArchived && !this.#isWorkedIn(threadId)) await this.#places.leave(threadId);
     });
   }
@@ -305,6 +301,7 @@ class Engine implements Heddle {
   #deleteThread(thread: DeleteThread & By): Promise<void> {
     const { threadId } = thread;
     return this.#starts.run(threadId, async () => {
+      const { purgeThread, removeFiles } = await threads();
       await purgeThread(this.journal, thread);
       await this.#places.drop(threadId);
       await removeFiles(this.#options.home, threadId);
@@ -314,23 +311,23 @@ class Engine implements Heddle {
   async letGo(turnId: string, reason: InterruptReason): Promise<"left" | "ending" | "elsewhere"> {
     const running = this.#running.get(turnId);
     if (running === undefined) return "elsewhere";
-    const isLeft = await this.#parked.canBeLeft(running.threadId, turnId);
+    const isLeft = await this.#canBeLeft(running.threadId, turnId);
     if (isLeft) running.control.abort(parking(reason.message));
     else
       await this.as("system")
         .interrupt(turnId, reason)
-        .catch(() => undefined); // Told to stop, recorded or not.
+        .catch(() => undefined); // It stops, recorded or not.
     return isLeft ? "left" : "ending";
   }
 
   async #answer(given: GivenAnswer & By): Promise<void> {
     const { threadId } = given;
     const turnId = await answer(this.journal, given);
-    if (!this.#running.has(turnId)) await this.#parked.carryOn(threadId, turnId);
+    if (!this.#running.has(turnId)) await this.#parked?.carryOn(threadId, turnId);
   }
 
   async summarise(threadId: string): Promise<string | undefined> {
-    await workspaceOf(this.journal, threadId);
+    await (await threads()).requireSound(this.journal, threadId);
     if (this.#background !== undefined) return this.#background.summarise(threadId);
     throw new HeddleError("provider.configuration-required", "summaries are turned off by background.model");
   }
@@ -351,10 +348,9 @@ class Engine implements Heddle {
   async [Symbol.asyncDispose](): Promise<void> {
     const closing = new HeddleError("turn.interrupted", "Heddle is closing");
     this.#ends.close();
-    await this.#hosts?.[Symbol.asyncDispose]();
-    await this.#parked[Symbol.asyncDispose]();
+    await this.#parked?.[Symbol.asyncDispose]();
     const ends = [...this.#running].map(async ([turnId, { threadId, control, done }]) => {
-      const isLeft = await this.#parked.canBeLeft(threadId, turnId).catch(() => false);
+      const isLeft = await this.#canBeLeft(threadId, turnId).catch(() => false);
       control.abort(isLeft ? parking(closing.message) : closing);
       await done;
     });
@@ -386,6 +382,10 @@ class Engine implements Heddle {
     });
     this.#running.set(turn.turnId, { threadId: turn.threadId, control, lease, done });
     return done;
+  }
+
+  async #canBeLeft(threadId: string, turnId: string): Promise<boolean> {
+    return (await this.#parked?.canBeLeft(threadId, turnId)) ?? false;
   }
 
   #isWorkedIn(threadId: string): boolean {

@@ -17,7 +17,7 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import type { Journal } from "@heddle/journal";
 import { approvalKey } from "@heddle/tools";
 import type { TurnInbox } from "../turns/inbox.ts";
-import { isParking, type CarriedOver, type StoredQuestion } from "./parked.ts";
+import { isParking, type CarriedOver, type StoredQuestion } from "./carried.ts";
 import { checkAnswer } from "./questions.ts";
 
 /** What a turn says carries its lease; what others say does not. */

@@ -7,7 +7,8 @@ import {
   type StoredEvent,
 } from "@heddle/protocol";
 import { expect, test } from "vitest";
-import { carryOver, leaseOf, metBefore, ranBefore, waitingQuestions } from "./parked.ts";
+import { metBefore, ranBefore } from "./carried.ts";
+import { carryOver, leaseOf, waitingQuestions } from "./parked.ts";
 
 const turnId = "turn-1";
 const holder = { pid: 1, startTicks: "1", bootId: "b", pidNamespace: "n" };

@@ -18,10 +18,7 @@
  */
 import {
   FIRST_EPOCH,
-  HeddleError,
   inputItemId,
-  isHeddleError,
-  type ApprovalQuestion,
   type EventBody,
   type EventOf,
   type Holder,
@@ -29,19 +26,13 @@ import {
 } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { Journal } from "@heddle/journal";
-import { approvalKey } from "@heddle/tools";
+import { appendAt } from "../threads/append-at.ts";
 import { STEERING } from "../context/context.ts";
 import { leaseStateOf, thisHolder } from "../recovery/holder.ts";
-import { addSpent, NOTHING_SPENT } from "../turns/spent.ts";
-import { readStream, readTurn, type ReadJournal } from "../threads/stored-events.ts";
+import { addSpent, NOTHING_SPENT } from "../turns/outcome.ts";
+import { readTurn, type ReadJournal } from "../threads/history.ts";
 import type { Spent } from "../runners/runner.ts";
-
-export interface StoredQuestion {
-  readonly approvalId: string;
-  readonly question: ApprovalQuestion;
-  readonly isAnswered: boolean;
-  readonly answerBy?: number | undefined;
-}
+import type { CarriedOver, StoredQuestion } from "./carried.ts";
 
 /** By the calls that wait for them. */
 export type WaitingQuestions = ReadonlyMap<string, StoredQuestion>;
@@ -109,68 +100,47 @@ interface TurnLease {
   readonly epoch: number;
 }
 
-/** The turn as it was left, when nobody runs it and it waits for an answer. */
-async function readParked(journal: Journal, threadId: string, turnId: string): Promise<Parked | undefined> {
-  const row = await journal.threads.turn(turnId);
-  if (row === undefined || row.status !== "open") return undefined;
-  const events = await readStream(journal, threadId, { after: row.admittedVersion - 1 });
-  const admitted = events[0]?.body;
-  const lease = leaseOf(turnId, events);
-  if (admitted?.type !== "turn.admitted" || lease === undefined) return undefined;
-  if ((await leaseStateOf(journal, lease.holder)) !== "dead") return undefined;
-  const questions = waitingQuestions(turnId, events);
-  return questions === undefined ? undefined : { admitted, events, questions, epoch: lease.epoch };
-}
-
-export interface Parked {
+export interface OpenTurn {
   readonly admitted: EventOf<"turn.admitted">;
   /** From its admission on. */
   readonly events: readonly StoredEvent[];
-  readonly questions: WaitingQuestions;
-  /** Of the lease that ran out; once it is taken, of the new one. */
-  readonly epoch: number;
+  readonly lease: TurnLease;
+}
+
+/** undefined: it has ended, or there is none. */
+export async function readOpenTurn(journal: ReadJournal, turnId: string): Promise<OpenTurn | undefined> {
+  if ((await journal.threads.turn(turnId))?.status !== "open") return undefined;
+  const events = await readTurn(journal, turnId);
+  const admitted = events[0]?.body;
+  const lease = leaseOf(turnId, events);
+  return admitted?.type === "turn.admitted" && lease !== undefined ? { admitted, events, lease } : undefined;
 }
 
 /** Makes this process the holder of a turn whose question is answered; undefined: there is none, or another was first. */
-export async function takeParked(journal: Journal, threadId: string, turnId: string): Promise<Parked | undefined> {
-  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    const parked = await readParked(journal, threadId, turnId);
-    if (parked === undefined || !isAnswered(parked.questions)) return undefined;
-    const epoch = parked.epoch + 1;
-    try {
-      const { events } = await journal.append({
-        stream: threadId,
-        author: "system",
-        events: [{ type: "turn.resumed", v: 1, turnId, holder: thisHolder(), epoch }],
-        expectedVersion: parked.events.at(-1)?.version ?? 0,
-      });
-      failpoint("turn.after-resume");
-      return { ...parked, epoch, events: [...parked.events, ...events] };
-    } catch (error) {
-      // Another process takes it too, or a person wrote to the thread: the next look tells.
-      if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
-    }
-  }
-  throw new HeddleError("store.busy", `thread ${threadId} is being changed by another process; try again`);
+export function takeParked(
+  journal: Journal,
+  threadId: string,
+  turnId: string,
+): Promise<{ readonly admitted: EventOf<"turn.admitted">; readonly epoch: number } | undefined> {
+  return appendAt(journal, threadId, async (expectedVersion) => {
+    const turn = await readOpenTurn(journal, turnId);
+    const questions = turn && waitingQuestions(turnId, turn.events);
+    if (turn === undefined || questions === undefined || !isAnswered(questions)) return undefined;
+    if ((await leaseStateOf(journal, turn.lease.holder)) !== "dead") return undefined;
+    const epoch = turn.lease.epoch + 1;
+    await journal.append({
+      stream: threadId,
+      author: "system",
+      events: [{ type: "turn.resumed", v: 1, turnId, holder: thisHolder(), epoch }],
+      expectedVersion,
+    });
+    failpoint("turn.after-resume");
+    return { admitted: turn.admitted, epoch };
+  });
 }
-
-/** Other writers of the stream are people and a process or two. */
-const MAX_TRIES = 50;
 
 export function isAnswered(questions: WaitingQuestions): boolean {
   return [...questions.values()].some((question) => question.isAnswered);
-}
-
-/** What a turn that is carried on brings along from before. */
-export interface CarriedOver {
-  /** Questions that its calls have put already, by call; each is met once. */
-  readonly questions: Map<string, StoredQuestion>;
-  /** What hooks have said to its calls that have no result yet; each is met once. */
-  readonly hookRuns: EventOf<"hook.ran">[];
-  /** Stored while nobody ran the turn, or not taken before: answers, input that was added, a wish to stop. */
-  readonly unheard: readonly StoredEvent[];
-  readonly spent: Spent;
-  readonly admittedAt: number;
 }
 
 export function carryOver(turnId: string, history: readonly StoredEvent[], questions: WaitingQuestions): CarriedOver {
@@ -209,34 +179,4 @@ function spentWith(spent: Spent, body: EventBody): Spent {
   if (body.type !== "model.responded") return spent;
   const { usage, costUsd } = body;
   return addSpent(spent, costUsd === undefined ? { usage } : { usage, costUsd });
-}
-
-/** The reason of an abort that lets go of a turn without ending it. */
-export function parking(message: string): HeddleError {
-  return new HeddleError("turn.parked", message);
-}
-
-export function isParking(reason: unknown): boolean {
-  return isHeddleError(reason) && reason.code === "turn.parked";
-}
-
-/** The stored question that this one repeats; it is not put again. */
-export function metBefore(carried: CarriedOver | undefined, question: ApprovalQuestion): StoredQuestion | undefined {
-  const stored = carried?.questions.get(question.callId);
-  // Another act under the same call, because the configuration has changed, is another question.
-  if (stored === undefined || approvalKey(stored.question) !== approvalKey(question)) return undefined;
-  carried?.questions.delete(question.callId);
-  return stored;
-}
-
-/** What this hook has said to this call before; it is not asked again. One whose command has changed is another hook. */
-export function ranBefore(
-  carried: CarriedOver | undefined,
-  asked: Pick<EventOf<"hook.ran">, "event" | "subject" | "command">,
-): EventOf<"hook.ran"> | undefined {
-  const runs = carried?.hookRuns ?? [];
-  const at = runs.findIndex(
-    ({ event, subject, command }) => event === asked.event && subject === asked.subject && command === asked.command,
-  );
-  return at < 0 ? undefined : runs.splice(at, 1)[0];
 }

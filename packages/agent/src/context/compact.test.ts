@@ -1,7 +1,8 @@
 import { EventBody, NO_USAGE, type EventOf, type ModelOutputPart } from "@heddle/protocol";
 import type { ModelInput } from "@heddle/models";
 import { expect, test } from "vitest";
-import { carriedOver, planCompaction, tokensAfter, transcript, transcriptBytes, windowOf } from "./compact.ts";
+import { carriedOver, planCompaction, tokensAfter, transcript, transcriptBytes } from "./compact.ts";
+import { windowOf } from "./context-size.ts";
 import { createContext, type Context } from "./context.ts";
 import { entryOf, userText } from "./context-entry.ts";
 

@@ -10,9 +10,6 @@ import { summaryText, wordsOf } from "./compacted-context.ts";
 import type { ContextEntry } from "./context-entry.ts";
 import { BYTES_A_TOKEN, textTokens } from "./context-size.ts";
 
-/** For a model nobody knows: what nearly all of today's have. */
-const DEFAULT_WINDOW_TOKENS = 128_000;
-const COMPACT_AT_SHARE = 0.8;
 const MESSAGE_SHARE = 0.1;
 const SUMMARY_SHARE = 0.1;
 const TAIL_SHARE = 0.2;
@@ -28,22 +25,6 @@ const MAX_OPEN_COMMANDS = 16;
 const MAX_COMMAND_BYTES = 200;
 const MAX_PLAN_STEPS = 50;
 const MAX_STEP_BYTES = 300;
-
-export interface WindowSettings {
-  readonly contextTokens?: number | undefined;
-  readonly compactAtTokens?: number | undefined;
-}
-
-export interface Window {
-  readonly tokens: number;
-  readonly compactAtTokens: number;
-}
-
-/** Settings go before what is known of the model. */
-export function windowOf(settings: WindowSettings, knownTokens: number | undefined): Window {
-  const tokens = settings.contextTokens ?? knownTokens ?? DEFAULT_WINDOW_TOKENS;
-  return { tokens, compactAtTokens: settings.compactAtTokens ?? Math.floor(tokens * COMPACT_AT_SHARE) };
-}
 
 export interface CompactionPlan {
   readonly keptMessages: EventOf<"context.compacted">["keptMessages"];

@@ -1,5 +1,5 @@
 /** How many tokens something is likely to cost. An estimate on the safe side; a provider's own figures go before it. */
-import type { InputPart, ModelOutputPart } from "@heddle/protocol";
+import type { InputPart, ModelOutputPart, TurnSettings } from "@heddle/protocol";
 import type { ModelInput } from "@heddle/models";
 
 /** English prose has four and more, code and other scripts fewer. */
@@ -37,4 +37,17 @@ function outputTokens(part: ModelOutputPart): number {
 
 function sum<T>(values: readonly T[], tokensOf: (value: T) => number): number {
   return values.reduce((total, value) => total + tokensOf(value), 0);
+}
+
+/** For a model nobody knows: what nearly all of today's have. */
+const DEFAULT_WINDOW_TOKENS = 128_000;
+const COMPACT_AT_SHARE = 0.8;
+
+/** Settings go before what is known of the model. */
+export function windowOf(
+  settings: Pick<TurnSettings, "contextTokens" | "compactAtTokens">,
+  knownTokens: number | undefined,
+): { readonly tokens: number; readonly compactAtTokens: number } {
+  const tokens = settings.contextTokens ?? knownTokens ?? DEFAULT_WINDOW_TOKENS;
+  return { tokens, compactAtTokens: settings.compactAtTokens ?? Math.floor(tokens * COMPACT_AT_SHARE) };
 }

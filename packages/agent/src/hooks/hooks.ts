@@ -6,10 +6,10 @@
 import { clockMs, HeddleError, toHeddleError, type EventOf, type HookConfig, type HookEvent } from "@heddle/protocol";
 import { CappedOutput, startCommand } from "@heddle/tools";
 import type { HookAnswer } from "./hook-answer.ts";
-import { toFailure } from "../turns/failure.ts";
-import { ranBefore } from "../approvals/parked.ts";
+import { toFailure } from "../turns/outcome.ts";
+import { ranBefore } from "../approvals/carried.ts";
 import type { TurnRequest } from "../runners/runner.ts";
-import type { PolicyIo } from "../turns/policy.ts";
+import type { OpenHooks, PolicyIo } from "../turns/policy.ts";
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const MAX_OUTPUT_BYTES = 16 * 1024;
@@ -42,11 +42,12 @@ export interface TurnHooks {
 const NOTHING_AGAINST_IT: HookVerdict = { isBlocked: false, reason: "", notes: [] };
 
 /** Throws `config.invalid` for a matcher that is no regular expression. */
-export function checkHooks(hooks: readonly HookConfig[]): void {
+export function checkedHooks(hooks: readonly HookConfig[]): OpenHooks {
   for (const hook of hooks) matches(hook, []);
+  return (turn, io) => turnHooks(hooks, turn, io);
 }
 
-export function turnHooks(hooks: readonly HookConfig[], turn: TurnRequest, io: PolicyIo): TurnHooks {
+function turnHooks(hooks: readonly HookConfig[], turn: TurnRequest, io: PolicyIo): TurnHooks {
   async function ask(hook: HookConfig, question: HookQuestion): Promise<HookAnswer> {
     const { event } = hook;
     const { signal } = question.limit ?? io;
@@ -88,13 +89,8 @@ function matches({ matcher, event }: HookConfig, names: readonly string[]): bool
   try {
     pattern = new RegExp(`^(?:${matcher})$`, "u");
   } catch (cause) {
-    throw new HeddleError(
-      "config.invalid",
-      `the matcher ${JSON.stringify(matcher)} of a ${event} hook is not a regular expression`,
-      {
-        cause,
-      },
-    );
+    const message = `the matcher ${JSON.stringify(matcher)} of a ${event} hook is not a regular expression`;
+    throw new HeddleError("config.invalid", message, { cause });
   }
   return names.some((name) => pattern.test(name));
 }

@@ -5,7 +5,7 @@
 import { HeddleError } from "@heddle/protocol";
 import { toolsFor, type GoalEndStatus, type McpReport, type MoreTools, type Toolset } from "@heddle/tools";
 import { clientToolsOf } from "../approvals/client-tools.ts";
-import { goalOf } from "../threads/goal.ts";
+import { goalOf } from "../context/goal.ts";
 import type { RunnerEvent, TurnIo, TurnRequest } from "../runners/runner.ts";
 import { notice } from "../runners/told.ts";
 

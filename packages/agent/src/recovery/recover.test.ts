@@ -1,6 +1,7 @@
 import { NO_USAGE, type EventBody, type EventOf, type Item, type StoredEvent } from "@heddle/protocol";
 import { expect, test } from "vitest";
-import { brokenOff, closingEvents } from "./recover.ts";
+import { brokenOff } from "../turns/recorder.ts";
+import { closingEvents } from "./recover.ts";
 
 const turnId = "turn-1";
 const admitted: EventOf<"turn.admitted"> = {

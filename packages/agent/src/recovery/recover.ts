@@ -8,7 +8,6 @@
  */
 import {
   isHeddleError,
-  never,
   NO_USAGE,
   addUsage,
   type EventBody,
@@ -20,11 +19,10 @@ import {
 } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { Journal } from "@heddle/journal";
-import { OUTCOME_UNKNOWN } from "../context/context.ts";
 import { leaseStateOf, stateOf } from "./holder.ts";
-import { leaseOf, waitingQuestions, type WaitingQuestions } from "../approvals/parked.ts";
-import { eventAt } from "../threads/past.ts";
-import { readStream } from "../threads/stored-events.ts";
+import { readOpenTurn, waitingQuestions, type OpenTurn, type WaitingQuestions } from "../approvals/parked.ts";
+import { eventAt } from "../threads/history.ts";
+import { brokenOff, unknownOutcome } from "../turns/recorder.ts";
 import { terminalKey } from "../turns/terminal.ts";
 import { purgeThread, removeFiles } from "../threads/threads.ts";
 
@@ -53,22 +51,39 @@ export async function recover(journal: Journal, { isElsewhere = false } = {}): P
     const isTask = turnId === threadId;
     const isSeen = stateOf(holder) !== "unknown";
     if (isTask || (isElsewhere && isSeen) || (await leaseStateOf(journal, holder)) !== "dead") continue;
-    const turn = await journal.threads.turn(turnId);
+    const turn = await readOpenTurn(journal, turnId);
     if (turn === undefined) continue;
-    const events = await readStream(journal, threadId, { after: turn.admittedVersion - 1 });
-    const admitted = events[0]?.body;
-    if (admitted?.type !== "turn.admitted") continue;
-    const questions = waitingQuestions(turnId, events);
+    const questions = waitingQuestions(turnId, turn.events);
     if (questions !== undefined && !(await isEphemeral(journal, threadId))) {
       parked.push({ threadId, turnId, questions });
       continue;
     }
     failpoint("recover.before-turn");
     const end = isSeen ? ABANDONED : RUN_OUT;
-    if (await closeAbandoned(journal, threadId, admitted, { events, end })) closed += 1;
+    if (await closeAbandoned(journal, turn, end)) closed += 1;
     failpoint("recover.after-turn");
   }
   return { closed, parked };
+}
+
+/** Recovers what other hosts leave when they stop renewing their leases, for as long as a server runs. */
+export function watchHosts(journal: Journal, onParked: (parked: Recovered["parked"]) => void): AsyncDisposable {
+  let looking: Promise<void> | undefined;
+  const look = async (): Promise<void> => onParked((await recover(journal, { isElsewhere: true })).parked);
+  const timer = setInterval(() => {
+    // A store that cannot be read or written now is looked at again.
+    looking ??= look()
+      .catch(() => undefined)
+      .finally(() => {
+        looking = undefined;
+      });
+  }, journal.leases.renewEveryMs).unref();
+  return {
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      await looking;
+    },
+  };
 }
 
 /** It is to leave no trace, so nobody can come back to it. */
@@ -76,21 +91,22 @@ export async function isEphemeral(journal: Journal, threadId: string): Promise<b
   return (await journal.threads.ephemeral()).some(({ id }) => id === threadId);
 }
 
-/** Ends a turn that nobody runs; false: somebody does, or somebody else was faster. */
-export async function closeParked(
-  journal: Journal,
-  { threadId, turnId }: { readonly threadId: string; readonly turnId: string },
-  end: AbandonedEnd,
-): Promise<boolean> {
-  const row = await journal.threads.turn(turnId);
-  if (row === undefined || row.status !== "open") return false;
-  const events = await readStream(journal, threadId, { after: row.admittedVersion - 1 });
-  const admitted = events[0]?.body;
-  const holder = leaseOf(turnId, events)?.holder;
-  if (admitted?.type !== "turn.admitted" || holder === undefined) return false;
+/** Ends a turn that no process runs; false: one does, or another process ended it first. */
+export async function closeTurn(journal: Journal, turnId: string, end: AbandonedEnd): Promise<boolean> {
+  const turn = await readOpenTurn(journal, turnId);
+  if (turn === undefined) return false;
   const wait = end.waitsForLease === true;
-  if (end.isHeldHere !== true && (await leaseStateOf(journal, holder, { wait })) !== "dead") return false;
-  return closeAbandoned(journal, threadId, admitted, { events, end });
+  if (end.isHeldHere !== true && (await leaseStateOf(journal, turn.lease.holder, { wait })) !== "dead") return false;
+  return closeAbandoned(journal, turn, end);
+}
+
+/** Ends what is parked in a thread that another run takes over. */
+export async function closeParked(journal: Journal, threadId: string): Promise<void> {
+  const last = await journal.threads.lastTurn(threadId);
+  const message = "the approval was not answered, and another run has taken over the thread";
+  const failure = { code: "turn.abandoned", message };
+  if (last?.status === "open")
+    await closeTurn(journal, last.id, { status: "interrupted", failure, waitsForLease: true });
 }
 
 export interface AbandonedEnd {
@@ -130,15 +146,11 @@ async function isOrphan(journal: Journal, threadId: string): Promise<boolean> {
   return admitted?.body.type === "turn.admitted" && stateOf(admitted.body.holder) === "dead";
 }
 
-async function closeAbandoned(
-  journal: Journal,
-  threadId: string,
-  admitted: EventOf<"turn.admitted">,
-  { events, end }: { readonly events: readonly StoredEvent[]; readonly end?: AbandonedEnd },
-): Promise<boolean> {
+async function closeAbandoned(journal: Journal, turn: OpenTurn, end: AbandonedEnd): Promise<boolean> {
+  const { admitted, events } = turn;
   try {
     await journal.append({
-      stream: threadId,
+      stream: events[0]?.stream ?? "",
       author: "system",
       events: closingEvents(admitted, events, end),
       expectedVersion: events.at(-1)?.version ?? 0,
@@ -146,10 +158,9 @@ async function closeAbandoned(
     });
     return true;
   } catch (error) {
-    // Another process recovered the same turn first: its terminal event stands.
-    if (isHeddleError(error) && (error.code === "store.version-conflict" || error.code === "store.id-conflict")) {
-      return false;
-    }
+    // Another process closed the same turn first: its terminal event stands.
+    const isLate = isHeddleError(error) && ["store.version-conflict", "store.id-conflict"].includes(error.code);
+    if (isLate) return false;
     throw error;
   }
 }
@@ -238,45 +249,4 @@ export function looseEnds(turnId: string, events: readonly StoredEvent[]): Loose
     })),
   ];
   return { events: closing, usage, lastAt };
-}
-
-/** A call that began, and nobody can say how far it came. */
-export function unknownOutcome(intent: EventOf<"tool.intended">): EventBody {
-  return {
-    type: "tool.settled",
-    v: 1,
-    turnId: intent.turnId,
-    callId: intent.callId,
-    itemId: intent.itemId,
-    tool: intent.tool,
-    outcome: "unknown",
-    failure: { code: "turn.abandoned", message: OUTCOME_UNKNOWN },
-    output: [{ type: "text", text: OUTCOME_UNKNOWN }],
-  };
-}
-
-/** A started item as it stood when nobody could finish it. */
-export function brokenOff(item: Item, appended: string, status: "unknown" | "interrupted" = "unknown"): Item {
-  switch (item.type) {
-    case "userMessage":
-    case "notice":
-      return item;
-    case "agentMessage":
-      return { ...item, text: item.text + appended, isPartial: true };
-    case "reasoning":
-      return appended === "" ? item : { ...item, summary: [...item.summary, appended] };
-    case "proposedPlan":
-      return { ...item, status, text: item.text + appended };
-    case "commandExecution":
-      return { ...item, status, output: item.output + appended };
-    case "fileChange":
-    case "toolCall":
-    case "mcpToolCall":
-    case "plan":
-    case "imageView":
-    case "contextCompaction":
-      return { ...item, status };
-    default:
-      return never(item);
-  }
 }

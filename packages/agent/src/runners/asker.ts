@@ -6,15 +6,13 @@
 import { isHeddleError, type EventOf, type TurnSettings } from "@heddle/protocol";
 import { fitEffort, modelInfo, type ModelRequest, type Provider } from "@heddle/models";
 import type { Toolset } from "@heddle/tools";
-import { windowOf } from "../context/compact.ts";
 import type { Context } from "../context/context.ts";
-import { textTokens } from "../context/context-size.ts";
-import { toFailure } from "../turns/failure.ts";
+import { textTokens, windowOf } from "../context/context-size.ts";
+import { toFailure, addSpent, NOTHING_SPENT } from "../turns/outcome.ts";
 import { INSTRUCTIONS, PLAN_INSTRUCTIONS } from "../context/instructions.ts";
 import { hasParts } from "../context/left-out-context.ts";
 import type { TurnTools } from "../mcp/mcp.ts";
 import type { RunnerEvent, Spent, TurnRequest } from "./runner.ts";
-import { addSpent, NOTHING_SPENT } from "../turns/spent.ts";
 import type { CompactionOutcome, Trigger } from "./compaction.ts";
 import type { Greeter } from "./greeting.ts";
 import { askModel } from "./response.ts";

@@ -21,7 +21,7 @@ import type { Context } from "../context/context.ts";
 import { SUMMARY_INSTRUCTIONS } from "../context/instructions.ts";
 import type { Spent, TurnIo, TurnRequest } from "./runner.ts";
 import { shortAnswer, shortLimit, shortRequest } from "../side-requests/short-run.ts";
-import { addSpent, NOTHING_SPENT } from "../turns/spent.ts";
+import { addSpent, NOTHING_SPENT } from "../turns/outcome.ts";
 import { askAside, declined } from "./response.ts";
 
 export interface CompactionContext {

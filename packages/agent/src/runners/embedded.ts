@@ -10,17 +10,18 @@ import {
   type StoredEvent,
   type TurnSettings,
 } from "@heddle/protocol";
-import { modelInfo, resolveProvider, type Provider, type ProviderConfig, warmProvider } from "@heddle/models";
-import type { GoalEndStatus, Skill } from "@heddle/tools";
+import type { Journal } from "@heddle/journal";
+import { modelInfo, resolveProvider, type Provider, warmProvider } from "@heddle/models";
+import type { Skill } from "@heddle/tools";
+import type { HeddleOptions } from "../heddle.ts";
 import { createContext, toolCalls, type Context } from "../context/context.ts";
-import { admissionOf } from "../turns/admitted.ts";
-import { toFailure } from "../turns/failure.ts";
+import { admissionOf, toFailure } from "../turns/outcome.ts";
 import type { JsonSchema } from "../turns/json-schema.ts";
 import { checkLimits } from "../turns/limits.ts";
 import { createTurnTools } from "../mcp/mcp.ts";
 import { outputSchemaOf, outputViolations, repairText, schemaViolated } from "../turns/output-schema.ts";
 import type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";
-import { ownSkillFolder, type SkillChoices } from "../context/skills.ts";
+import { ownSkillFolder } from "../context/skills.ts";
 import { createAsker, fittingNotes } from "./asker.ts";
 import { runCalls } from "./calls.ts";
 import { greet, tellSteering, type Greeter } from "./greeting.ts";
@@ -30,16 +31,9 @@ import { hookNotes, warning } from "./told.ts";
 /** A client that is there and silent for so long will not answer any more. */
 const CLIENT_TOOL_MS = 300_000;
 
-export interface EmbeddedOptions {
-  readonly home: string;
-  readonly providers: readonly ProviderConfig[];
-  readonly env: NodeJS.ProcessEnv;
-  readonly skills?: SkillChoices | undefined;
-  readonly clientToolMs?: number | undefined;
-  readonly endGoal: (threadId: string, status: GoalEndStatus) => Promise<void>;
-}
+type EmbeddedOptions = Pick<HeddleOptions, "home" | "providers" | "env" | "skills" | "clientToolMs">;
 
-export function createEmbeddedRunner(options: EmbeddedOptions): Runner {
+export function createEmbeddedRunner(options: EmbeddedOptions, journal: Journal): Runner {
   const provider = (settings: TurnSettings): Provider =>
     resolveProvider(options.providers, settings.provider, options.env);
   return {
@@ -60,7 +54,10 @@ export function createEmbeddedRunner(options: EmbeddedOptions): Runner {
         skills: options.skills,
         skillFolder: ownSkillFolder(options.home),
         clientToolMs: options.clientToolMs ?? CLIENT_TOOL_MS,
-        endGoal: (status) => options.endGoal(turn.threadId, status),
+        async endGoal(status) {
+          const { setGoal } = await import("../threads/goal.ts");
+          await setGoal(journal, turn.threadId, { status, by: "agent:embedded" });
+        },
       };
       const schema = await outputSchemaOf(turn.settings);
       return await createLoop(provider(turn.settings), greeter, { context, schema }).run();

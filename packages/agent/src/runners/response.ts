@@ -16,12 +16,14 @@ import {
 import { failpoint } from "@heddle/protocol/failpoints";
 import { streamModel, type ModelEvent, type ModelRequest, type Provider } from "@heddle/models";
 import type { TurnIo } from "./runner.ts";
-import { PlannedText } from "./planned-text.ts";
+import type { PlannedText } from "./planned-text.ts";
 
 type Completed = Extract<ModelEvent, { type: "completed" }>;
 
-export function askModel(asking: Asking, { mode }: Pick<TurnSettings, "mode">): Promise<Completed> {
-  return ask(asking, createItems(asking, mode === "plan"), {});
+export async function askModel(asking: Asking, { mode }: Pick<TurnSettings, "mode">): Promise<Completed> {
+  const plans = mode === "plan" ? await import("./planned-text.ts") : undefined;
+  const openText = plans && (() => new plans.PlannedText(asking.turnId, asking.io));
+  return ask(asking, createItems(asking, openText), {});
 }
 
 /**
@@ -128,14 +130,15 @@ const NO_ITEMS: ResponseItems = {
   breakOff: async () => undefined,
 };
 
-function createItems({ turnId, io }: Pick<Asking, "turnId" | "io">, isPlanning: boolean): ResponseItems {
+/** `openText`: for a model that plans. */
+function createItems({ turnId, io }: Pick<Asking, "turnId" | "io">, openText?: () => PlannedText): ResponseItems {
   const open = new Map<number, ItemOf<"agentMessage"> | ItemOf<"reasoning">>();
   const planned = new Map<number, PlannedText>();
   const sections = new Map<number, number>();
 
-  function plannedAt(index: number): PlannedText {
-    const text = planned.get(index) ?? new PlannedText(turnId, io);
-    planned.set(index, text);
+  function plannedAt(index: number): PlannedText | undefined {
+    const text = planned.get(index) ?? openText?.();
+    if (text !== undefined) planned.set(index, text);
     return text;
   }
 
@@ -150,7 +153,8 @@ function createItems({ turnId, io }: Pick<Asking, "turnId" | "io">, isPlanning: 
 
   return {
     async text(index, delta) {
-      if (isPlanning) return plannedAt(index).say(delta);
+      const plan = plannedAt(index);
+      if (plan !== undefined) return plan.say(delta);
       const item = await ensure(index, () => ({ type: "agentMessage", id: newItemId(), text: "" }));
       io.stream({ itemId: item.id, channel: "text", delta });
     },
@@ -166,7 +170,8 @@ function createItems({ turnId, io }: Pick<Asking, "turnId" | "io">, isPlanning: 
     },
     async complete(index, part) {
       if (part.kind === "toolCall" || isSilent(part)) return;
-      if (isPlanning && part.kind === "text") return plannedAt(index).complete(part.text);
+      const plan = part.kind === "text" ? plannedAt(index) : undefined;
+      if (part.kind === "text" && plan !== undefined) return plan.complete(part.text);
       const started = await ensure(index, () =>
         part.kind === "text"
           ? { type: "agentMessage", id: newItemId(), text: "" }

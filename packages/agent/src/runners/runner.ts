@@ -21,7 +21,7 @@ import type {
 } from "@heddle/protocol";
 import type { McpServers, OngoingItem, ProtectedPathViolation, Sandbox, ThreadState, Walls } from "@heddle/tools";
 import type { TurnHops } from "../approvals/hop.ts";
-import type { CarriedOver } from "../approvals/parked.ts";
+import type { CarriedOver } from "../approvals/carried.ts";
 import type { TurnHooks } from "../hooks/hooks.ts";
 import type { Ahead } from "../turns/ahead.ts";
 import type { StartWatch } from "../turns/start-watch.ts";

@@ -5,10 +5,8 @@
 import { existsSync } from "node:fs";
 import { HeddleError, newCallId, newItemId, type By, type Item, type ItemOf } from "@heddle/protocol";
 import { fitText } from "@heddle/tools";
-import { toFailure } from "../turns/failure.ts";
+import { toFailure, NOTHING_SPENT, admissionOf } from "../turns/outcome.ts";
 import type { BareIo, RunnerEvent, TurnOutcome, TurnRequest } from "./runner.ts";
-import { NOTHING_SPENT } from "../turns/spent.ts";
-import { admissionOf } from "../turns/admitted.ts";
 
 const TOOL = "shell";
 /** What the model is told of the output. */

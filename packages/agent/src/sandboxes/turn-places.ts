@@ -3,8 +3,8 @@
  * goes on there, closed when nobody has come back for a while. What is found outside a turn is recorded here.
  */
 import type { Journal } from "@heddle/journal";
+import type { TurnSettings } from "@heddle/protocol";
 import { createAfterTurns, recordViolations, type ViolationRecorder } from "./after-turns.ts";
-import type { PlaceToEnter } from "../approvals/carry-on.ts";
 import type { HeddleOptions } from "../heddle.ts";
 import { createIdlePlaces } from "./idle-places.ts";
 import type { LazyMcpLogins } from "../mcp/mcp-logins.ts";
@@ -22,9 +22,15 @@ export interface TurnPlacesOptions {
   readonly isWorkedIn: (threadId: string) => boolean;
 }
 
+export interface EnterThread {
+  readonly threadId: string;
+  readonly workspace: string;
+  readonly settings: TurnSettings;
+}
+
 export interface TurnPlaces extends AsyncDisposable {
   readonly state: Places["state"];
-  enter(place: PlaceToEnter): Promise<TurnRequest["place"]>;
+  readonly enter: (thread: EnterThread) => Promise<TurnRequest["place"]>;
   /** Before the end of a turn is recorded. */
   end(turn: TurnRequest, outcome: TurnOutcome): Promise<void>;
   /** The turn is over. */

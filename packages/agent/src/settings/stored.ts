@@ -2,9 +2,12 @@
  * What a thread says about its next turn: with what its last turn ran, and what was changed since, whoever changed it. What
  * counted for one turn alone does not count any more, and neither does a turn that was taken back.
  */
+import { realpath } from "node:fs/promises";
 import type { StoredEvent, TurnSettings } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
-import { lineage, withoutReverted } from "../threads/history.ts";
+import { eventAt } from "../threads/history.ts";
+import { readPlan, turnsBack, type Past } from "../threads/past.ts";
+import { requireThread } from "../threads/threads.ts";
 import { companionsOf, KEPT_KEYS, SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
 import { patchOf, wordOf } from "./words.ts";
 
@@ -26,49 +29,48 @@ export function storedSettings(past: readonly StoredEvent[]): StoredSettings {
   return fold.settings;
 }
 
-const KINDS = ["thread.reverted", "thread.settings-changed", "thread.tools-declared"] as const;
+const KINDS = ["thread.settings-changed", "thread.tools-declared"] as const;
 
 /**
  * Reads only what counts, however long the thread is. `beforeClientId`: as it was before the turn of this client id, so that
- * a request that is repeated comes to the same settings as the first time.
+ * a repeated request gets the same settings as the first one.
  */
 export async function readStoredSettings(
   journal: Journal,
   threadId: string,
   beforeClientId?: string,
-): Promise<StoredSettings> {
+): Promise<StoredSettings & { readonly workspace: string }> {
   const begun = beforeClientId === undefined ? undefined : await admittedAt(journal, threadId, beforeClientId);
-  const parts = (await lineage(journal, threadId)).map(({ stream, upTo = (begun ?? Infinity) - 1 }) => ({
-    stream,
-    upTo,
-  }));
-  const marked = await Promise.all(
-    parts.map(({ stream, upTo }) =>
-      journal.marks.events({ stream, kinds: KINDS, ...(upTo === Infinity ? {} : { upTo }) }),
-    ),
+  const past = await readPlan(journal, threadId, { upTo: begun === undefined ? undefined : begun - 1 });
+  const changes = await Promise.all(past.parts.map((part) => journal.marks.events({ ...part, kinds: KINDS })));
+  const order = (event: StoredEvent): number => past.parts.findIndex(({ stream }) => stream === event.stream);
+  const events = [...changes.flat(), ...(await lastAdmissions(journal, past))].toSorted(
+    (a, b) => order(a) - order(b) || a.version - b.version,
   );
-  const isReverted = marked.flat().some(({ body }) => body.type === "thread.reverted");
-  const past: StoredEvent[][] = [];
-  let isFound = false;
-  for (const [index, part] of [...parts.entries()].toReversed()) {
-    const admitted: StoredEvent[] = [];
-    for (const { admittedVersion } of isFound ? [] : (await journal.threads.turns(part.stream)).toReversed()) {
-      if (admittedVersion > part.upTo) continue;
-      const [event] = await journal.read({ stream: part.stream, after: admittedVersion - 1, limit: 1 });
-      if (event?.body.type !== "turn.admitted") continue;
-      admitted.push(event);
-      // Everything that an earlier turn ran with was said again by this one.
-      isFound = !isReverted && event.body.once === undefined;
-      if (isFound) break;
-    }
-    past.unshift([...(marked[index] ?? []), ...admitted].toSorted((one, other) => one.version - other.version));
-  }
-  return storedSettings(withoutReverted(past.flat()));
+  const stored = storedSettings(events);
+  const current = (await requireThread(journal, threadId)).workspace;
+  const named = stored.workspace;
+  return { ...stored, workspace: named === undefined ? current : await realpath(named).catch(() => current) };
 }
 
 async function admittedAt(journal: Journal, stream: string, name: string): Promise<number | undefined> {
   const sent = await journal.marks.events({ stream, kinds: ["sent"], name });
   return sent.find(({ body }) => body.type === "turn.admitted")?.version;
+}
+
+/** From the last one back, until every key has a turn that keeps it. */
+async function lastAdmissions(journal: Journal, past: Past): Promise<readonly StoredEvent[]> {
+  const admissions: StoredEvent[] = [];
+  let open: readonly string[] = KEPT_KEYS;
+  for await (const turn of turnsBack(journal, past)) {
+    const event = await eventAt(journal, turn.threadId, turn.admittedVersion);
+    if (event?.body.type !== "turn.admitted") continue;
+    const { once = [] } = event.body;
+    admissions.push(event);
+    open = open.filter((key) => once.includes(key));
+    if (open.length === 0) break;
+  }
+  return admissions;
 }
 
 class SettingsFold {

@@ -6,7 +6,6 @@
 import { resolveProvider, streamModel, type ModelEvent, type ProviderConfig } from "@heddle/models";
 import {
   HeddleError,
-  isHeddleError,
   NO_USAGE,
   toHeddleError,
   visibleLine,
@@ -15,6 +14,7 @@ import {
   type TurnSettings,
 } from "@heddle/protocol";
 import type { Journal, ThreadRow } from "@heddle/journal";
+import { appendAt } from "../threads/append-at.ts";
 import { lineage } from "../threads/history.ts";
 import { readLastSettings } from "../threads/past.ts";
 import { shortAnswer, shortLimit, shortRequest } from "./short-run.ts";
@@ -47,7 +47,8 @@ const MAX_TITLE_CHARS = 60;
 const MAX_TEXT_CHARS = 2_000;
 const MAX_SUMMARY_CHARS = 20_000;
 const MAX_OUTPUT_TOKENS = { title: 200, summary: 1_000 } as const;
-const MAX_TRIES = 20;
+/** A chat that gets no title by then keeps its first words. */
+const MAX_UNTITLED_TURNS = 20;
 /** What the chat door writes; threads of other doors are named by people. */
 const CHAT_ORIGIN = "chat:";
 
@@ -102,6 +103,7 @@ class Runner implements Background {
     const { journal } = this.#options;
     const row = await journal.threads.get(threadId);
     if (row === undefined || !wantsTitle(row)) return;
+    if (row.turnCount > MAX_UNTITLED_TURNS) return;
     const ended = (await journal.threads.turns(threadId)).filter(({ status }) => status === "completed");
     if (ended.length !== 1) return;
     const told = await transcript(journal, threadId, MAX_TEXT_CHARS);
@@ -112,18 +114,12 @@ class Runner implements Background {
   /** A person's name for it stands, also when it comes while this one is on its way. */
   async #name(threadId: string, name: string): Promise<void> {
     const { journal } = this.#options;
-    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-      const expectedVersion = await journal.version(threadId);
+    await appendAt(journal, threadId, async (expectedVersion) => {
       const row = await journal.threads.get(threadId);
       if (row === undefined || !wantsTitle(row)) return;
-      try {
-        const events = [{ type: "thread.named", v: 1, name }] as const;
-        await journal.append({ stream: threadId, author: "system", events, expectedVersion });
-        return;
-      } catch (error) {
-        if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
-      }
-    }
+      const events = [{ type: "thread.named", v: 1, name }] as const;
+      await journal.append({ stream: threadId, author: "system", events, expectedVersion });
+    });
   }
 
   /** The answer; undefined when there is none. What it took is stored either way. */

@@ -32,7 +32,7 @@ import { modelRequest } from "../runners/asker.ts";
 import { shortLimit } from "./short-run.ts";
 import { ownSkillFolder } from "../context/skills.ts";
 import { turnEnvelope } from "../turns/turn-envelope.ts";
-import { workspaceOf } from "../threads/workspace.ts";
+import { requireSound } from "../threads/threads.ts";
 
 export interface SampleQuestion {
   readonly threadId: string;
@@ -60,7 +60,7 @@ export async function sample(
 ): Promise<Sample> {
   const { journal, providers, env } = options;
   const { threadId, settings } = question;
-  const workspace = await workspaceOf(journal, threadId);
+  const { workspace } = await requireSound(journal, threadId);
   await requireLatest(journal, question);
   const history = await readResumed(journal, threadId);
   const provider = resolveProvider(providers, settings.provider, env);

@@ -15,7 +15,7 @@ import {
 import type { Journal } from "@heddle/journal";
 import type { NewThread } from "../heddle.ts";
 import { checkedName } from "./threads.ts";
-import { checkSettings } from "./thread-settings.ts";
+import { checkSettings } from "./changes.ts";
 
 export interface ThreadBeginning {
   readonly name?: string | undefined;

@@ -1,14 +1,7 @@
 /** What a thread is after: set, read and cleared by people, ended by the agent; kept in the journal. */
-import {
-  HeddleError,
-  nextGoal,
-  type Author,
-  type By,
-  type Goal,
-  type StandingGoal,
-  type StoredEvent,
-} from "@heddle/protocol";
+import { HeddleError, type Author, type By, type Goal, type StandingGoal } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
+import { goalOf } from "../context/goal.ts";
 import { readPlan } from "./past.ts";
 import { readGoalEvents } from "./resumed.ts";
 import { requireThread } from "./threads.ts";
@@ -26,13 +19,6 @@ export async function readGoal(journal: Journal, threadId: string): Promise<Stan
   await requireThread(journal, threadId);
   const { parts } = await readPlan(journal, threadId);
   return goalOf(await readGoalEvents(journal, parts));
-}
-
-/** Pure: the goal as the events tell it. */
-export function goalOf(history: readonly StoredEvent[]): StandingGoal | undefined {
-  let standing: StandingGoal | undefined;
-  for (const event of history) standing = nextGoal(standing, event);
-  return standing;
 }
 
 export async function setGoal(
@@ -65,20 +51,4 @@ export async function clearGoal(journal: Journal, threadId: string, by: Author):
   const events = [{ type: "thread.goal-changed", v: 1, goal: null }] as const;
   await journal.append({ stream: threadId, author: by, events });
   return true;
-}
-
-/** For the agent of a turn: ends the goal that it works for. */
-export function goalEnder(journal: Journal): (threadId: string, status: Goal["status"]) => Promise<void> {
-  return async (threadId, status) => {
-    await setGoal(journal, threadId, { status, by: "agent:embedded" });
-  };
-}
-
-/** What the model is told at the beginning of a turn that nobody asked for but the goal. */
-export function goalText({ objective, tokenBudget, tokensUsed }: StandingGoal): string {
-  const budget = tokenBudget === undefined ? "" : ` ${tokensUsed} of ${tokenBudget} tokens are used.`;
-  return [
-    `The user has set a goal for this thread:\n${objective}`,
-    `Work for it now.${budget} When it is reached and you have checked that, call update_goal with complete; when only the user can help, call it with blocked and say why. When you end your turn before, you will be asked to continue.`,
-  ].join("\n\n");
 }

@@ -4,18 +4,50 @@
  * the thread's own, so its version is the thread's.
  */
 import { HeddleError, type EventOf, type StoredEvent } from "@heddle/protocol";
-import type { ExportPart } from "@heddle/journal";
-import { readStream, type ReadJournal } from "./stored-events.ts";
+import type { ExportPart, Journal } from "@heddle/journal";
 
-/** Forks of forks of forks: far more than anybody makes by hand, few enough to read. */
+/** For readers that must not append, or append only under a lease. */
+export type ReadJournal = Omit<Journal, "append" | "purge">;
+
+const PAGE = 1000;
+/** More forks of forks than anybody makes by hand. */
 const MAX_FORK_DEPTH = 100;
+
+/** Versions after `after`, up to and including `upTo`. */
+export async function readStream(
+  journal: ReadJournal,
+  stream: string,
+  { after = 0, upTo = Infinity }: { readonly after?: number; readonly upTo?: number } = {},
+): Promise<StoredEvent[]> {
+  const events: StoredEvent[] = [];
+  for (;;) {
+    const from = events.at(-1)?.version ?? after;
+    const limit = Math.min(PAGE, upTo - from);
+    if (limit <= 0) return events;
+    const page = await journal.read({ stream, after: from, limit });
+    events.push(...page);
+    if (page.length < limit) return events;
+  }
+}
+
+/** From its admission to its end, or to the end of the thread; empty when there is no such turn. */
+export async function readTurn(journal: ReadJournal, turnId: string): Promise<StoredEvent[]> {
+  const turn = await journal.threads.turn(turnId);
+  if (turn === undefined) return [];
+  const { threadId, admittedVersion, endedVersion: upTo = Infinity } = turn;
+  return readStream(journal, threadId, { after: admittedVersion - 1, upTo });
+}
+
+export async function eventAt(journal: ReadJournal, stream: string, version: number): Promise<StoredEvent | undefined> {
+  const [event] = await journal.read({ stream, after: version - 1, limit: 1 });
+  return event;
+}
 
 export type ForkPoint = NonNullable<EventOf<"thread.created">["forkedFrom"]>;
 
 /** What the thread has seen, oldest first. Empty when it does not exist. */
 export async function readHistory(journal: ReadJournal, threadId: string): Promise<StoredEvent[]> {
-  const own = await readStream(journal, threadId);
-  return [...(await readInherited(journal, await ancestry(journal, forkPointOf(own[0])))), ...own];
+  return readParts(journal, await lineage(journal, threadId));
 }
 
 /** What of it still counts for the thread: all but the turns it was reverted from. */
@@ -35,24 +67,16 @@ export function withoutReverted(history: readonly StoredEvent[]): StoredEvent[] 
       const from = kept.findIndex(
         ({ body: earlier }) => earlier.type === "turn.admitted" && earlier.turnId === body.beforeTurnId,
       );
-      if (from !== -1) kept = [...kept.slice(0, from), ...kept.slice(from).filter(isOfThread)];
+      const ofThread = kept.slice(from).filter(({ body: later }) => later.type.startsWith("thread."));
+      if (from !== -1) kept = [...kept.slice(0, from), ...ofThread];
     }
     kept.push(event);
   }
   return kept;
 }
 
-function isOfThread({ body }: StoredEvent): boolean {
-  return body.type.startsWith("thread.");
-}
-
-/** What a thread begins with that was forked behind these. */
-export async function readInherited(journal: ReadJournal, parts: readonly ExportPart[]): Promise<StoredEvent[]> {
-  const inherited: StoredEvent[] = [];
-  for (const { stream, ...range } of parts) {
-    inherited.push(...(await readStream(journal, stream, range)));
-  }
-  return inherited;
+export async function readParts(journal: ReadJournal, parts: readonly ExportPart[]): Promise<StoredEvent[]> {
+  return (await Promise.all(parts.map(({ stream, ...range }) => readStream(journal, stream, range)))).flat();
 }
 
 /** The streams a thread's history is made of, oldest first; the last is its own, whole. */
@@ -77,10 +101,6 @@ export async function ancestry(journal: ReadJournal, forkedFrom: ForkPoint | und
 }
 
 export async function readForkPoint(journal: ReadJournal, threadId: string): Promise<ForkPoint | undefined> {
-  const [first] = await journal.read({ stream: threadId, after: 0, limit: 1 });
-  return forkPointOf(first);
-}
-
-function forkPointOf(first: StoredEvent | undefined): ForkPoint | undefined {
-  return first?.body.type === "thread.created" ? first.body.forkedFrom : undefined;
+  const body = (await eventAt(journal, threadId, 1))?.body;
+  return body?.type === "thread.created" ? body.forkedFrom : undefined;
 }

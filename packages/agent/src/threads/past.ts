@@ -4,9 +4,8 @@
  * The cost does not grow with what was said.
  */
 import type { TurnRow } from "@heddle/journal";
-import type { StoredEvent, TurnSettings } from "@heddle/protocol";
-import { ancestry, readForkPoint, type ForkPoint } from "./history.ts";
-import type { ReadJournal } from "./stored-events.ts";
+import type { TurnSettings } from "@heddle/protocol";
+import { ancestry, eventAt, readForkPoint, type ForkPoint, type ReadJournal } from "./history.ts";
 
 /** Behind one version of a stream, up to another. */
 export interface PastRange {
@@ -33,15 +32,21 @@ interface Gap {
   readonly to: Place;
 }
 
-/** `forkedFrom`: of a thread that is not stored yet. */
-export async function readPlan(journal: ReadJournal, threadId: string, forkedFrom?: ForkPoint): Promise<Past> {
-  const origin = forkedFrom ?? (await readForkPoint(journal, threadId));
-  const own: PastRange = { stream: threadId, after: 0, upTo: await journal.version(threadId) };
-  const inherited = await ancestry(journal, origin);
-  const parts = [...inherited.map(({ stream, upTo = 0 }) => ({ stream, after: 0, upTo })), own];
+export interface PlanOptions {
+  /** Of a thread that is not stored yet. */
+  readonly forkedFrom?: ForkPoint | undefined;
+  /** The last version of the thread's own that counts. */
+  readonly upTo?: number | undefined;
+}
+
+export async function readPlan(journal: ReadJournal, threadId: string, options: PlanOptions = {}): Promise<Past> {
+  const upTo = options.upTo ?? (await journal.version(threadId));
+  const own: PastRange = { stream: threadId, after: 0, upTo };
+  const inherited = await ancestry(journal, options.forkedFrom ?? (await readForkPoint(journal, threadId)));
+  const parts = [...inherited.map((part) => ({ upTo: 0, ...part, after: 0 })), own];
   const gaps: Gap[] = [];
-  for (const [part, { stream, upTo }] of parts.entries()) {
-    for (const { version, body } of await journal.marks.events({ stream, kinds: ["thread.reverted"], upTo })) {
+  for (const [part, range] of parts.entries()) {
+    for (const { version, body } of await journal.marks.events({ ...range, kinds: ["thread.reverted"] })) {
       if (body.type !== "thread.reverted") continue;
       const from = placeOf(parts, await journal.threads.turn(body.beforeTurnId));
       const to = { part, version };
@@ -83,40 +88,28 @@ export function isKept({ kept }: Past, { threadId, admittedVersion: version }: T
   return kept.some(({ stream, after, upTo }) => stream === threadId && version > after && version <= upTo);
 }
 
-/** The newest turn that counts and is as wanted, from the end back. */
-export async function lastTurnOf(
+/** The turns that count, the newest first. */
+export async function* turnsBack(
   journal: ReadJournal,
   { kept }: Past,
-  isWanted: (turn: TurnRow, range: PastRange) => boolean = () => true,
-): Promise<TurnRow | undefined> {
+): AsyncGenerator<TurnRow & { readonly range: PastRange }> {
   for (const range of kept.toReversed()) {
     let turn = await journal.threads.lastTurn(range.stream, range.upTo);
     while (turn !== undefined && turn.admittedVersion > range.after) {
-      if (isWanted(turn, range)) return turn;
+      yield { ...turn, range };
       turn = await journal.threads.lastTurn(range.stream, turn.admittedVersion - 1);
     }
   }
+}
+
+export async function lastTurnOf(journal: ReadJournal, past: Past): Promise<TurnRow | undefined> {
+  for await (const turn of turnsBack(journal, past)) return turn;
   return undefined;
 }
 
-/** With what the thread's last turn ran, or the last one before a version of its own; undefined when it has had none. */
-export async function readLastSettings(
-  journal: ReadJournal,
-  threadId: string,
-  before = Infinity,
-): Promise<TurnSettings | undefined> {
-  const isEarlier = (turn: TurnRow): boolean => turn.threadId !== threadId || turn.admittedVersion < before;
-  const turn = await lastTurnOf(journal, await readPlan(journal, threadId), isEarlier);
-  return turn && settingsOf(journal, turn);
-}
-
-/** With what a turn runs. */
-export async function settingsOf(journal: ReadJournal, turn: TurnRow): Promise<TurnSettings | undefined> {
-  const body = (await eventAt(journal, turn.threadId, turn.admittedVersion))?.body;
+/** The settings of the thread's last turn; undefined when it has had none. */
+export async function readLastSettings(journal: ReadJournal, threadId: string): Promise<TurnSettings | undefined> {
+  const turn = await lastTurnOf(journal, await readPlan(journal, threadId));
+  const body = turn && (await eventAt(journal, turn.threadId, turn.admittedVersion))?.body;
   return body?.type === "turn.admitted" ? body.settings : undefined;
-}
-
-export async function eventAt(journal: ReadJournal, stream: string, version: number): Promise<StoredEvent | undefined> {
-  const [event] = await journal.read({ stream, after: version - 1, limit: 1 });
-  return event;
 }

@@ -6,9 +6,8 @@
  */
 import type { MarkKind } from "@heddle/journal";
 import { inputItemId, type EventBody, type EventOf, type EventType, type StoredEvent } from "@heddle/protocol";
-import { readInherited, withoutReverted, type ForkPoint } from "./history.ts";
-import { eventAt, readPlan, type Past, type PastRange } from "./past.ts";
-import { readStream, type ReadJournal } from "./stored-events.ts";
+import { eventAt, readParts, readStream, withoutReverted, type ForkPoint, type ReadJournal } from "./history.ts";
+import { readPlan, type Past, type PastRange } from "./past.ts";
 
 /** So much is read whole: it is in memory most of the time, and asking for less would cost more. */
 const SHORT_EVENTS = 1000;
@@ -20,10 +19,9 @@ export async function readResumed(
   threadId: string,
   forkedFrom?: ForkPoint,
 ): Promise<StoredEvent[]> {
-  const past = await readPlan(journal, threadId, forkedFrom);
+  const past = await readPlan(journal, threadId, { forkedFrom });
   if (past.parts.reduce((sum, { upTo }) => sum + upTo, 0) <= SHORT_EVENTS) {
-    const inherited = await readInherited(journal, past.parts.slice(0, -1));
-    return withoutReverted([...inherited, ...(await readStream(journal, threadId))]);
+    return withoutReverted(await readParts(journal, [...past.parts.slice(0, -1), { stream: threadId }]));
   }
   return new Resuming(journal, past).read();
 }

@@ -2,7 +2,7 @@
 import { setImmediate } from "node:timers/promises";
 import { HeddleError, type EventBody, type Item } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
-import { isKept, readPlan } from "./past.ts";
+import { isKept, readPlan, type Past } from "./past.ts";
 
 export interface Found {
   readonly threadId: string;
@@ -20,7 +20,13 @@ const AROUND_CHARS = 60;
 export async function searchThreads(journal: Journal, text: string): Promise<readonly Found[]> {
   const until = performance.now() + DEADLINE_MS;
   const found = new Map<string, Found>();
-  const reverted = new Map<string, ReadonlySet<string>>();
+  const pasts = new Map<string, Promise<Past>>();
+  const isReverted = async (threadId: string, turnId: string): Promise<boolean> => {
+    const past = pasts.get(threadId) ?? readPlan(journal, threadId);
+    pasts.set(threadId, past);
+    const turn = await journal.threads.turn(turnId);
+    return turn !== undefined && !isKept(await past, turn);
+  };
   let below = (await journal.position()) + 1;
   while (below > 1 && found.size < MAX_THREADS) {
     if (performance.now() > until)
@@ -30,28 +36,13 @@ export async function searchThreads(journal: Journal, text: string): Promise<rea
     for (const { stream: threadId, body } of step.found) {
       const snippet = found.has(threadId) ? undefined : snippetOf(wordsOf(body), text);
       if (snippet === undefined) continue;
-      if ("turnId" in body && (await revertedTurns(journal, threadId, reverted)).has(body.turnId)) continue;
+      if ("turnId" in body && (await isReverted(threadId, body.turnId))) continue;
       found.set(threadId, { threadId, snippet });
     }
     below = step.lowest;
     await setImmediate();
   }
   return [...found.values()];
-}
-
-/** What a thread was taken back from is no longer found in it. */
-async function revertedTurns(
-  journal: Journal,
-  threadId: string,
-  known: Map<string, ReadonlySet<string>>,
-): Promise<ReadonlySet<string>> {
-  const cached = known.get(threadId);
-  if (cached !== undefined) return cached;
-  const past = await readPlan(journal, threadId);
-  const turns = await journal.threads.turns(threadId);
-  const gone = new Set(turns.filter((turn) => !isKept(past, turn)).map(({ id }) => id));
-  known.set(threadId, gone);
-  return gone;
 }
 
 function wordsOf(body: EventBody): string {

@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openJournal, verifyExport, type Journal } from "@heddle/journal";
 import { NO_USAGE, type EventBody, type StoredEvent, type TurnSettings } from "@heddle/protocol";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { lineage, readHistory } from "./history.ts";
+import { readStoredSettings } from "../settings/stored.ts";
 import { readLastSettings } from "./past.ts";
 import { archiveThread, exportThread, findThread, forkThread, nameThread, purgeThread } from "./threads.ts";
 
@@ -309,6 +310,25 @@ test("the last settings are those of the last turn, inherited ones included", as
   const fork = await forkThread(r.journal, { by: "user:owner", threadId: A, origin: "test" });
   await r.add(A, admitted("2", "second"), ended("2"));
   expect([await last(A), await last(fork)]).toEqual(["second", "first"]);
+});
+
+test("14.5: what a thread keeps for its next turn takes the same few reads, however many turns it has had", async () => {
+  await using r = await openRecord();
+  await r.thread(A, ["1", "2"]);
+  await r.thread(
+    B,
+    Array.from({ length: 500 }, (_, index) => `b${index}`),
+  );
+  const spies = [vi.spyOn(r.journal, "read"), vi.spyOn(r.journal.threads, "lastTurn")];
+  const whole = vi.spyOn(r.journal.threads, "turns");
+  const counts: number[] = [];
+  for (const id of [A, B]) {
+    for (const spy of spies) spy.mockClear();
+    expect(await readStoredSettings(r.journal, id)).toMatchObject({ turn: { model: "m" }, workspace: "/w" });
+    counts.push(spies.reduce((sum, spy) => sum + spy.mock.calls.length, 0));
+  }
+  expect(counts[1]).toBe(counts[0]);
+  expect(whole).not.toHaveBeenCalled();
 });
 
 test("a thread is put away and brought back, each once; it counts as no activity and survives a rebuild", async () => {

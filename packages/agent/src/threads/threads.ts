@@ -5,9 +5,11 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { HeddleError, newThreadId, visibleLine, type By, type EventOf } from "@heddle/protocol";
-import type { Journal, ThreadRow, TurnRow } from "@heddle/journal";
+import type { Journal, ThreadRow } from "@heddle/journal";
 import { ancestry, lineage, type ForkPoint } from "./history.ts";
-import { isKept, lastTurnOf, readPlan, type PastRange } from "./past.ts";
+import { isThreadId } from "../heddle.ts";
+import { isKept, readPlan, turnsBack, type Past } from "./past.ts";
+import { resumedFrom } from "./resumed.ts";
 
 /** An id, a beginning of one, a name; or the thread that was active last, in one workspace or in all. */
 export type ThreadSelector =
@@ -60,10 +62,6 @@ async function notFound(journal: Journal, wanted: string): Promise<HeddleError> 
   return new HeddleError("thread.not-found", `${what}; ${hint}`);
 }
 
-export function isThreadId(text: string): boolean {
-  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
-}
-
 function ambiguous(wanted: string, found: readonly ThreadRow[]): HeddleError {
   const shown = found.slice(0, MAX_CANDIDATES).map(({ id, name, preview, workspace }) => {
     const words = [name, preview].filter((text) => text !== undefined).map((text) => visibleLine(text));
@@ -107,15 +105,17 @@ async function forkPoint(journal: Journal, { threadId, atTurn }: ForkThread): Pr
   const past = await readPlan(journal, threadId);
   const asked = atTurn === undefined ? undefined : await journal.threads.turn(atTurn);
   const found = asked !== undefined && isKept(past, asked) ? asked : undefined;
-  const end = atTurn === undefined ? await lastTurnOf(journal, past, hasEnded) : found;
-  if (end?.endedVersion !== undefined) return { threadId: end.threadId, version: end.endedVersion };
-  if (atTurn === undefined) return { threadId, version: 1 };
+  if (atTurn === undefined) return (await lastEnd(journal, past)) ?? { threadId, version: 1 };
+  if (found?.endedVersion !== undefined) return { threadId: found.threadId, version: found.endedVersion };
   const why = found !== undefined ? "has not ended yet" : `is not in thread ${threadId}`;
   throw new HeddleError("turn.not-found", `turn ${visibleLine(atTurn)} ${why}`);
 }
 
-function hasEnded({ endedVersion }: TurnRow, { upTo }: PastRange): boolean {
-  return endedVersion !== undefined && endedVersion <= upTo;
+async function lastEnd(journal: Journal, past: Past): Promise<ForkPoint | undefined> {
+  for await (const { threadId, endedVersion: version = Infinity, range } of turnsBack(journal, past)) {
+    if (version <= range.upTo) return { threadId, version };
+  }
+  return undefined;
 }
 
 export async function forkThread(journal: Journal, { by, ...fork }: ForkThread & By): Promise<string> {
@@ -198,10 +198,12 @@ export async function requireThread(journal: Journal, threadId: string): Promise
   return thread;
 }
 
-/** Of a turn that has not ended. */
-export async function threadOfOpen(journal: Journal, turnId: string): Promise<string> {
-  const turn = await journal.threads.turn(turnId);
-  if (turn === undefined) throw new HeddleError("turn.not-found", `no turn ${turnId}`);
-  if (turn.status !== "open") throw new HeddleError("turn.not-found", `turn ${turnId} has already ended`);
-  return turn.threadId;
+/** A damaged past must not be continued: the damage is reported before anything is written after it. */
+export async function requireSound(journal: Journal, threadId: string): Promise<ThreadRow> {
+  const thread = await requireThread(journal, threadId);
+  for (const { stream, after } of await resumedFrom(journal, threadId)) {
+    const damage = await journal.prove(stream, after);
+    if (damage !== undefined) throw new HeddleError("store.damaged", damage.message);
+  }
+  return thread;
 }

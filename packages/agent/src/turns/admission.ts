@@ -5,7 +5,6 @@
 import {
   canonical,
   HeddleError,
-  isHeddleError,
   newTurnId,
   type By,
   type EventBody,
@@ -17,7 +16,7 @@ import {
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { Journal } from "@heddle/journal";
 import { thisHolder } from "../recovery/holder.ts";
-import { readResumed } from "../threads/resumed.ts";
+import { appendAt } from "../threads/append-at.ts";
 
 export interface AdmitOptions extends By {
   readonly threadId: string;
@@ -53,8 +52,6 @@ export type Admitted =
       readonly history: readonly StoredEvent[];
     };
 
-const MAX_TRIES = 50;
-
 /** What admission would say now, before anything is done for the turn: a repeat, a refusal (thrown), or nothing against it. */
 export async function foresee(journal: Journal, options: AdmitOptions): Promise<Repeat | undefined> {
   const repeat = await findRepeat(journal, options);
@@ -67,32 +64,31 @@ export async function foresee(journal: Journal, options: AdmitOptions): Promise<
 
 export async function admit(journal: Journal, options: AdmitOptions): Promise<Admitted> {
   const { threadId, newThread } = options;
-  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    // Read first: what is written from here on is a conflict, and everything is looked at again.
-    const expectedVersion = newThread === undefined ? await journal.version(threadId) : 0;
-    // Client ids and open turns are the thread's own, also in a fork; what it has seen is not.
+  return appendAt(journal, threadId, async (expectedVersion): Promise<Admitted> => {
+    // Client ids and open turns are the thread's own, also in a fork; its past may be inherited.
     const repeat = await findRepeat(journal, options);
     if (repeat !== undefined) return repeat;
     await refuseWhileBusy(journal, options);
     await refuseGone(journal, options);
     const isNew = newThread !== undefined && newThread.forkedFrom === undefined;
-    const past = isNew ? [] : await readResumed(journal, threadId, newThread?.forkedFrom);
+    const past = isNew ? [] : await readPastOf(journal, options);
     const turnId = options.turnId ?? newTurnId();
     failpoint("turn.before-admit");
-    try {
-      const { events } = await journal.append({
-        stream: threadId,
-        author: options.by,
-        events: [...created(newThread), ...moved(options), admittedEvent(turnId, options)],
-        expectedVersion,
-      });
-      failpoint("turn.after-admit");
-      return { kind: "new", turnId, history: [...past, ...events] };
-    } catch (error) {
-      if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
-    }
-  }
-  throw new HeddleError("store.busy", `thread ${threadId} is being changed by another process; try again`);
+    const { events } = await journal.append({
+      stream: threadId,
+      author: options.by,
+      events: [...created(newThread), ...moved(options), admittedEvent(turnId, options)],
+      expectedVersion: newThread === undefined ? expectedVersion : 0,
+    });
+    failpoint("turn.after-admit");
+    return { kind: "new", turnId, history: [...past, ...events] };
+  });
+}
+
+/** Loaded for a thread that has a past: a plain run has none. */
+async function readPastOf(journal: Journal, { threadId, newThread }: AdmitOptions): Promise<readonly StoredEvent[]> {
+  const { readResumed } = await import("../threads/resumed.ts");
+  return readResumed(journal, threadId, newThread?.forkedFrom);
 }
 
 function created(newThread: AdmitOptions["newThread"]): EventBody[] {

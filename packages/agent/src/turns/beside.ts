@@ -3,11 +3,13 @@
  * told of them with its next request, and the turn ends after them.
  */
 import type { BareIo, TurnOutcome, TurnRequest } from "../runners/runner.ts";
-import { runUserCommand, runUserShell, type UserCommand } from "../runners/user-shell.ts";
-import { admissionOf } from "./admitted.ts";
+import type { UserCommand } from "../runners/user-shell.ts";
+import { admissionOf } from "./outcome.ts";
 
 /** What a command of the user may take at most. */
 const MAX_SHELL_MS = 3_600_000;
+
+const userShell = () => import("../runners/user-shell.ts");
 
 export function userTimeoutMs(wantedMs = MAX_SHELL_MS): number {
   return Math.min(wantedMs, MAX_SHELL_MS);
@@ -35,7 +37,8 @@ export function createBeside(): Beside {
       let outcome: TurnOutcome;
       let hasWaited = false;
       try {
-        outcome = await (admissionOf(turn).task === "shell" ? runUserShell(turn, io) : run());
+        const isShell = admissionOf(turn).task === "shell";
+        outcome = isShell ? await (await userShell()).runUserShell(turn, io) : await run();
       } finally {
         hasWaited = commands.size > 0;
         while (commands.size > 0) await Promise.allSettled(commands);
@@ -48,7 +51,8 @@ export function createBeside(): Beside {
       const beside = running.get(threadId);
       if (beside === undefined || beside.io.signal.aborted) return undefined;
       // A command that fails says so in its item; a record that cannot be written fails the turn at its next one.
-      const done = runUserCommand(beside.turn, beside.io, command)
+      const done = userShell()
+        .then(({ runUserCommand }) => runUserCommand(beside.turn, beside.io, command))
         .catch(() => undefined)
         .finally(() => beside.commands.delete(done));
       beside.commands.add(done);

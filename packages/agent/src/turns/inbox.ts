@@ -4,7 +4,7 @@
  */
 import type { EventBody, EventOf, StoredAnswer, StoredEvent } from "@heddle/protocol";
 import type { SteeringInput } from "../runners/runner.ts";
-import type { ReadJournal } from "../threads/stored-events.ts";
+import type { ReadJournal } from "../threads/history.ts";
 
 export interface TurnInbox extends AsyncDisposable {
   /** Waits for the answer to a question; rejects when the signal aborts or the journal cannot be read. */

@@ -5,7 +5,7 @@
 import { costOf, modelInfo, type Provider } from "@heddle/models";
 import { HeddleError, NO_USAGE, type TurnLimits, type TurnSettings } from "@heddle/protocol";
 import type { BareIo, RunnerEvent, Spent } from "../runners/runner.ts";
-import { addSpent, NOTHING_SPENT } from "./spent.ts";
+import { addSpent, NOTHING_SPENT } from "./outcome.ts";
 
 /** A cost that cannot be counted cannot be limited; better told now than after the first bill. */
 export function checkLimits(provider: Provider, { model, limits }: TurnSettings): void {

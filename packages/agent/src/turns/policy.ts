@@ -2,14 +2,14 @@
  * The rules of a turn that are the same for every runner: hooks, hops, approvals that are remembered, and what a runner may
  * record. The turn makes them from its own record and hands them to the runner; what they come to is recorded here.
  */
-import { HeddleError, type Author, type EventBody, type EventType, type HookConfig } from "@heddle/protocol";
+import { HeddleError, type Author, type EventBody, type EventType } from "@heddle/protocol";
 import { approvalKey } from "@heddle/tools";
 import { isAct, rememberedApprovals } from "../approvals/approvals.ts";
 import { createHops } from "../approvals/hop.ts";
-import { checkHooks, turnHooks, type TurnHooks } from "../hooks/hooks.ts";
+import type { TurnHooks } from "../hooks/hooks.ts";
 import { RUNNER_EVENTS, type BareIo, type TurnIo, type TurnPolicy, type TurnRequest } from "../runners/runner.ts";
 import { warning } from "../runners/told.ts";
-import { admissionOf } from "./admitted.ts";
+import { admissionOf } from "./outcome.ts";
 import type { Recorder } from "./recorder.ts";
 
 /** How often Stop hooks can send a runner back to work in one turn. */
@@ -33,19 +33,21 @@ export interface Policies {
   open(turn: TurnRequest, io: PolicyIo): OpenPolicy;
 }
 
-/** Throws `config.invalid` for a hook that cannot be used. */
-export function createPolicies(options: {
-  readonly hooks?: readonly HookConfig[];
-  readonly isUnattended: boolean;
-}): Policies {
-  const configs = options.hooks ?? [];
-  checkHooks(configs);
+/** The hooks of one run of a turn. */
+export type OpenHooks = (turn: TurnRequest, io: PolicyIo) => TurnHooks;
+
+const NO_HOOKS: TurnHooks = { run: async () => ({ isBlocked: false, reason: "", notes: [] }) };
+
+export function createPolicies(
+  { isUnattended }: { readonly isUnattended: boolean },
+  openHooks: OpenHooks = () => NO_HOOKS,
+): Policies {
   /** Threads that have had a turn in this process. */
   const sessions = new Set<string>();
   return {
     open(turn, io) {
       const { threadId } = turn;
-      const hooks = turnHooks(configs, turn, io);
+      const hooks = openHooks(turn, io);
       const hops = createHops(turn, io);
       const sessionSource = sessions.has(threadId) ? undefined : sourceOf(turn);
       sessions.add(threadId);
@@ -60,7 +62,7 @@ export function createPolicies(options: {
             await hops.end();
           } finally {
             // Nothing outlives an unattended turn, so its session ends with it, however the turn ends.
-            if (options.isUnattended) {
+            if (isUnattended) {
               sessions.delete(threadId);
               await endSession(hooks);
             }

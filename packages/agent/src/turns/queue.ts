@@ -8,7 +8,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import {
   HeddleError,
-  isHeddleError,
   newTurnId,
   toHeddleError,
   type Author,
@@ -18,7 +17,9 @@ import {
   type TurnSettings,
 } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
-import { awaitTerminal } from "./await-terminal.ts";
+import { appendAt } from "../threads/append-at.ts";
+import { eventAt } from "../threads/history.ts";
+import { awaitTerminal } from "./terminal.ts";
 import type { Acts, Heddle } from "../heddle.ts";
 
 export interface QueueInput extends By {
@@ -52,7 +53,6 @@ export interface TurnQueue extends AsyncDisposable {
 
 /** More waiting input than this is a program that has lost its way. */
 const MAX_QUEUED = 100;
-const MAX_TRIES = 50;
 const AGAIN_MS = 1000;
 
 export interface QueueOptions {
@@ -64,7 +64,7 @@ export interface QueueOptions {
 export async function queuedInputs(journal: Journal, threadId: string): Promise<readonly QueuedInput[]> {
   const inputs: QueuedInput[] = [];
   for (const { queuedVersion } of await journal.threads.queued(threadId)) {
-    const [event] = await journal.read({ stream: threadId, after: queuedVersion - 1, limit: 1 });
+    const event = await eventAt(journal, threadId, queuedVersion);
     if (event?.body.type !== "turn.queued") continue;
     const { turnId, input, settings, once, clientId } = event.body;
     inputs.push({ threadId, turnId, input, settings, once, clientId, by: event.author, queuedAt: event.at });
@@ -115,19 +115,13 @@ class Queue implements TurnQueue {
 
   async remove({ threadId, turnId, failure, by }: DequeueInput): Promise<boolean> {
     const { journal } = this.#options.heddle;
-    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-      const expectedVersion = await journal.version(threadId);
+    return appendAt(journal, threadId, async (expectedVersion) => {
       const waiting = await journal.threads.queued(threadId);
       if (!waiting.some((row) => row.turnId === turnId)) return false;
-      try {
-        const events = [{ type: "turn.dequeued", v: 1, turnId, failure }] as const;
-        await journal.append({ stream: threadId, author: by, events, expectedVersion });
-        return true;
-      } catch (error) {
-        if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
-      }
-    }
-    throw new HeddleError("store.busy", `thread ${threadId} is being changed by another process; try again`);
+      const events = [{ type: "turn.dequeued", v: 1, turnId, failure }] as const;
+      await journal.append({ stream: threadId, author: by, events, expectedVersion });
+      return true;
+    });
   }
 
   async resume(): Promise<void> {

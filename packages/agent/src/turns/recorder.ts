@@ -12,12 +12,12 @@
  *                                           (interrupted) or lets it run on (completed, with its processId)
  *   followed ─▶ (crash) ─▶ unknown          recover.ts, with what checkpoints kept; the command is not run again
  */
-import { clockMs, type Author, type EventBody, type EventOf, type Item, type ItemDelta } from "@heddle/protocol";
+import { clockMs, never, type Author, type EventBody, type EventOf, type Item, type ItemDelta } from "@heddle/protocol";
 import { createStreamRedactor, type StreamRedactor } from "@heddle/journal";
 import type { OngoingItem } from "@heddle/tools";
 import type { Live } from "./live.ts";
 import type { Pen } from "./turn-lease.ts";
-import { brokenOff, unknownOutcome } from "../recovery/recover.ts";
+import { OUTCOME_UNKNOWN } from "../context/context.ts";
 
 /** Acknowledged facts and everything that guards a side effect: on disk before anyone goes on. */
 const NEEDS_SYNC: ReadonlySet<EventBody["type"]> = new Set([
@@ -194,4 +194,45 @@ function channelOf(item: Item): ItemDelta["channel"] {
   if (item.type === "agentMessage" || item.type === "proposedPlan") return "text";
   if (item.type === "reasoning") return "reasoningSummary";
   return "output";
+}
+
+/** A call that began, and nobody can say how far it came. */
+export function unknownOutcome(intent: EventOf<"tool.intended">): EventBody {
+  return {
+    type: "tool.settled",
+    v: 1,
+    turnId: intent.turnId,
+    callId: intent.callId,
+    itemId: intent.itemId,
+    tool: intent.tool,
+    outcome: "unknown",
+    failure: { code: "turn.abandoned", message: OUTCOME_UNKNOWN },
+    output: [{ type: "text", text: OUTCOME_UNKNOWN }],
+  };
+}
+
+/** A started item as it stood when nobody could finish it. */
+export function brokenOff(item: Item, appended: string, status: "unknown" | "interrupted" = "unknown"): Item {
+  switch (item.type) {
+    case "userMessage":
+    case "notice":
+      return item;
+    case "agentMessage":
+      return { ...item, text: item.text + appended, isPartial: true };
+    case "reasoning":
+      return appended === "" ? item : { ...item, summary: [...item.summary, appended] };
+    case "proposedPlan":
+      return { ...item, status, text: item.text + appended };
+    case "commandExecution":
+      return { ...item, status, output: item.output + appended };
+    case "fileChange":
+    case "toolCall":
+    case "mcpToolCall":
+    case "plan":
+    case "imageView":
+    case "contextCompaction":
+      return { ...item, status };
+    default:
+      return never(item);
+  }
 }

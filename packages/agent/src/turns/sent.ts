@@ -2,8 +2,9 @@
  * Input under a client's own id is taken once, however often it is sent: as a turn, waiting for one, or added to one. What
  * became of it is read from the journal, so a resend after a crash or a lost connection finds it too.
  */
-import { canonical, HeddleError, isHeddleError, type By, type EventBody, type InputPart } from "@heddle/protocol";
+import { canonical, HeddleError, type By, type EventBody, type InputPart } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
+import { appendAt } from "../threads/append-at.ts";
 
 export interface Sent {
   readonly turnId: string;
@@ -31,8 +32,6 @@ export async function findSent(
   return found;
 }
 
-const MAX_TRIES = 50;
-
 export interface Steering extends By {
   readonly clientId?: string | undefined;
   readonly input: readonly InputPart[];
@@ -40,22 +39,15 @@ export interface Steering extends By {
 
 /** Adds input to a running turn under a client's id; the same id again adds nothing. `turn.not-found` when it has ended. */
 export async function steerOnce(journal: Journal, turnId: string, { clientId, input, by }: Steering): Promise<void> {
-  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    const turn = await journal.threads.turn(turnId);
-    if (turn === undefined) break;
-    const { threadId: stream } = turn;
-    const expectedVersion = await journal.version(stream);
-    // Read after the version: what ends the turn from here on is a conflict, so no input lands behind the end.
-    if ((await journal.threads.turn(turnId))?.status !== "open") break;
+  const stream = (await journal.threads.turn(turnId))?.threadId ?? "";
+  await appendAt(journal, stream, async (expectedVersion) => {
+    // Read after the version: what ends the turn from here on is a conflict, so that no input lands after the end.
+    if ((await journal.threads.turn(turnId))?.status !== "open") {
+      throw new HeddleError("turn.not-found", `turn ${turnId} takes no more input`);
+    }
     const named = clientId === undefined ? {} : { clientId };
     const key = clientId === undefined ? {} : { key: `turn.steered:${stream}:${clientId}` };
-    try {
-      const event: EventBody = { type: "turn.steered", v: 1, turnId, input: [...input], ...named };
-      await journal.append({ stream, author: by, events: [event], expectedVersion, ...key });
-      return;
-    } catch (error) {
-      if (!isHeddleError(error) || error.code !== "store.version-conflict") throw error;
-    }
-  }
-  throw new HeddleError("turn.not-found", `turn ${turnId} takes no more input`);
+    const event: EventBody = { type: "turn.steered", v: 1, turnId, input: [...input], ...named };
+    await journal.append({ stream, author: by, events: [event], expectedVersion, ...key });
+  });
 }

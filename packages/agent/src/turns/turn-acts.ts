@@ -1,28 +1,8 @@
-/** What is said to a turn that runs, here or in another process: stored first, and only then acted on. */
+/** Interrupts a turn, here or in another process: stored first, and only then acted on. */
 import type { Journal } from "@heddle/journal";
-import {
-  HeddleError,
-  isHeddleError,
-  isUser,
-  type By,
-  type EventOf,
-  type InputPart,
-  type Lease,
-} from "@heddle/protocol";
+import { HeddleError, isHeddleError, isUser, type By, type Lease } from "@heddle/protocol";
 import type { InterruptReason } from "../heddle.ts";
 import type { PendingEnds } from "../recovery/pending-ends.ts";
-import { closeParked } from "../recovery/recover.ts";
-import { threadOfOpen } from "../threads/threads.ts";
-
-export async function steerTurn(
-  journal: Journal,
-  turnId: string,
-  { input, by }: { readonly input: readonly InputPart[] } & By,
-): Promise<void> {
-  const stream = await threadOfOpen(journal, turnId);
-  const steered: EventOf<"turn.steered"> = { type: "turn.steered", v: 1, turnId, input: [...input] };
-  await journal.append({ stream, author: by, events: [steered] });
-}
 
 export interface Interruption extends By {
   readonly turnId: string;
@@ -37,8 +17,8 @@ export interface Interruptible {
 }
 
 /**
- * `running`: the turn in this process; absent: nobody here carries it out. A person's request is for whoever has the turn;
- * what Heddle itself asks is for the turn of this process, so that it does not stop one that another process has taken.
+ * `running`: the turn in this process, if it runs here. A user's request is for whichever process has the turn; a request of
+ * Heddle itself is for the turn of this process alone, so that it does not stop one that another process has taken.
  */
 export async function interruptTurn(
   journal: Journal,
@@ -61,8 +41,18 @@ export async function interruptTurn(
     // A store that cannot take the request must not keep the turn alive.
     running?.control.abort(new HeddleError(reason.code, reason.message));
   }
-  // Nobody is there to hear it when its process is dead.
+  // When its process is dead, nobody else will end it.
   if (running === undefined) {
-    await closeParked(journal, { threadId, turnId }, { status: "interrupted", failure: { ...reason } });
+    const { closeTurn } = await import("../recovery/recover.ts");
+    await closeTurn(journal, turnId, { status: "interrupted", failure: { ...reason } });
   }
+}
+
+async function threadOfOpen(journal: Journal, turnId: string): Promise<string> {
+  const turn = await journal.threads.turn(turnId);
+  if (turn?.status === "open") return turn.threadId;
+  throw new HeddleError(
+    "turn.not-found",
+    turn === undefined ? `no turn ${turnId}` : `turn ${turnId} has already ended`,
+  );
 }

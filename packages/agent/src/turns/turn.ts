@@ -13,6 +13,7 @@ import {
   HeddleError,
   isHeddleError,
   toHeddleError,
+  type EventBody,
   type EventOf,
   type Failure,
   type StoredEvent,
@@ -22,22 +23,19 @@ import { envelopeHash } from "@heddle/tools";
 import { ask, takeBack } from "../approvals/approvals.ts";
 import { workAhead } from "./ahead.ts";
 import type { Beside } from "./beside.ts";
-import { toFailure } from "./failure.ts";
+import { toFailure, addSpent, NOTHING_SPENT } from "./outcome.ts";
 import { openInbox, type TurnInbox } from "./inbox.ts";
 import { createMeter, metered, type Meter } from "./limits.ts";
 import type { Live } from "./live.ts";
-import { isAtQuestion, isParking, metBefore } from "../approvals/parked.ts";
+import { isParking, metBefore } from "../approvals/carried.ts";
 import type { PendingEnds } from "../recovery/pending-ends.ts";
 import { underPolicy, type Policies } from "./policy.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import type { Pen, TurnLease } from "./turn-lease.ts";
-import { looseEnds } from "../recovery/recover.ts";
 import type { BareIo, Runner, Spent, TurnOutcome, TurnRequest } from "../runners/runner.ts";
 import { notice } from "../runners/told.ts";
-import { addSpent, NOTHING_SPENT } from "./spent.ts";
-import { readResumed } from "../threads/resumed.ts";
-import { readTurn, type ReadJournal } from "../threads/stored-events.ts";
-import { terminalKey } from "./terminal.ts";
+import type { ReadJournal } from "../threads/history.ts";
+import { isTerminalOf, terminalKey, type TerminalEvent } from "./terminal.ts";
 
 export interface TurnDeps {
   readonly journal: ReadJournal;
@@ -55,8 +53,6 @@ export interface TurnDeps {
   /** Called when the runner is done and before the terminal event, to end what must not outlive the turn. */
   leave(turn: TurnRequest, outcome: TurnOutcome): Promise<void>;
 }
-
-export type TerminalEvent = StoredEvent<EventOf<"turn.completed">>;
 
 export async function runTurn(deps: TurnDeps, request: TurnRequest, control: AbortController): Promise<TerminalEvent> {
   const { journal, lease } = deps;
@@ -86,6 +82,7 @@ export async function runTurn(deps: TurnDeps, request: TurnRequest, control: Abo
     const attempt = () => complete(deps, inbox, turn, { ...end, isRepeat: tries++ > 0 });
     const terminal = await deps.ends.store(turnId, attempt);
     if (terminal !== undefined) return terminal;
+    const { readResumed } = await import("../threads/resumed.ts");
     turn = { ...turn, history: await readResumed(journal, threadId) };
   }
 }
@@ -119,7 +116,10 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
     outcome = { kind: "failed", failure: toFailure(error), spent: NOTHING_SPENT };
   }
   turn.watch?.[Symbol.dispose]();
-  if (isParking(signal.reason) && (await isAtQuestion(deps.journal, turn.turnId))) {
+  if (
+    isParking(signal.reason) &&
+    (await (await import("../approvals/parked.ts")).isAtQuestion(deps.journal, turn.turnId))
+  ) {
     await deps.leave(turn, { kind: "interrupted", spent: outcome.spent });
     throw signal.reason;
   }
@@ -265,7 +265,7 @@ async function complete(
   for (let tries = 0; tries < MAX_COMPLETE_TRIES; tries += 1) {
     const expectedVersion = await inbox.seenVersion();
     if (outcome.kind === "completed" && inbox.hasSteering()) return undefined;
-    const loose = end.hasLooseEnds ? looseEnds(turn.turnId, await readTurn(journal, turn.turnId)).events : [];
+    const loose = end.hasLooseEnds ? await readLooseEnds(journal, turn) : [];
     const failure = failureOf(outcome, end.signal);
     const body: EventOf<"turn.completed"> = {
       type: "turn.completed",
@@ -303,8 +303,17 @@ async function complete(
   );
 }
 
+async function readLooseEnds(journal: ReadJournal, { turnId }: TurnRequest): Promise<readonly EventBody[]> {
+  const [{ looseEnds }, { readTurn }] = await Promise.all([
+    import("../recovery/recover.ts"),
+    import("../threads/history.ts"),
+  ]);
+  return looseEnds(turnId, await readTurn(journal, turnId)).events;
+}
+
 /** undefined when there is none, or when the store cannot be read. */
 async function terminalOf(journal: ReadJournal, { turnId }: TurnRequest): Promise<TerminalEvent | undefined> {
+  const { readTurn } = await import("../threads/history.ts");
   const events: readonly StoredEvent[] = await readTurn(journal, turnId).catch(() => []);
   return events.find((event): event is TerminalEvent => isTerminalOf(event, turnId));
 }
@@ -313,10 +322,6 @@ function terminalIn(events: readonly StoredEvent[], turnId: string): TerminalEve
   const found = events.find((event): event is TerminalEvent => isTerminalOf(event, turnId));
   if (found === undefined) throw new HeddleError("internal", `turn ${turnId} has no terminal event`);
   return found;
-}
-
-export function isTerminalOf(event: StoredEvent, turnId: string): event is TerminalEvent {
-  return event.body.type === "turn.completed" && event.body.turnId === turnId;
 }
 
 function failureOf(outcome: TurnOutcome, signal: AbortSignal): Failure | undefined {

@@ -65,7 +65,7 @@ class OpenHeddle implements Heddle {
     const known = thread === undefined ? undefined : await engine.findThread(thread);
     const folder = asked.workspace ?? (known === undefined ? this.#opened.workspace : undefined);
     const workspace = folder === undefined ? undefined : await requireFolder(path.resolve(folder), "workspace ");
-    const settings = await this.#settingsFor(asked, known?.id, workspace ?? known?.workspace);
+    const settings = await this.#settingsFor(asked, known?.id, workspace);
     const handle = await engine.as(OWNER).startTurn({
       thread: known?.id ?? { workspace: workspace ?? this.#opened.workspace, origin: ORIGIN },
       ...(known === undefined || workspace === undefined ? {} : { workspace }),
@@ -138,7 +138,7 @@ class OpenHeddle implements Heddle {
     const stored = threadId === undefined ? undefined : await engine.storedSettings(threadId, clientId);
     const patch = { model, provider, effort, sandboxMode, approvalPolicy, mode };
     return {
-      ...(await settings.resolve({ workspace, stored, patch })),
+      ...(await settings.resolve({ workspace: workspace ?? stored?.workspace, stored, patch })),
       ...(outputSchema === undefined ? {} : { outputSchema }),
       ...(limits === undefined ? {} : { limits }),
     };

@@ -25,7 +25,7 @@ const MAX_NAMED_FORKS = 20;
 const SLICE_ROWS = 64;
 const SLICE_BYTES = 1024 * 1024;
 
-interface Purging extends Purge {
+export interface Purging extends Purge {
   readonly redactor: Redactor;
   readonly time: LeaseTime;
 }

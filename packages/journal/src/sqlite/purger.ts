@@ -1,23 +1,43 @@
-/** Carries purges out: bodies go in slices, between which others append, and then the room they took is given back. */
+/**
+ * Carries purges out: the thread is ended in one transaction, then its bodies go in slices, between which others append, and
+ * the room they took is given back. A file for each in `purging`, made before the first body goes and removed after the last,
+ * tells the next process what a crash has cut off.
+ */
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
-import type { Connection } from "./driver.ts";
-import type { HomePaths } from "../home.ts";
-import { MAKES_ROOM, type WriteKind } from "./writer.ts";
+import type { StoredEvent } from "@heddle/protocol";
+import { makePrivateFolder, sizeOf, syncFile, type HomePaths } from "../home.ts";
 import type { Notice } from "../journal.ts";
-import { clearPurge, readPurges } from "./purge-notes.ts";
-import { forgetSome, isEnded, isSmall, purgeCopies, settle, type Forgotten, type InTurn } from "./purge.ts";
+import type { Connection } from "./driver.ts";
+import type { LeaseTime } from "./leases.ts";
+import {
+  forgetSome,
+  isEnded,
+  isSmall,
+  purge,
+  purgeCopies,
+  settle,
+  type Forgotten,
+  type InTurn,
+  type Purging,
+} from "./purge.ts";
 
 export interface PurgerOptions {
   readonly paths: HomePaths;
   readonly connection: () => Connection;
+  readonly time: () => LeaseTime;
   readonly inTurn: InTurn;
-  write<T>(work: () => T, kind: WriteKind): Promise<T>;
-  /** What is kept of a stream is worth nothing any more. */
+  /** It makes room, so it may use what is reserved for the ends of turns. */
+  write<T>(work: () => T): Promise<T>;
+  /** What is cached of a stream must not be used any more. */
   forgotten(stream: string): void;
   readonly notice: (notice: Notice) => void;
 }
 
 export interface Purger {
+  /** Bodies go with the next `finish`. */
+  endThread(asked: Omit<Purging, "time">): Promise<StoredEvent>;
   /** Carries out every purge that is noted, also those that a crash has cut off. */
   finish(): Promise<void>;
   /** Never rejects. */
@@ -35,7 +55,7 @@ export function createPurger(options: PurgerOptions): Purger {
     for (let after: number | undefined = 0; after !== undefined;) {
       const from: number = after;
       const slice = (): number | undefined => forgetSome(connection(), purged, from);
-      after = await inTurn(() => options.write(slice, MAKES_ROOM));
+      after = await inTurn(() => options.write(slice));
       await breathe();
     }
     options.forgotten(purged.stream);
@@ -53,6 +73,16 @@ export function createPurger(options: PurgerOptions): Purger {
   }
 
   return {
+    async endThread(asked) {
+      const end = (): StoredEvent => {
+        const deleted = purge(connection(), { ...asked, time: options.time() });
+        notePurge(paths.purging, { stream: deleted.stream, before: deleted.version });
+        return deleted;
+      };
+      const deleted = await inTurn(() => options.write(end));
+      options.forgotten(deleted.stream);
+      return deleted;
+    },
     async finish() {
       for (const purged of readPurges(paths.purging)) {
         if (await inTurn(() => isEnded(connection(), purged))) await forget(purged);
@@ -65,4 +95,27 @@ export function createPurger(options: PurgerOptions): Purger {
       await settling;
     },
   };
+}
+
+function notePurge(folder: string, { stream, before }: Forgotten): void {
+  makePrivateFolder(folder);
+  writeFileSync(fileOf(folder, stream), `${before}\n`, { mode: 0o600 });
+  syncFile(fileOf(folder, stream));
+}
+
+function readPurges(folder: string): readonly Forgotten[] {
+  if (sizeOf(folder) < 0) return [];
+  return readdirSync(folder).map((name) => {
+    // Another process may have finished it; a note that a crash cut says nothing.
+    const text = sizeOf(join(folder, name)) > 0 ? readFileSync(join(folder, name), "utf8") : "0";
+    return { stream: decodeURIComponent(name), before: Number.parseInt(text, 10) || 0 };
+  });
+}
+
+function clearPurge(folder: string, stream: string): void {
+  rmSync(fileOf(folder, stream), { force: true });
+}
+
+function fileOf(folder: string, stream: string): string {
+  return join(folder, encodeURIComponent(stream));
 }

@@ -5,9 +5,8 @@ import { createAppendGroup, type AppendGroup, type Member, type Outcome } from "
 import { store, storeAll } from "./append.ts";
 import { breathe, isLong, LongPlaces } from "../record/breathe.ts";
 import { changeCount, connect, foldWal, untilFree, type Connection, type Read } from "./driver.ts";
-import { exportLines } from "../evidence/export.ts";
 import { leaseTime, sqliteLeases, type LeaseTime } from "./leases.ts";
-import { pathsOf, syncFile, type HomePaths } from "../home.ts";
+import { pathsOf, sizeOf, syncFile, type HomePaths } from "../home.ts";
 import type {
   Append,
   Appended,
@@ -25,9 +24,7 @@ import { openStore, type OpenJournalOptions, type OpenStore } from "./open-store
 import { charsOf, durabilityOf, endsTurn, isLongAppend, type PreparedAppend } from "../record/prepare.ts";
 import { rebuildAll } from "./project.ts";
 import { createPreparing, type Preparing } from "../record/preparing.ts";
-import { notePurge } from "./purge-notes.ts";
-import { purge, rewrite } from "./purge.ts";
-import { createPurger, type Purger } from "./purger.ts";
+import type { Purger } from "./purger.ts";
 import { lastPosition, lastVersion } from "./read.ts";
 import { nextBatch, readPage } from "./read-recent.ts";
 import { RecentEvents } from "../record/recent-events.ts";
@@ -66,7 +63,8 @@ class SqliteJournal implements Journal {
   readonly #group: AppendGroup;
   readonly #preparing: Preparing;
   readonly #writer: StoreWriter;
-  readonly #purger: Purger;
+  /** Loaded with the first purge: most processes never purge anything. */
+  #purger: Promise<Purger> | undefined;
   readonly #notices = new Map<string, Notice>();
   /** `verify` found damage: the files stay as they are, as evidence. */
   #keepsFiles = false;
@@ -95,14 +93,6 @@ class SqliteJournal implements Journal {
     this.#wake = createWake(count, () => this.#recent.clear());
     this.#testimony = openTestimony(paths, {
       sync: () => syncFile(`${paths.database}-wal`),
-      notice: (notice) => this.#notice(notice),
-    });
-    this.#purger = createPurger({
-      paths,
-      connection: () => this.#connection,
-      inTurn: (work) => this.#inTurn(async () => work()),
-      write: (work, kind) => this.#write(work, kind),
-      forgotten: (stream) => this.#recent.forget(stream),
       notice: (notice) => this.#notice(notice),
     });
     this.#group = createAppendGroup((members) => {
@@ -142,10 +132,12 @@ class SqliteJournal implements Journal {
 
   async purge(asked: Purge): Promise<StoredEvent> {
     try {
-      const before = this.#preparing.added(asked.stream);
-      if (before !== undefined) await before;
-      const deleted = await this.#inTurn(() => this.#endThread(asked));
-      await this.finishPurges();
+      await this.#preparing.added(asked.stream);
+      const purger = await this.#openPurger();
+      const deleted = await purger.endThread({ ...asked, redactor: this.redactor });
+      this.#wake.now(deleted.stream);
+      this.#testimony.committed([deleted], "full");
+      await purger.finish();
       return deleted;
     } catch (error) {
       throw toStoreError(error, this.#paths.database);
@@ -153,14 +145,15 @@ class SqliteJournal implements Journal {
   }
 
   async finishPurges(): Promise<void> {
-    if (this.isWritable) await this.#purger.finish();
+    if (this.isWritable && sizeOf(this.#paths.purging) >= 0) await (await this.#openPurger()).finish();
   }
 
-  settled(): Promise<void> {
-    return this.#purger.settled();
+  async settled(): Promise<void> {
+    await (await this.#purger)?.settled();
   }
 
   async compact(): Promise<void> {
+    const { rewrite } = await import("./purge.ts");
     await this.#inTurn(async () => {
       await this.#write(() => undefined, PLAIN);
       await untilFree(() => rewrite(this.#connection));
@@ -235,10 +228,14 @@ class SqliteJournal implements Journal {
     return this.damage ?? damage;
   }
 
-  exportLines(parts: readonly ExportPart[]): AsyncIterable<string> {
+  async *exportLines(parts: readonly ExportPart[]): AsyncIterable<string> {
     this.#testimony.flush();
-    const rows = storedRows((work) => this.#read(work));
-    return exportLines(rows, this.#paths, parts);
+    const { exportLines } = await import("../evidence/export.ts");
+    yield* exportLines(
+      storedRows((work) => this.#read(work)),
+      this.#paths,
+      parts,
+    );
   }
 
   rebuildProjections(): Promise<void> {
@@ -247,7 +244,7 @@ class SqliteJournal implements Journal {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.leases.close();
-    await this.#purger.close();
+    await (await this.#purger)?.close();
     await this.#preparing.added();
     this.#group.flush();
     await this.#queue;
@@ -344,17 +341,19 @@ class SqliteJournal implements Journal {
     this.#writer.keepRoom();
   }
 
-  async #endThread(asked: Purge): Promise<StoredEvent> {
-    const end = (): StoredEvent => {
-      const deleted = purge(this.#connection, { ...asked, redactor: this.redactor, time: this.#time() });
-      notePurge(this.#paths.purging, { stream: deleted.stream, before: deleted.version });
-      return deleted;
-    };
-    const deleted = await this.#write(end, MAKES_ROOM);
-    this.#recent.forget(deleted.stream);
-    this.#wake.now(deleted.stream);
-    this.#testimony.committed([deleted], "full");
-    return deleted;
+  #openPurger(): Promise<Purger> {
+    this.#purger ??= import("./purger.ts").then(({ createPurger }) =>
+      createPurger({
+        paths: this.#paths,
+        connection: () => this.#connection,
+        time: this.#time,
+        inTurn: (work) => this.#inTurn(async () => work()),
+        write: (work) => this.#write(work, MAKES_ROOM),
+        forgotten: (stream) => this.#recent.forget(stream),
+        notice: (notice) => this.#notice(notice),
+      }),
+    );
+    return this.#purger;
   }
 
   async #write<T>(work: () => T, kind: WriteKind): Promise<T> {

@@ -13,7 +13,7 @@ export interface ChatTurnSettings {
 
 export async function turnSettings(
   { heddle, settings }: ChatContext,
-  { id, workspace }: ThreadRow,
+  { id }: ThreadRow,
   message: ChatSettings,
 ): Promise<ChatTurnSettings> {
   const stored = await heddle.storedSettings(id);
@@ -22,7 +22,7 @@ export async function turnSettings(
   // Plan mode is read-only, whatever else is asked for.
   const patch: SettingsPatch = mode === "plan" ? { ...said, sandboxMode: "read-only" } : said;
   return {
-    settings: await settings.resolve({ workspace, stored, patch }),
+    settings: await settings.resolve({ workspace: stored.workspace, stored, patch }),
     once: withCompanions(SETTING_KEYS.filter((key) => patch[key] !== undefined)),
   };
 }

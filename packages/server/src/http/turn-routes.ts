@@ -53,7 +53,7 @@ async function settingsOf({ heddle, settings }: HttpContext, row: ThreadRow, wan
   const { clientId, model, provider, effort, sandboxMode, approvalPolicy, mode, outputSchema, limits } = wanted;
   const stored = await heddle.storedSettings(row.id, clientId);
   const patch = { model, provider, effort, sandboxMode, approvalPolicy, mode };
-  const resolved = await settings.resolve({ workspace: row.workspace, stored, patch });
+  const resolved = await settings.resolve({ workspace: stored.workspace, stored, patch });
   return { ...resolved, ...present({ outputSchema, limits }) };
 }
 

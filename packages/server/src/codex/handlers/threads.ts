@@ -3,7 +3,6 @@ import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { readGoal } from "@heddle/agent";
 import { wordsOf, type SettingsPatch } from "@heddle/agent/settings";
-import type { ThreadRow } from "@heddle/journal";
 import type { ClientTool } from "@heddle/protocol";
 import {
   appServerOrigin,
@@ -138,7 +137,7 @@ export const resumeThread: Handler<"thread/resume"> = async (params, { server, c
   if (params.excludeTurns !== true) warnOfHydration(connection, "excludeTurns");
   const { id: threadId, isEphemeral } = row;
   const loaded = server.threads.get(threadId);
-  const known = loaded?.workspace ?? (await nextWorkspace(server, row));
+  const known = loaded?.workspace ?? (await server.heddle.storedSettings(row.id)).workspace;
   const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : known;
   const patch = patchOf(server, params);
   const settings = await nextSettings(server, { threadId, workspace }, { patch });
@@ -240,12 +239,6 @@ function patchOf({ settings }: ServerContext, params: BeginParams): SettingsPatc
     ...(isGiven(sandboxMode) ? { sandboxMode } : {}),
     ...(isGiven(approvalPolicy) ? { approvalPolicy: approvalPolicyFrom(approvalPolicy) } : {}),
   };
-}
-
-/** Where its next turn works: a folder that was set since the last one, if it exists. */
-async function nextWorkspace({ heddle }: ServerContext, { id, workspace }: ThreadRow): Promise<string> {
-  const { workspace: named } = await heddle.storedSettings(id);
-  return named === undefined ? workspace : await realpath(named).catch(() => workspace);
 }
 
 export function folderOf(cwd: string | null | undefined, server: ServerContext): Promise<string> {
