@@ -1,12 +1,12 @@
 /**
- * What this process knows from the start and must never store: keys of providers, stored logins, tokens and headers of
- * providers and MCP servers. Every door that opens the record to write asks here.
+ * Secrets that this process knows from the start and must never store: keys of providers, stored logins, tokens and
+ * headers of providers and MCP servers.
  */
 import { BUILT_IN_PROVIDERS, isKeyVariable, storedSecrets, type ProviderConfig } from "@heddle/models";
 import type { McpServerConfig } from "@heddle/protocol";
 import type { HeddleOptions } from "./heddle.ts";
 
-/** Provider keys are secrets whatever they look like; the journal removes these exact values. */
+/** The journal removes these exact values, whatever they look like. */
 export function keysInUse(options: Pick<HeddleOptions, "home" | "providers" | "env" | "mcpServers">): string[] {
   const { home, providers, env, mcpServers = [] } = options;
   const keys = [...BUILT_IN_PROVIDERS, ...providers].flatMap(({ key, envKey }) => [
@@ -19,8 +19,8 @@ export function keysInUse(options: Pick<HeddleOptions, "home" | "providers" | "e
 }
 
 /**
- * What goes out with every request. A value that comes from the environment is there because it is nobody's business; of
- * one in the configuration, a long word without spaces could be a key, whatever its header is called.
+ * Headers and query values. Those from the environment are secret; in the configuration, a long word without spaces
+ * could be a key, whatever its header is called.
  */
 function sentSecrets({ headers = {}, envHeaders = {}, query = {} }: ProviderConfig, env: NodeJS.ProcessEnv): string[] {
   const hidden = Object.values(envHeaders).flatMap((name) => [env[name] ?? "", ...longWords(env[name] ?? "")]);
@@ -32,10 +32,10 @@ function longWords(value: string): string[] {
   return value.split(/\s+/).filter((word) => word.length >= MIN_KEY_CHARS);
 }
 
-/** Shorter values would blot out ordinary words. */
+/** Shorter values would match ordinary words. */
 const MIN_KEY_CHARS = 16;
 
-/** Any of them may be the key of a provider that a turn chooses from the catalog. */
+/** Any of them may be the key of a provider from the catalog. */
 function namedKeys(env: NodeJS.ProcessEnv): string[] {
   return Object.entries(env).flatMap(([name, value = ""]) => {
     const key = value.trim();
@@ -43,10 +43,10 @@ function namedKeys(env: NodeJS.ProcessEnv): string[] {
   });
 }
 
-/** Names of variables that hold what nobody else may see. */
+/** Names of variables that hold secrets. */
 const SECRET_NAME = /key|token|secret|passw|credential|auth/i;
 
-/** Values of a server's configuration that must never be stored: its token, its headers, and variables named like keys. */
+/** Its token, its headers, and variables named like keys. */
 function mcpSecrets(servers: readonly McpServerConfig[], env: NodeJS.ProcessEnv): string[] {
   return servers.flatMap((server) => {
     if (!("url" in server)) {

@@ -1,6 +1,6 @@
 /**
- * The only assembly: opens the journal, closes what a crash left open, and hands out the calls every door makes.
- * A turn belongs to the Heddle that admitted it, never to the connection that asked for it.
+ * The only assembly: opens the journal, closes what a crash left open, and provides the calls that every door makes. A
+ * turn belongs to the Heddle that admitted it, never to the connection that asked for it.
  */
 import { openJournal, type Journal, type ThreadRow } from "@heddle/journal";
 import type { McpAccounts } from "@heddle/models/accounts";
@@ -46,13 +46,13 @@ import { createPolicies, type OpenHooks, type Policies } from "./turns/policy.ts
 import { awaitTerminal, type TerminalEvent } from "./turns/terminal.ts";
 import { runTurn, type TurnDeps } from "./turns/turn.ts";
 
-/** For threads that exist: a plain run makes a new one and does not load this. */
+/** For existing threads: a plain run makes a new one and does not load this. */
 const threads = () => import("./threads/threads.ts");
 
 export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
   const { home, redactor, hooks = [], isUnattended } = options;
   const journal = await openJournal({ home, secrets: keysInUse(options), redactor, leaseMs: options.leaseMs });
-  // A token that is fetched while a turn runs must not be found in its record.
+  // A token that is fetched while a turn runs must not be stored.
   for (const { credential } of options.providers) credential?.hear?.(journal.redactor.learn);
   try {
     const recovered = await recoverOnOpen(journal, home);
@@ -79,7 +79,7 @@ async function recoverOnOpen(journal: Journal, home: string): Promise<Recovered>
 
 const NOTHING_RECOVERED: Recovered = { closed: 0, parked: [] };
 
-/** For servers alone: a run has nothing beside its turn. */
+/** For servers alone. */
 async function openBeside({ background, providers, env, isUnattended, log }: HeddleOptions, journal: Journal) {
   if (!isUnattended) journal.finishPurges().catch((error: unknown) => log?.(String(error)));
   if (background === undefined) return undefined;
@@ -94,7 +94,6 @@ interface RunningTurn extends Interruptible {
 interface Begun {
   readonly recovered: Recovered;
   readonly openHooks: OpenHooks | undefined;
-  /** Absent: the engine is unattended. */
   readonly openParked: typeof createParkedTurns | undefined;
   readonly background: Background | undefined;
 }
@@ -152,7 +151,6 @@ class Engine implements Heddle {
     return {
       createThread: async (thread, beginning) => {
         requireOwnFolder(thread.workspace);
-        // A run makes its thread with its first turn, and does not load this.
         const { createThread } = await import("./threads/create-thread.ts");
         return createThread(journal, thread, { ...beginning, by });
       },
@@ -192,7 +190,10 @@ class Engine implements Heddle {
     return this.#start(newThreadId(), created.workspace, start, { newThread: created });
   }
 
-  /** A turn of a thread that exists: in the folder that is named now, or was named since its last turn, or where that one ran. */
+  /**
+   * A turn of an existing thread: in the folder that is named now, or was named since its last turn, or where that one
+   * ran.
+   */
   async #continue(threadId: string, start: ThreadTurn): Promise<TurnHandle> {
     const { workspace: current, settings } = await (await threads()).requireSound(this.journal, threadId);
     const next = settings["cwd"] === undefined ? current : (await this.storedSettings(threadId)).workspace;
@@ -392,7 +393,6 @@ class Engine implements Heddle {
     return [...this.#running.values()].some((turn) => turn.threadId === threadId);
   }
 
-  /** A handle on a turn that was admitted before, by this process or another. */
   #follow(threadId: string, { turnId, admittedVersion }: Repeat): TurnHandle {
     const done = this.#running.get(turnId)?.done ?? awaitTerminal(this.journal, threadId, turnId, admittedVersion);
     return { threadId, turnId, admittedVersion, done };

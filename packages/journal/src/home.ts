@@ -1,6 +1,6 @@
 /**
- * The folder everything of the journal lives in, and the few ways files are made there: private to the owner,
- * durable by name as well as by content, lines appended whole.
+ * The folder of the journal, and how files are made there: private to the owner, durable by name as well as by content,
+ * lines appended whole.
  */
 import {
   closeSync,
@@ -23,7 +23,6 @@ export interface HomePaths {
   readonly checkpoints: string;
   readonly keys: string;
   readonly reserve: string;
-  /** What is being purged; there only meanwhile. */
   readonly purging: string;
 }
 
@@ -40,8 +39,8 @@ export function pathsOf(home: string): HomePaths {
 }
 
 /**
- * Makes a folder only its owner can enter. A folder that is there keeps its mode: it may be the user's own.
- * Step by step, because the recursive form of mkdir never ends where a file system answers ENOENT to every new name.
+ * Makes a folder that only its owner can enter; an existing one keeps its mode. Step by step, because the recursive
+ * form of mkdir never ends where a file system answers ENOENT to every new name.
  */
 export function makePrivateFolder(folder: string): void {
   if (existsSync(folder)) return;
@@ -50,14 +49,14 @@ export function makePrivateFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
-    // Another process may have made it in between.
+    // Another process may have made it.
     if (existsSync(folder)) return;
     throw error;
   }
   syncFolder(parent);
 }
 
-/** SQLite gives its side files the mode of the database, so the database is made first, by us. */
+/** SQLite gives its side files the mode of the database, so the database is made first. */
 export function makePrivateFile(path: string): void {
   if (existsSync(path)) return;
   closeSync(openSync(path, constants.O_CREAT | constants.O_RDWR, 0o600));
@@ -74,14 +73,12 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** -1 when there is no such file. */
 export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? -1;
 }
 
 export interface TextLines {
   readonly lines: readonly string[];
-  /** The file does not end with a newline: a crash cut the last line. */
   readonly isTorn: boolean;
 }
 
@@ -119,7 +116,7 @@ function readEnd(path: string, maxBytes: number): { content: string; isCut: bool
 export function appendLine(fd: number, line: string): void {
   const bytes = Buffer.from(`${endsTorn(fd) ? "\n" : ""}${line}\n`);
   const written = writeSync(fd, bytes);
-  // A short write is a full disk; the half line stays, and readers leave it out.
+  // A short write is a full disk; readers skip the half line.
   if (written < bytes.length) throw Object.assign(new Error("ENOSPC: the line was cut"), { code: "ENOSPC" });
 }
 

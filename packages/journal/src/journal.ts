@@ -31,43 +31,40 @@ export interface Append {
   readonly stream: string;
   readonly author: Author;
   readonly events: readonly EventBody[];
-  /** The stream's version before this append; another one is `store.version-conflict`. 0 = the stream must be new. */
+  /** The stream's version before this append; another one is `store.version-conflict`. 0: the stream must be new. */
   readonly expectedVersion?: number;
   /** Same key and same content: the first result again. Same key, other content: `store.id-conflict`. */
   readonly key?: string;
-  /** Whoever appends holds this; refused with `lease.lost` when that is not so any more. */
+  /** The holder's lease; refused with `lease.lost` when it is not held any more. */
   readonly lease?: Lease;
-  /** `full` unless said otherwise. */
+  /** `full` when absent. */
   readonly durability?: "full" | "relaxed";
 }
 
 export interface Purge {
-  /** A thread's stream. */
   readonly stream: string;
   readonly author: Author;
   readonly reason: string;
 }
 
-/** A stream, or its beginning, as part of an export. */
 export interface ExportPart {
   readonly stream: string;
-  /** The last version to export; all there is when absent. */
   readonly upTo?: number;
 }
 
 export interface Appended {
   readonly events: readonly StoredEvent[];
-  /** The key had been used before with the same content; nothing was written now. */
+  /** The key was used before with the same content; nothing was written. */
   readonly isRepeat: boolean;
 }
 
 export interface ReadOptions {
-  /** One stream, or the whole journal when absent. */
+  /** Absent: the whole journal. */
   readonly stream?: string;
-  /** For one stream: its version; for the whole journal: its position. 0 = from the beginning. */
+  /** The version in one stream, the position in the whole journal. 0: from the beginning. */
   readonly after: number;
   readonly limit?: number;
-  /** Of these types alone. Not kept in memory: for reading long streams once. */
+  /** Not cached: for reading long streams once. */
   readonly types?: readonly EventType[];
 }
 
@@ -77,7 +74,7 @@ export interface TailOptions {
   readonly signal: AbortSignal;
 }
 
-/** The first record that is not what was written, and what that means for the store. */
+/** The first record that was altered or lost. */
 export interface Damage {
   readonly kind:
     | "tail-lost"
@@ -94,7 +91,7 @@ export interface Damage {
   readonly position?: number;
 }
 
-/** Something is not valid, and nothing acknowledged is in doubt because of it. */
+/** A problem that puts nothing acknowledged in doubt. */
 export interface Notice {
   readonly kind:
     | "read-only"
@@ -110,9 +107,9 @@ export interface Notice {
 }
 
 export interface VerifyWatch {
-  /** Called now and then. `of`: how many there are, where that is known. */
+  /** Called now and then. `of`: the total, where known. */
   readonly onProgress?: (progress: { readonly events: number; readonly of: number | undefined }) => void;
-  /** Threads that walk; absent: as many as help. */
+  /** Absent: as many threads as help. */
   readonly walkers?: number;
 }
 
@@ -126,12 +123,10 @@ export interface VerifyReport {
   readonly events: number;
   readonly streams: number;
   readonly checkpoints: number;
-  /** Empty: everything is as it was written. */
   readonly damage: readonly Damage[];
   readonly notices: readonly Notice[];
-  /** Evidence outside the database that must have been there. Without it, what is there may be all new. */
+  /** Evidence outside the database that should exist. Without it, the record may have been rewritten. */
   readonly missing: readonly MissingEvidence[];
-  /** Protected paths that were written, as the record tells; at most a thousand. */
   readonly violations: readonly string[];
 }
 
@@ -141,39 +136,38 @@ export interface Journal extends AsyncDisposable {
   /** False when damaged, or when the files cannot be written: then appends are refused with `store.read-only`. */
   readonly isWritable: boolean;
   readonly notices: readonly Notice[];
-  /** Why an append would be refused now, however often one was before; undefined: it would be taken. */
+  /** Why an append would be refused now; undefined: it would be accepted. */
   refusal(): Promise<HeddleError | undefined>;
-  /** What appends are redacted with; live output takes the same. */
+  /** For appends, and for live output. */
   readonly redactor: Redactor;
   append(append: Append): Promise<Appended>;
   /**
-   * Ends a thread for good: appends `thread.deleted`, then removes what every earlier event of the stream said, in slices
-   * between which others append; a crash in between is gone on from. Who, when and the chain stay, so that the record still verifies. Refused with `turn.active` while a turn
-   * is open and with `thread.has-forks` while the past of another thread is in this one. Nothing can be appended after it.
+   * Deletes a thread for good: appends `thread.deleted`, then removes the bodies of all earlier events, in slices
+   * between which others append; after a crash it continues. Authors, times and the chain stay, so that the record
+   * still verifies. Refused with `turn.active` while a turn is open and with `thread.has-forks` while another thread's
+   * past is in this one.
    */
   purge(purge: Purge): Promise<StoredEvent>;
-  /** Goes on with purges that a crash has cut off. */
+  /** Continues purges that a crash has cut off. */
   finishPurges(): Promise<void>;
-  /** Resolves when the room of what was purged here is given back, as far as it can be; `notices` tell what stays. */
+  /** Resolves when the room of purges here is given back, as far as possible; `notices` name what stays. */
   settled(): Promise<void>;
-  /** Writes the database anew: no fragment stays, and all room is given back. Nobody else can write meanwhile. */
+  /** Rewrites the database: no fragment stays, and all room is given back. Nobody else can write meanwhile. */
   compact(): Promise<void>;
   /** Of one stream: `store.purged` where an event was purged. Of the whole journal: purged events are left out. */
   read(options: ReadOptions): Promise<readonly StoredEvent[]>;
-  /** Everything after a cursor, then whatever is committed next, by any process, until the signal aborts. */
+  /** Everything after a cursor, then whatever any process commits next, until the signal aborts. */
   tail(options: TailOptions): AsyncIterable<StoredEvent>;
-  /** Of the last event of all; 0 when there is none. */
   position(): Promise<number>;
-  /** The stream's last version; 0 when it does not exist. */
   version(stream: string): Promise<number>;
-  /** Walks chains, bodies, checkpoints and witness. One stream, or all. */
+  /** Walks chains, bodies, checkpoints and witness of one stream, or of all. */
   verify(stream?: string, watch?: VerifyWatch): Promise<VerifyReport>;
   /**
-   * The damage of what a stream says behind a version, if there is any: its newest events up to a few thousand, its newest
-   * checkpoints and claims. What this process has proven before and no other has written to since is not walked again.
+   * Damage of a stream after a version, if any: in its newest events up to a few thousand, its newest checkpoints and
+   * claims. What this process has checked, and no other has written to since, is not checked again.
    */
   prove(stream: string, after?: number): Promise<Damage | undefined>;
-  /** JSON lines that anybody can verify without this store: see `verifyExport`. Read in pages, never held whole. */
+  /** JSON lines that others can check with `verifyExport`. Read in pages, never held whole. */
   exportLines(parts: readonly ExportPart[]): AsyncIterable<string>;
   rebuildProjections(): Promise<void>;
   readonly threads: ThreadQueries;

@@ -1,6 +1,6 @@
 /**
- * Approval through the journal: the question is a stored event, the answer is a stored event, and the turn waits on the
- * journal. So a question can be answered from any door, the first answer wins by its key, and who allowed what is evidence.
+ * Approvals through the journal: question and answer are stored events, and the turn waits for the answer there. So any
+ * door can answer, the first answer wins by its key, and who allowed what is on record.
  */
 import {
   HeddleError,
@@ -20,18 +20,17 @@ import type { TurnInbox } from "../turns/inbox.ts";
 import { isParking, type CarriedOver, type StoredQuestion } from "./carried.ts";
 import { checkAnswer } from "./questions.ts";
 
-/** What a turn says carries its lease; what others say does not. */
 type Appending = Pick<Journal, "append">;
 
 export interface AskOptions {
   readonly threadId: string;
   readonly turnId: string;
   readonly signal: AbortSignal;
-  /** Nobody watches (exec): policy answers at once, through the same two events. */
+  /** In `exec`: policy answers at once, through the same two events. */
   readonly isUnattended: boolean;
-  /** The question was put before, by a process that is gone; it is not put again. */
+  /** Asked before by a process that has ended; it is not asked again. */
   readonly stored: StoredQuestion | undefined;
-  /** After so long without an answer policy declines; absent: it waits. */
+  /** Policy declines after this long; absent: it waits. */
   readonly timeoutMs: number | undefined;
 }
 
@@ -56,7 +55,7 @@ export async function ask(
     failpoint("approval.after-resolve");
     return resolution;
   } catch (error) {
-    // A question whose process only goes away waits for the next one.
+    // A question whose turn is only parked stays open for the next process.
     if (!signal.aborted || isParking(signal.reason)) throw error;
     await takeBack(journal, { threadId, turnId, approvalId, reason: "the turn was interrupted" });
     throw error;
@@ -88,14 +87,14 @@ export interface DueQuestion {
   readonly answerBy: number | undefined;
 }
 
-/** Declines a question when its time is over, unless somebody was faster; `then` once that is durable. */
+/** Declines a question at its deadline, unless it is answered before; calls `then` once that is durable. */
 export function declineAt(journal: Appending, due: DueQuestion, then?: () => Promise<void>): Disposable {
   const { answerBy, ...question } = due;
   if (answerBy === undefined) return { [Symbol.dispose]: () => undefined };
   const given: Answer = { ...question, decision: "decline", reason: "no answer came in time" };
   const timer = setTimeout(
     () => {
-      // A store that cannot take it is the turn's to report.
+      // The turn itself reports a store that cannot be written.
       resolve(journal, given, "policy:timeout")
         .then(then, () => undefined)
         .catch(() => undefined);
@@ -105,7 +104,7 @@ export function declineAt(journal: Appending, due: DueQuestion, then?: () => Pro
   return { [Symbol.dispose]: () => clearTimeout(timer) };
 }
 
-/** Cancels a question that nobody waits for any more; one that is answered stays so. */
+/** Cancels a question that is not needed any more, unless it is answered. */
 export async function takeBack(journal: Appending, question: Omit<Answer, "decision">): Promise<void> {
   await resolve(journal, { ...question, decision: "cancel" }, "system");
 }
@@ -118,7 +117,7 @@ export interface Answer extends ApprovalAnswer {
   readonly approvalId: string;
 }
 
-/** Answers a question put by any process; the first answer stands. Resolves to the turn that asked. */
+/** Answers a question of any process; the first answer wins. Returns the id of the turn that asked. */
 export async function answer(journal: Journal, { by, ...given }: Omit<Answer, "turnId"> & By): Promise<string> {
   const look = { stream: given.threadId, kinds: ["approval.requested"], name: given.approvalId } as const;
   const [asked] = await journal.marks.events(look);
@@ -131,7 +130,6 @@ export async function answer(journal: Journal, { by, ...given }: Omit<Answer, "t
   return asked.body.turnId;
 }
 
-/** True when this answer is the one that stands. */
 async function resolve(journal: Appending, given: Answer, author: Author): Promise<boolean> {
   const { threadId, turnId, approvalId, decision, reason, answers, content, granted } = given;
   const more = {
@@ -155,8 +153,8 @@ async function resolve(journal: Appending, given: Answer, author: Author): Promi
 }
 
 /**
- * Acts a person has accepted for the whole thread; read from the journal, so they survive a restart. An answer that a call
- * of this turn still has to meet is that call's.
+ * Acts that the user has accepted for the whole thread, from the journal. An answer that a call of this turn still
+ * waits for belongs to that call.
  */
 export function rememberedApprovals(history: readonly StoredEvent[], carried: CarriedOver | undefined): Set<string> {
   const asked = new Map<string, ApprovalQuestion>();
@@ -172,7 +170,7 @@ export function rememberedApprovals(history: readonly StoredEvent[], carried: Ca
   return accepted;
 }
 
-/** Others are answered with content: what is granted for later calls is in force by its hop. */
+/** The other kinds are answered with content; what they grant for later calls is in force by a hop. */
 export function isAct({ kind }: ApprovalQuestion): boolean {
   return kind === "command" || kind === "fileChange" || kind === "tool";
 }

@@ -10,19 +10,18 @@ export interface StoredQuestion {
   readonly answerBy?: number | undefined;
 }
 
-/** What a turn that is carried on brings along from before. */
 export interface CarriedOver {
-  /** Questions that its calls have put already, by call; each is met once. */
+  /** Questions that its calls have asked already, by call; each is used once. */
   readonly questions: Map<string, StoredQuestion>;
-  /** What hooks have said to its calls that have no result yet; each is met once. */
+  /** Results of hooks for calls without a result; each is used once. */
   readonly hookRuns: EventOf<"hook.ran">[];
-  /** Stored while nobody ran the turn, or not taken before: answers, input that was added, a wish to stop. */
+  /** Stored while no process ran the turn, or not handled before: answers, steering, interrupts. */
   readonly unheard: readonly StoredEvent[];
   readonly spent: Spent;
   readonly admittedAt: number;
 }
 
-/** The reason of an abort that lets go of a turn without ending it. */
+/** The reason of an abort that leaves a turn to another process without ending it. */
 export function parking(message: string): HeddleError {
   return new HeddleError("turn.parked", message);
 }
@@ -31,7 +30,6 @@ export function isParking(reason: unknown): boolean {
   return isHeddleError(reason) && reason.code === "turn.parked";
 }
 
-/** The stored question that this one repeats; it is not put again. */
 export function metBefore(carried: CarriedOver | undefined, question: ApprovalQuestion): StoredQuestion | undefined {
   const stored = carried?.questions.get(question.callId);
   // Another act under the same call, because the configuration has changed, is another question.
@@ -40,7 +38,7 @@ export function metBefore(carried: CarriedOver | undefined, question: ApprovalQu
   return stored;
 }
 
-/** What this hook has said to this call before; it is not asked again. One whose command has changed is another hook. */
+/** The stored run of this hook for this call; it is not run again. A hook with another command is another hook. */
 export function ranBefore(
   carried: CarriedOver | undefined,
   asked: Pick<EventOf<"hook.ran">, "event" | "subject" | "command">,

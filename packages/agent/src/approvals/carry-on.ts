@@ -1,7 +1,6 @@
 /**
- * Continues a turn that another process has left at a question, once it is answered (`parked.ts`). What cannot be continued
- * any more is closed with the reason: its question is answered, and nothing else would ever come of it. For attended
- * engines alone: an unattended run has nobody to answer.
+ * Continues a turn that another process left waiting for an answer, once it is answered (`parked.ts`); closes it with
+ * the reason where that is not possible. For attended engines: an unattended run has nobody to answer.
  */
 import type { Journal } from "@heddle/journal";
 import type { TurnSettings } from "@heddle/protocol";
@@ -19,7 +18,6 @@ import { carryOver, isAnswered, isAtQuestion, takeParked, waitingQuestions } fro
 
 export interface CarryOn {
   readonly journal: Journal;
-  /** One at a time in a thread. */
   readonly starts: Serial;
   readonly check: (settings: TurnSettings) => Promise<void>;
   readonly enter: (thread: EnterThread) => Promise<TurnPlace>;

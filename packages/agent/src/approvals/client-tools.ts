@@ -1,6 +1,6 @@
 /**
- * Tools that clients carry out. Declared in the thread, so that they are there for every turn and fork of it; a call is an
- * item that has begun, and what a client says to it is an event, wherever the client is connected.
+ * Tools that clients carry out. They are declared in the thread, for every turn and fork of it; a call is a started
+ * item, and the client's answer is an event, from wherever the client is connected.
  */
 import {
   isHeddleError,
@@ -12,7 +12,6 @@ import {
 } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 
-/** The newest declaration counts. Pure. */
 export function clientToolsOf(history: readonly StoredEvent[]): readonly ClientTool[] {
   const declared = history.findLast(({ body }) => body.type === "thread.tools-declared")?.body;
   return declared?.type === "thread.tools-declared" ? declared.tools : [];
@@ -26,7 +25,6 @@ export interface ClientCallAnswer extends By {
   readonly failure?: Failure;
 }
 
-/** The first answer stands; a later one changes nothing. */
 export async function answerClientCall(journal: Journal, given: ClientCallAnswer): Promise<void> {
   const { threadId, turnId, itemId, content, failure, by } = given;
   const failed = failure === undefined ? {} : { failure };

@@ -13,12 +13,12 @@ import type { TurnPlace, TurnRequest } from "../runners/runner.ts";
 import type { PolicyIo } from "../turns/policy.ts";
 
 export interface TurnHops extends Hops {
-  /** Behind these the next call runs. */
+  /** The sandbox of the next call. */
   readonly walls: Walls;
 }
 
 export interface OpenHops extends TurnHops {
-  /** With the turn: what still runs behind walls that were for the turn is ended with them. */
+  /** At the end of the turn: closes sandboxes that were opened for the turn, with everything that still runs there. */
   end(): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ export function createHops(turn: TurnRequest, io: Pick<PolicyIo, "record">): Ope
   const { turnId, place } = turn;
   const ceiling = ceilingOf(turn);
   let walls: Walls = place;
-  /** That the calls of this turn ran behind, one after the other; each has what those before it were given. */
+  /** Envelopes of this turn, one after the other; each includes those before it. */
   const entered: Envelope[] = [];
   let isForTurn = turn.history.some(({ body }) => isHopFor(body, turnId));
   if (isForTurn) entered.push(place.envelope);
@@ -73,17 +73,18 @@ export function createHops(turn: TurnRequest, io: Pick<PolicyIo, "record">): Ope
   };
 }
 
-/** Of a turn that is carried on: an earlier process was given more for it. */
 function isHopFor(body: EventBody, turnId: string): boolean {
   return body.type === "hop.taken" && body.scope === "turn" && body.turnId === turnId;
 }
 
-/** Refuses a turn whose envelope is above what its thread may ever have. */
+/** Refuses a turn whose envelope is above its thread's ceiling. */
 export function requireWithinCeiling(turn: Pick<TurnRequest, "settings" | "workspace">, envelope: Envelope): void {
   if (turn.settings.ceiling !== undefined) requireBelow(envelope, ceilingOf({ ...turn, place: { envelope } }));
 }
 
-/** The place with what was granted for the thread, or for this turn before; nothing of it is above the ceiling of today. */
+/**
+ * The sandbox with what was granted for the thread, or for this turn in an earlier process, within the current ceiling.
+ */
 export async function grantedPlace(turn: TurnRequest): Promise<TurnPlace> {
   const { history, place } = turn;
   const ceiling = ceilingOf(turn);
@@ -91,7 +92,7 @@ export async function grantedPlace(turn: TurnRequest): Promise<TurnPlace> {
   for (const { body } of history) {
     if (body.type !== "hop.taken" || body.permissions === undefined) continue;
     if (body.scope !== "thread" && !isHopFor(body, turn.turnId)) continue;
-    // Whoever gives the thread another sandbox mode wants that one.
+    // Grants end when the thread gets another sandbox mode.
     if (body.to.id !== place.envelope.id) continue;
     const wider = widenEnvelope(to, asWish(body.permissions));
     if (aboveCeiling(wider, ceiling) === undefined) to = wider;

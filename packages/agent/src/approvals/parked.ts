@@ -34,10 +34,9 @@ import { readTurn, type ReadJournal } from "../threads/history.ts";
 import type { Spent } from "../runners/runner.ts";
 import type { CarriedOver, StoredQuestion } from "./carried.ts";
 
-/** By the calls that wait for them. */
 export type WaitingQuestions = ReadonlyMap<string, StoredQuestion>;
 
-/** The questions a turn waits for, when it waits for nothing else; undefined: it cannot be carried on. Pure. */
+/** The questions a turn waits for, by call, when it waits for nothing else; undefined: it cannot be continued. Pure. */
 export function waitingQuestions(turnId: string, events: readonly StoredEvent[]): WaitingQuestions | undefined {
   const asked = new Map<string, StoredQuestion>();
   const open = new Set<string>();
@@ -79,12 +78,12 @@ export function waitingQuestions(turnId: string, events: readonly StoredEvent[])
   return asked.size > 0 && open.size === 0 ? asked : undefined;
 }
 
-/** The turn stands at a question and at nothing else, so that another process can carry it on. */
+/** The turn waits for an answer and nothing else, so that another process can continue it. */
 export async function isAtQuestion(journal: ReadJournal, turnId: string): Promise<boolean> {
   return waitingQuestions(turnId, await readTurn(journal, turnId)) !== undefined;
 }
 
-/** Who runs a turn, the process that admitted it or the one that took it last, and under which epoch. */
+/** The process that admitted the turn or took it last, and its epoch. */
 export function leaseOf(turnId: string, events: readonly StoredEvent[]): TurnLease | undefined {
   let lease: TurnLease | undefined;
   for (const { body } of events) {
@@ -102,12 +101,10 @@ interface TurnLease {
 
 export interface OpenTurn {
   readonly admitted: EventOf<"turn.admitted">;
-  /** From its admission on. */
   readonly events: readonly StoredEvent[];
   readonly lease: TurnLease;
 }
 
-/** undefined: it has ended, or there is none. */
 export async function readOpenTurn(journal: ReadJournal, turnId: string): Promise<OpenTurn | undefined> {
   if ((await journal.threads.turn(turnId))?.status !== "open") return undefined;
   const events = await readTurn(journal, turnId);
@@ -116,7 +113,10 @@ export async function readOpenTurn(journal: ReadJournal, turnId: string): Promis
   return admitted?.type === "turn.admitted" && lease !== undefined ? { admitted, events, lease } : undefined;
 }
 
-/** Makes this process the holder of a turn whose question is answered; undefined: there is none, or another was first. */
+/**
+ * Makes this process the holder of a turn whose question is answered; undefined: there is none, or another process took
+ * it.
+ */
 export function takeParked(
   journal: Journal,
   threadId: string,
@@ -159,7 +159,7 @@ export function carryOver(turnId: string, history: readonly StoredEvent[], quest
   };
 }
 
-/** Steering is told in the order it came, each once, or refused by a hook. */
+/** Steering reaches the model in order, each once, unless a hook refuses it. */
 function untold(turnId: string, own: readonly StoredEvent[]): readonly StoredEvent[] {
   const told = own.filter(
     ({ body }) =>
@@ -169,7 +169,7 @@ function untold(turnId: string, own: readonly StoredEvent[]): readonly StoredEve
   return own.filter(({ body }) => body.type === "turn.steered").slice(told.length);
 }
 
-/** A hook that did not come to its end, because it was stopped too, has said nothing. Of a call with a result nobody asks. */
+/** A hook that was stopped with its process has no result. Hooks of calls that have a result are not needed. */
 function hookRunsWith(runs: EventOf<"hook.ran">[], body: EventBody): EventOf<"hook.ran">[] {
   if (body.type === "hook.ran" && body.event === "PreToolUse" && body.exitCode !== undefined) return [...runs, body];
   return body.type === "tool.settled" ? runs.filter(({ subject }) => subject !== body.callId) : runs;

@@ -1,13 +1,13 @@
 /**
- * What an answer to a question may bring along. Questions of the agent and of MCP servers are approvals with a content:
- * they are stored, answered and taken back like every other question.
+ * What an answer may contain. Questions of the agent and of MCP servers are approvals with content: they are stored,
+ * answered and cancelled like all others.
  */
 import { HeddleError, type ApprovalQuestion, type ApprovalAnswer } from "@heddle/protocol";
 
 const MAX_ANSWERS = 20;
 const MAX_ANSWER_CHARS = 10_000;
 
-/** Refuses what does not belong to the question, so that nothing is stored that nobody asked for. */
+/** Refuses what does not belong to the question. */
 export function checkAnswer(question: ApprovalQuestion, { decision, answers, content, granted }: ApprovalAnswer): void {
   if (answers !== undefined) checkWords(question, answers);
   if (content !== undefined && question.kind !== "elicitation") {

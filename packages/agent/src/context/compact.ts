@@ -13,13 +13,12 @@ import { BYTES_A_TOKEN, textTokens } from "./context-size.ts";
 const MESSAGE_SHARE = 0.1;
 const SUMMARY_SHARE = 0.1;
 const TAIL_SHARE = 0.2;
-/** Even in a window of a million tokens nobody needs more of it. */
+/** Enough, even in a window of a million tokens. */
 const MAX_MESSAGE_TOKENS = 20_000;
 const MAX_SUMMARY_TOKENS = 10_000;
 const MAX_TAIL_TOKENS = 40_000;
-/** A shorter piece of a message says nothing. */
 const MIN_MESSAGE_TOKENS = 100;
-/** Of the window, for the request that asks for the summary. */
+/** Share of the window for the request that asks for the summary. */
 const TRANSCRIPT_SHARE = 0.6;
 const MAX_OPEN_COMMANDS = 16;
 const MAX_COMMAND_BYTES = 200;
@@ -29,14 +28,13 @@ const MAX_STEP_BYTES = 300;
 export interface CompactionPlan {
   readonly keptMessages: EventOf<"context.compacted">["keptMessages"];
   readonly keptFrom: string | undefined;
-  /** What the summary has to stand for, oldest first. */
+  /** What the summary has to cover, oldest first. */
   readonly told: readonly ContextEntry[];
-  /** Of everything that stays, without the summary. */
   readonly keptTokens: number;
   readonly maxSummaryBytes: number;
 }
 
-/** undefined: there is nothing that could be left out. */
+/** undefined: there is nothing to leave out. */
 export function planCompaction(entries: readonly ContextEntry[], windowTokens: number): CompactionPlan | undefined {
   const cut = tailCut(entries, Math.min(MAX_TAIL_TOKENS, Math.floor(windowTokens * TAIL_SHARE)));
   const told = entries.slice(0, cut).filter(({ role }) => role !== "surroundings");
@@ -55,7 +53,7 @@ export function planCompaction(entries: readonly ContextEntry[], windowTokens: n
   };
 }
 
-/** Where the tail begins: the earliest message or answer from which on everything fits. An older summary is no part of it. */
+/** The earliest message or answer from which on everything fits. An older summary is not part of the tail. */
 function tailCut(entries: readonly ContextEntry[], maxTokens: number): number {
   let cut = entries.length;
   let tokens = 0;
@@ -93,7 +91,7 @@ function newestMessages(
   return { keptMessages, tokens };
 }
 
-/** What an entry costs besides its words. */
+/** What an entry costs besides its text. */
 const MESSAGE_FRAME_TOKENS = 16;
 
 export interface CarriedOver {
@@ -101,7 +99,7 @@ export interface CarriedOver {
   readonly openCommands: { processId: string; command: string }[];
 }
 
-/** A plan that is done needs no mention; a command is named only while it runs. */
+/** A finished plan is left out; a command is named only while it runs. */
 export function carriedOver(
   plan: readonly PlanStep[],
   openCommands: ReadonlyMap<string, string>,
@@ -123,17 +121,20 @@ export function tokensAfter(plan: CompactionPlan, summary: string, carried: Carr
   return plan.keptTokens + textTokens(summaryText({ summary, ...carried }));
 }
 
-/** How much of the conversation the request for a summary may hold. */
+/** How much of the conversation the request for a summary may contain. */
 export function transcriptBytes(windowTokens: number): number {
   return Math.floor(windowTokens * TRANSCRIPT_SHARE) * BYTES_A_TOKEN;
 }
 
 const MAX_PIECE_BYTES = 4 * 1024;
-/** The latest results may not have been looked at yet. */
+/** The model may not have used the latest results yet. */
 const RECENT_ENTRIES = 12;
 const MAX_RECENT_PIECE_BYTES = 16 * 1024;
 
-/** The conversation as text, because a request without tools must hold no calls. The oldest is left out first. */
+/**
+ * The conversation as text, because a request without tools must not contain calls. The oldest entries are left out
+ * first.
+ */
 export function transcript(told: readonly ContextEntry[], maxBytes: number): string {
   const earlier = told.findLast(({ role }) => role === "summary");
   const head = earlier === undefined ? "" : fitText(piece(earlier, MAX_RECENT_PIECE_BYTES), Math.floor(maxBytes / 4));

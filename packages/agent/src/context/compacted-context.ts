@@ -1,6 +1,6 @@
 /**
- * What a stored compaction makes of the conversation before it. Pure, and complete in the event: nothing is decided again
- * when a thread is resumed. A cut lies only before a message or an answer, so that no result is without its call.
+ * What a stored compaction makes of the conversation before it. Pure, and complete in the event: resuming a thread
+ * decides nothing again. A cut is only before a message or an answer, so that no result is without its call.
  */
 import type { EventOf, InputPart, PlanStep } from "@heddle/protocol";
 import { fitText } from "@heddle/tools";
@@ -29,7 +29,7 @@ function cutOf(entries: readonly ContextEntry[], keptFrom: string | undefined): 
   return found === -1 ? entries.length : found;
 }
 
-/** The words only: a message that has to be cut has no room for its pictures. */
+/** Text only: a message that has to be cut has no room for its images. */
 function shortened(entry: ContextEntry, maxBytes: number | undefined): ContextEntry {
   if (maxBytes === undefined || entry.input.kind !== "user") return entry;
   const text = fitText(wordsOf(entry.input.parts), maxBytes);

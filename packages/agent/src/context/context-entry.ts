@@ -1,10 +1,9 @@
-/** One entry of the conversation with the model, and what it weighs. */
 import type { ModelInput } from "@heddle/models";
 import { inputTokens } from "./context-size.ts";
 
 export interface ContextEntry {
   readonly role: "surroundings" | "message" | "note" | "summary" | "answer" | "result";
-  /** Under which later events speak of it: the turn of an admitted input, the item of steering, the request of an answer. */
+  /** How later events refer to it: the turn of an admitted input, the item of steering, the request of an answer. */
   readonly name?: string;
   readonly input: ModelInput;
   readonly tokens: number;

@@ -1,12 +1,11 @@
-/** How many tokens something is likely to cost. An estimate on the safe side; a provider's own figures go before it. */
+/** How many tokens something is likely to cost: an estimate on the safe side. A provider's own figures go first. */
 import type { InputPart, ModelOutputPart, TurnSettings } from "@heddle/protocol";
 import type { ModelInput } from "@heddle/models";
 
-/** English prose has four and more, code and other scripts fewer. */
 export const BYTES_A_TOKEN = 3;
-/** What providers charge for a picture of ordinary size. */
+/** What providers charge for an image of ordinary size. */
 const IMAGE_TOKENS = 1600;
-/** Role, ids and brackets around every entry. */
+/** Role, ids and brackets of every entry. */
 const ENTRY_TOKENS = 8;
 
 export function textTokens(text: string): number {
@@ -39,11 +38,11 @@ function sum<T>(values: readonly T[], tokensOf: (value: T) => number): number {
   return values.reduce((total, value) => total + tokensOf(value), 0);
 }
 
-/** For a model nobody knows: what nearly all of today's have. */
+/** For unknown models: what nearly all of today's have. */
 const DEFAULT_WINDOW_TOKENS = 128_000;
 const COMPACT_AT_SHARE = 0.8;
 
-/** Settings go before what is known of the model. */
+/** Settings go before what the catalog knows of the model. */
 export function windowOf(
   settings: Pick<TurnSettings, "contextTokens" | "compactAtTokens">,
   knownTokens: number | undefined,

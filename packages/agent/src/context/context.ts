@@ -1,7 +1,6 @@
 /**
- * What the model sees: the thread's events folded into one conversation. Pure, and the only maker of it: a running turn
- * feeds the fold what it records, so that a resumed thread sends the model exactly what it had sent before. Every tool
- * call the model made has a result here, whatever happened to it.
+ * What the model sees: the thread's events folded into one conversation. Pure, and used by resumed and running turns
+ * alike, so that both send the model the same. Every tool call of the model has a result here.
  */
 import type { EventBody, EventOf, InputPart, ModelOutputPart, ModelToolCall, PlanStep } from "@heddle/protocol";
 import type { ModelInput } from "@heddle/models";
@@ -11,12 +10,11 @@ import { withoutParts } from "./left-out-context.ts";
 
 export interface Context {
   readonly entries: readonly ContextEntry[];
-  /** The last plan the model made. */
   readonly plan: readonly PlanStep[];
-  /** Commands that had not ended when the model was last told of them. */
+  /** Commands that had not ended when the model last saw them. */
   readonly openCommands: ReadonlyMap<string, string>;
   readonly input: readonly ModelInput[];
-  /** What a request with it costs: the provider's figure for the last one and an estimate of what came since. */
+  /** Tokens of a request with it: the provider's figure for the last one, and an estimate of what came since. */
   tokens(overheadTokens: number): number;
   apply(body: EventBody): void;
 }
@@ -59,24 +57,22 @@ export function createContext(history: readonly EventBody[]): Context {
 
 interface Fold {
   entries: ContextEntry[];
-  /** Where the entries of the running turn begin. */
   turnBegins: number;
   plan: readonly PlanStep[];
-  /** The provider's figure for a request with so many entries. */
   measured: { readonly tokens: number; readonly entries: number } | undefined;
-  /** Turns whose first message has been seen. */
+  /** Turns whose first message was applied. */
   readonly greeted: Set<string>;
   readonly openCommands: Map<string, string>;
-  /** Item id → a started command, and its number once it has outlived its call. */
+  /** Item id → a started command, and its process id once it has outlived its call. */
   readonly commands: Map<string, { readonly command: string; processId?: string }>;
-  /** Call id → the call and the entry of its result; a later response may use an id again. */
+  /** Call id → the call and the entry of its result; a later response may reuse an id. */
   readonly openCalls: Map<string, { readonly call: ModelToolCall; readonly entry: ContextEntry }>;
 }
 
 function apply(fold: Fold, body: EventBody): void {
   switch (body.type) {
     case "context.loaded":
-      // Stored after the admission it belongs to, told before it.
+      // Stored after its turn's admission, placed before it.
       fold.entries.splice(fold.turnBegins, 0, entryOf("surroundings", userText(body.text)));
       break;
     case "context.added":
@@ -101,7 +97,7 @@ function apply(fold: Fold, body: EventBody): void {
       else fold.greeted.add(body.turnId);
       break;
     case "hook.ran":
-      // A prompt that was refused is never told.
+      // The model never sees a prompt that was refused.
       if (body.event === "UserPromptSubmit" && body.subject === ADMITTED && body.outcome === "blocked")
         fold.entries = fold.entries.filter(({ name }) => name !== body.turnId);
       break;
@@ -134,13 +130,13 @@ function complete(fold: Fold, { turnId, item }: EventOf<"item.completed">): void
     else if (processId !== undefined) openCommands.delete(processId);
   }
   if (item.type !== "userMessage") return;
-  // The first one repeats the admitted input; the later ones are steering, placed where the model was told.
+  // The first one repeats the admitted input; later ones are steering, placed where the model saw them.
   if (greeted.has(turnId)) entries.push(entryOf("message", { kind: "user", parts: item.content }, item.id));
   greeted.add(turnId);
 }
 
 function respond(fold: Fold, { purpose, usage, output, requestId }: EventOf<"model.responded">): void {
-  // Asked beside the conversation, such as for a summary.
+  // A side request, such as for a summary.
   if (purpose !== undefined) return;
   const { entries, openCalls } = fold;
   if (usage.inputTokens > 0) fold.measured = { tokens: usage.inputTokens, entries: entries.length };
@@ -166,7 +162,7 @@ function settle({ entries, openCalls, commands, openCommands }: Fold, body: Even
   openCalls.set(body.callId, { call: waiting.call, entry });
 }
 
-/** What a UserPromptSubmit hook was asked about: the input a turn was admitted with, or what came later. */
+/** Subject of a UserPromptSubmit hook: the input a turn was admitted with, or steering. */
 export const ADMITTED = "prompt";
 export const STEERING = "steering";
 
@@ -191,7 +187,7 @@ function toolResult(
 
 const NOT_RUN = "This call was not run: the turn ended before it could start.";
 
-/** What a model is told of a call that was under way when Heddle died. */
+/** The result of a call that was running when Heddle stopped. */
 export const OUTCOME_UNKNOWN =
   "The outcome of this call is unknown: the harness stopped while it ran. It may have run fully, partly or not at all, " +
   "and it was not run again. Look at the current state before you decide what to do.";

@@ -1,4 +1,4 @@
-/** The goal of a thread as its events say, and what the model reads of it. Pure. */
+/** The goal of a thread, from its events, and as the model sees it. Pure. */
 import { nextGoal, type StandingGoal, type StoredEvent } from "@heddle/protocol";
 
 export function goalOf(history: readonly StoredEvent[]): StandingGoal | undefined {
@@ -7,7 +7,7 @@ export function goalOf(history: readonly StoredEvent[]): StandingGoal | undefine
   return standing;
 }
 
-/** What the model is told at the beginning of a turn that nobody asked for but the goal. */
+/** The note that begins a turn which only the goal has started. */
 export function goalText({ objective, tokenBudget, tokensUsed }: StandingGoal): string {
   const budget = tokenBudget === undefined ? "" : ` ${tokensUsed} of ${tokenBudget} tokens are used.`;
   return [

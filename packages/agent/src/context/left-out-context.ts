@@ -1,6 +1,6 @@
 /**
- * The conversation without parts that a provider refused to take back. Pure, and complete in the event: a thread that is
- * resumed leaves out the same. The input of the running turn is never touched: what the user has just said is theirs to change.
+ * The conversation without parts that a provider refused. Pure, and complete in the event: a resumed thread leaves out
+ * the same. The input of the running turn is never changed.
  */
 import type { EventOf, InputPart, ModelOutputPart } from "@heddle/protocol";
 import type { ModelInput } from "@heddle/models";
@@ -18,13 +18,12 @@ export function withoutParts(entries: readonly ContextEntry[], { parts, turnId }
   });
 }
 
-/** Whether there is anything of the kind to leave out. */
 export function hasParts(entries: readonly ContextEntry[], leftOut: LeftOut): boolean {
   const reduced = withoutParts(entries, leftOut);
   return reduced.length !== entries.length || reduced.some((entry, index) => entry !== entries[index]);
 }
 
-/** The same input where nothing of the kind is in it; undefined where nothing else was. */
+/** The same object when nothing was left out; undefined when nothing else remains. */
 type Reduce = (input: ModelInput) => ModelInput | undefined;
 
 const REDUCE: Readonly<Record<LeftOut["parts"], Reduce>> = {

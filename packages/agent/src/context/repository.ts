@@ -1,8 +1,7 @@
-/** Which git repository a folder is in. */
 import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** Its top folder; undefined outside any. An empty or broken `.git` is no repository, as it is none for git. */
+/** Its top folder; undefined outside any. As for git, an empty or broken `.git` is not a repository. */
 export function repositoryRoot(folder: string): string | undefined {
   for (let top = folder; ; top = dirname(top)) {
     if (isRepository(join(top, ".git"))) return top;
@@ -21,7 +20,7 @@ export function foldersFromRoot(folder: string): string[] {
   return folders;
 }
 
-/** A worktree and a submodule have a file that leads to the repository. */
+/** In a worktree and in a submodule `.git` is a file. */
 function isRepository(dotGit: string): boolean {
   return isFile(join(dotGit, "HEAD")) || isFile(dotGit);
 }

@@ -1,41 +1,37 @@
 /**
- * Which skills a turn has, how they are offered (a name and a line each, the rest is read when one is used), and which of
- * them the user's words call for.
+ * Which skills a turn has, how they are offered (a name and a line each; the rest is read on use), and which of them
+ * the user's input names.
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { visibleLine, type EventOf, type InputPart } from "@heddle/protocol";
 import { findSkills, readSkill, type Skill, type SkillsFound } from "@heddle/tools";
 
-/** Below Heddle's home, which no tool but `skill` can look into. */
+/** Below Heddle's home, which only the `skill` tool can read. */
 const OWN = "skills";
 const FOLDERS = [join(".agents", "skills"), join(".claude", "skills")];
 /** Every request pays for the list. */
 const MAX_LIST_BYTES = 2048;
 const MAX_LINE_CHARS = 240;
-/** One message that calls for more has lost its subject. */
+/** A message that names more has lost its subject. */
 const MAX_MENTIONED = 8;
 
-/** What whoever opened Heddle says of skills; asked anew for every turn. */
+/** Choices of the owner about skills; read again for every turn. */
 export interface SkillChoices {
-  /** Folders with skills besides the usual ones; theirs count last. */
+  /** Folders with skills besides the usual ones; they have the lowest priority. */
   readonly extraRoots: () => readonly string[];
   readonly isEnabled: (skill: Skill) => boolean;
 }
 
 export interface SkillPlaces {
-  /** From the workspace up, the nearest first. */
   readonly folders: readonly string[];
-  /** Heddle's own. */
   readonly home: string;
-  /** The person's home folder, where known. */
   readonly userHome: string | undefined;
   readonly masked: readonly string[];
   readonly extraRoots?: readonly string[] | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Where the skills of Heddle's home are; undefined when there is no such folder. */
 export function ownSkillFolder(home: string): string | undefined {
   const folder = join(home, OWN);
   return statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true ? folder : undefined;
@@ -48,7 +44,7 @@ export async function loadSkills(places: SkillPlaces): Promise<SkillsFound> {
   const hidden = { writeRoots: [], masked };
   const parts = await Promise.all([
     findSkills(near, hidden, signal),
-    // Hidden from the agent's own tools, but its owner put them there.
+    // Masked for the agent's own tools, but the owner put them there.
     findSkills([join(home, OWN)], { writeRoots: [], masked: [] }, signal),
     findSkills([...far, ...extraRoots], hidden, signal),
   ]);
@@ -58,7 +54,6 @@ export async function loadSkills(places: SkillPlaces): Promise<SkillsFound> {
   return { skills, skipped: parts.flatMap(({ skipped }) => skipped) };
 }
 
-/** undefined when there is none to offer. */
 export function skillsText(skills: readonly Skill[], home: string): string | undefined {
   if (skills.length === 0) return undefined;
   const lines: string[] = [];
@@ -76,7 +71,6 @@ export function skillsText(skills: readonly Skill[], home: string): string | und
 
 const INTRODUCTION =
   "Guides for kinds of work. When one fits the task, read its file before you begin; paths in it start at its folder.";
-/** The brackets, and the line that says how many are missing. */
 const MARK_BYTES = 48;
 
 function shortLine(description: string): string {
@@ -84,7 +78,7 @@ function shortLine(description: string): string {
   return line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS - 1)}…` : line;
 }
 
-/** Skills named as `$name` in what the user wrote, in that order. */
+/** Skills named as `$name` in the user's input, in that order. */
 export function mentionedSkills(input: readonly InputPart[], skills: readonly Skill[]): Skill[] {
   const byName = new Map(skills.map((skill) => [skill.name, skill]));
   const found = new Set<Skill>();
@@ -98,7 +92,7 @@ export function mentionedSkills(input: readonly InputPart[], skills: readonly Sk
   return [...found];
 }
 
-/** What is told and stored when a skill is called for. A file that went away since is told as such. */
+/** The stored text of a skill that is used. A file that was removed since is reported in it. */
 export async function skillEvent(
   skill: Skill,
   turnId: string,

@@ -1,6 +1,7 @@
 /**
- * What the model is told about where it is: the workspace, its walls, the AGENTS.md files that apply and the skills it can
- * read. Read through the same race-free walk as the file tools, so that a link in a hostile repository shows it nothing it may not read.
+ * What the model reads about its environment: workspace, sandbox, the AGENTS.md files that apply and the skills. Read
+ * through the same race-free walk as the file tools, so that a link in a hostile repository shows nothing it may not
+ * read.
  */
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -10,7 +11,7 @@ import { readFileInside, type SkillsFound } from "@heddle/tools";
 import { foldersFromRoot } from "./repository.ts";
 import { loadSkills, skillsText, type SkillChoices } from "./skills.ts";
 
-/** All AGENTS.md text together; more would push the task itself out of the model's view. */
+/** For all AGENTS.md text together; more would push the task out of the model's view. */
 const MAX_GUIDE_BYTES = 32 * 1024;
 const GUIDE_NAME = "AGENTS.md";
 
@@ -20,7 +21,6 @@ export interface SurroundingsOptions {
   readonly workspace: string;
   readonly envelope: Envelope;
   readonly home: string;
-  /** The person's home folder, where known. */
   readonly userHome: string | undefined;
   readonly skills: SkillChoices | undefined;
   readonly signal: AbortSignal;
@@ -65,11 +65,11 @@ interface Guide {
   readonly truncatedBytes: number;
 }
 
-/** The home's guide, then from the repository's root down to the workspace: the nearest comes last and wins. */
+/** From the repository's root down to the workspace: the nearest comes last and wins. */
 async function loadGuides(folders: readonly string[], options: SurroundingsOptions): Promise<Guide[]> {
   const guides: Guide[] = [];
   let left = MAX_GUIDE_BYTES;
-  // The nearest folder is served first, so that a cap cuts what matters least.
+  // The nearest is read first, so that the cap cuts what matters least.
   for (const folder of folders) {
     const guide = await loadGuide(join(folder, GUIDE_NAME), left, options);
     if (guide === undefined) continue;
@@ -81,7 +81,7 @@ async function loadGuides(folders: readonly string[], options: SurroundingsOptio
 }
 
 async function loadGuide(path: string, maxBytes: number, options: SurroundingsOptions): Promise<Guide | undefined> {
-  // Most of them are not there, and saying so must cost nothing.
+  // Most of them do not exist, and that must cost nothing.
   if (!existsSync(path)) return undefined;
   const rules = { writeRoots: [], masked: options.envelope.masked };
   try {
@@ -91,7 +91,7 @@ async function loadGuide(path: string, maxBytes: number, options: SurroundingsOp
     const sha256 = createHash("sha256").update(bytes).digest("hex");
     return { path, text, sha256, truncatedBytes: Math.max(0, sizeBytes - bytes.length) };
   } catch (error) {
-    // Absent, unreadable, no plain file or outside the walls: no guide. Anything else is a real fault.
+    // Absent, unreadable, not a plain file or outside the sandbox: no guide. Anything else is a real fault.
     if (isHeddleError(error) && (error.code.startsWith("path.") || SILENT.has(error.details["errno"])))
       return undefined;
     throw error;

@@ -13,7 +13,7 @@ export type HookAnswer =
   | { readonly kind: "blocked"; readonly reason: string; readonly notes: readonly string[] }
   | { readonly kind: "failed"; readonly message: string };
 
-/** Events at which a no changes what happens next. */
+/** Events at which a refusal changes what happens next. */
 const CAN_BLOCK: ReadonlySet<HookEvent> = new Set([
   "UserPromptSubmit",
   "PreToolUse",
@@ -21,12 +21,11 @@ const CAN_BLOCK: ReadonlySet<HookEvent> = new Set([
   "PreCompact",
   "Stop",
 ]);
-/** Events at which plain output is meant for the model. */
+/** Events at which plain output is for the model. */
 const SPEAKS_PLAINLY: ReadonlySet<HookEvent> = new Set(["SessionStart", "UserPromptSubmit"]);
 
 const MAX_NOTE_BYTES = 8 * 1024;
 const MAX_REASON_BYTES = 2 * 1024;
-/** How a hook says no. */
 export const BLOCKING_EXIT = 2;
 
 export function readHookAnswer(event: HookEvent, exitCode: number, output: string): HookAnswer {
@@ -48,7 +47,7 @@ export function readHookAnswer(event: HookEvent, exitCode: number, output: strin
 function decided(event: HookEvent, said: HookOutput): HookAnswer {
   const { permissionDecision, permissionDecisionReason, additionalContext, updatedInput } =
     said.hookSpecificOutput ?? {};
-  // Running what was not asked for must not look like consent.
+  // Running other input than was asked for must not look like consent.
   if (updatedInput !== undefined && updatedInput !== null) {
     return { kind: "failed", message: "it wants to change the input of a call, which is not possible here" };
   }
@@ -56,7 +55,7 @@ function decided(event: HookEvent, said: HookOutput): HookAnswer {
   if (permissionDecision === "deny" || permissionDecision === "ask") {
     return block(event, permissionDecisionReason ?? said.reason ?? "", added);
   }
-  // At Stop, a no means to go on; `continue: false` means to stop, which is what happens anyway.
+  // At Stop a refusal means to continue; `continue: false` means to stop, which happens anyway.
   if (said.continue === false && event !== "Stop") return block(event, said.stopReason ?? said.reason ?? "", added);
   if (said.decision === "block" && said.continue !== false) return block(event, said.reason ?? "", added);
   return { kind: "ok", notes: added };
@@ -72,7 +71,7 @@ function block(event: HookEvent, reason: string, added: readonly string[]): Hook
   };
 }
 
-/** The whole output, or its last line: what a script prints on its way is no part of its answer. */
+/** The whole output, or its last line: scripts may print other things first. */
 function jsonIn(text: string): object | undefined {
   for (const candidate of [text, text.slice(text.lastIndexOf("\n") + 1)]) {
     if (!candidate.startsWith("{")) continue;

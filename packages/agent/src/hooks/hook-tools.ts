@@ -1,11 +1,10 @@
 /**
- * Tools under the names that hook scripts know, with the fields they look at, so that one guard serves several programs.
- * Heddle's own name of a tool matches as well.
+ * Tools under the names that hook scripts know, with the fields they read, so that one script serves several programs.
+ * Heddle's own tool names match as well.
  */
 
 export interface HookTool {
   readonly name: string;
-  /** What a matcher may name it by. */
   readonly names: readonly string[];
   readonly input: unknown;
 }

@@ -1,7 +1,7 @@
 /**
- * Hooks of the person who runs Heddle: programs that are asked at fixed points of a turn. They run inside the thread's
- * sandbox with the environment of its commands, bounded in time and output, and every run is a stored event. A hook that
- * cannot start, breaks or takes too long is reported and counts as its `onFailure` says; it never holds the turn.
+ * The user's hooks: programs that run at fixed points of a turn, inside the thread's sandbox, bounded in time and
+ * output; every run is a stored event. A hook that cannot start, fails or takes too long is reported and counts as its
+ * `onFailure` says.
  */
 import { clockMs, HeddleError, toHeddleError, type EventOf, type HookConfig, type HookEvent } from "@heddle/protocol";
 import { CappedOutput, startCommand } from "@heddle/tools";
@@ -13,35 +13,33 @@ import type { OpenHooks, PolicyIo } from "../turns/policy.ts";
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const MAX_OUTPUT_BYTES = 16 * 1024;
-/** A call with more than this to look at is not put through a pipe. */
+/** A larger call is not put through a pipe. */
 const MAX_PAYLOAD_BYTES = 1024 * 1024;
 const MAX_COMMAND_CHARS = 500;
 
 export interface HookQuestion {
-  /** What it is about, as it is stored. */
   readonly subject?: string;
-  /** What a matcher is held against; the subject when absent. */
+  /** What matchers are tested against; absent: the subject. */
   readonly names?: readonly string[];
   readonly payload: Readonly<Record<string, unknown>>;
-  /** Instead of the turn's own signal and the hook's own time. */
+  /** Instead of the turn's signal and the hook's own time limit. */
   readonly limit?: { readonly signal: AbortSignal; readonly timeoutMs: number };
 }
 
 export interface HookVerdict {
   readonly isBlocked: boolean;
   readonly reason: string;
-  /** For the model. */
   readonly notes: readonly string[];
 }
 
 export interface TurnHooks {
-  /** Asks every matching hook in the order of the configuration, up to the first no. */
+  /** Runs every matching hook in the order of the configuration, up to the first refusal. */
   run(event: HookEvent, question: HookQuestion): Promise<HookVerdict>;
 }
 
 const NOTHING_AGAINST_IT: HookVerdict = { isBlocked: false, reason: "", notes: [] };
 
-/** Throws `config.invalid` for a matcher that is no regular expression. */
+/** Throws `config.invalid` for a matcher that is not a regular expression. */
 export function checkedHooks(hooks: readonly HookConfig[]): OpenHooks {
   for (const hook of hooks) matches(hook, []);
   return (turn, io) => turnHooks(hooks, turn, io);
@@ -95,7 +93,7 @@ function matches({ matcher, event }: HookConfig, names: readonly string[]): bool
   return names.some((name) => pattern.test(name));
 }
 
-/** What a run that is stored came to. */
+/** From a stored run. */
 async function answerOf({ event, outcome, reason = "", output }: EventOf<"hook.ran">): Promise<HookAnswer> {
   if (outcome === "blocked") return { kind: "blocked", reason, notes: [] };
   if (outcome === "failed") return { kind: "failed", message: output };
@@ -148,8 +146,8 @@ async function runHook(
 }
 
 /**
- * Several interpreters end with the code of a no when they cannot open their script. A path of the command that the output
- * names and that the sandbox does not have is such a script: nobody said no.
+ * Several interpreters exit with the code of a refusal when they cannot open their script. A path of the command that
+ * the output names and that does not exist in the sandbox is such a script: nothing was refused.
  */
 async function missingScript(
   { command }: HookConfig,
@@ -174,7 +172,6 @@ function isClosed({ event, onFailure }: HookConfig): boolean {
   return (onFailure ?? (event === "PreToolUse" ? "closed" : "open")) === "closed";
 }
 
-/** The exit code; throws when there is none. */
 async function execute(
   hook: HookConfig,
   turn: TurnRequest,
@@ -196,7 +193,7 @@ async function execute(
     signal,
     timeoutMs,
   });
-  // Not awaited before the end: a hook that never reads must not be waited for, and one that ended cannot be told.
+  // Awaited only at the end: a hook may never read its input, or may have ended.
   const told = owned.write(payload).then(
     () => owned.endInput(),
     () => undefined,
@@ -218,7 +215,6 @@ function commonPayload(
   return {
     session_id: threadId,
     turn_id: turnId,
-    // The record is no file; `heddle threads show` reads it.
     transcript_path: null,
     cwd: workspace,
     hook_event_name: event,

@@ -1,14 +1,11 @@
-/**
- * Logins at MCP servers, put together from who speaks to issuers and who keeps credentials. Loaded when a server at an
- * address is first asked without a token of the configuration, and by whoever logs in.
- */
+/** Logins at MCP servers. Loaded when a remote server without a configured token is first called, and for a login. */
 import type { McpAccounts } from "@heddle/models/accounts";
 import type { McpTokenSource } from "@heddle/protocol";
 
 export interface McpLoginsOptions {
   readonly home: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Hears every token before it can be used. */
+  /** Called with every token before it is used. */
   readonly onSecrets?: ((secrets: readonly string[]) => void) | undefined;
 }
 
@@ -24,7 +21,6 @@ export interface LazyMcpLogins extends McpTokenSource, AsyncDisposable {
   open(): Promise<McpAccounts>;
 }
 
-/** For an engine, which may never need them. */
 export function lazyMcpLogins(options: McpLoginsOptions): LazyMcpLogins {
   let opened: Promise<McpAccounts> | undefined;
   const open = (): Promise<McpAccounts> => (opened ??= openMcpLogins(options));

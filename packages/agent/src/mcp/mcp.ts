@@ -1,6 +1,6 @@
 /**
- * MCP servers in the life of a turn: before every request to the model their tools are brought up to date, and what
- * happened to them is recorded. A server that fails is told and left out; only one that is required ends the turn.
+ * MCP servers in a turn: their tools are updated before every request to the model, and what happened to them is
+ * recorded. A server that fails is reported and left out; only a required one ends the turn.
  */
 import { HeddleError } from "@heddle/protocol";
 import { toolsFor, type GoalEndStatus, type McpReport, type MoreTools, type Toolset } from "@heddle/tools";
@@ -10,9 +10,12 @@ import type { RunnerEvent, TurnIo, TurnRequest } from "../runners/runner.ts";
 import { notice } from "../runners/told.ts";
 
 export interface TurnTools {
-  /** What the model may be offered, as of the last `refresh`. */
+  /** As of the last `refresh`. */
   readonly toolset: Toolset;
-  /** Before each request: starts servers that do not run yet, each within its own time, and lists again what changed. */
+  /**
+   * Before each request: starts servers that do not run yet, each within its own time limit, and lists changed tools
+   * again.
+   */
   refresh(): Promise<void>;
 }
 
@@ -23,13 +26,12 @@ export interface TurnToolsOptions extends Omit<OwnToolsOptions, "clientAnswer"> 
 
 interface OwnToolsOptions {
   readonly skillFolder: string | undefined;
-  /** How long a client may take to carry out a tool of its own. */
+  /** How long a client may take to carry out its own tool. */
   readonly clientToolMs: number;
   readonly clientAnswer: TurnIo["clientAnswer"];
   readonly endGoal: (status: GoalEndStatus) => Promise<void>;
 }
 
-/** What decides on the tools that a model is offered. */
 export interface OfferedTo {
   readonly family: Toolset["family"];
   readonly readsImages?: boolean;
@@ -63,7 +65,7 @@ export function createTurnTools({ family, readsImages }: OfferedTo, options: Tur
   };
 }
 
-/** What a turn offers besides the tools that are always there and those of MCP servers. */
+/** Tools besides the built-in ones and those of MCP servers. */
 export function toolsBesideMcp(
   { settings, history }: Pick<TurnRequest, "settings" | "history">,
   { skillFolder, clientToolMs: timeoutMs, clientAnswer: answer, endGoal }: OwnToolsOptions,

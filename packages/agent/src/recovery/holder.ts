@@ -1,7 +1,7 @@
 /**
- * Who holds a turn or a task, and whether that process still lives. A pid alone is not an identity: pids are reused, machines
- * reboot and containers have pid namespaces of their own. On one host no clock is involved: a process that is gone is dead at
- * once, one that is stopped lives. What cannot be seen from here is dead when it has not renewed its leases.
+ * The process that holds a turn or a task, and whether it lives. A pid alone is not an identity: pids are reused,
+ * machines reboot, and containers have pid namespaces. On one host no clock is involved: a process that has ended is
+ * dead at once, a stopped one lives. A process on another host is dead when it has not renewed its leases.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
@@ -18,7 +18,7 @@ export function thisHolder(): Holder {
   self ??= {
     host: hostId(),
     pid: process.pid,
-    // Without /proc nothing else tells two processes of one pid apart.
+    // Without /proc nothing else distinguishes two processes of one pid.
     startTicks: startTicksOf(process.pid) ?? randomUUID(),
     bootId: bootId(),
     pidNamespace: pidNamespace(),
@@ -26,7 +26,7 @@ export function thisHolder(): Holder {
   return self;
 }
 
-/** `unknown` when the pid means nothing here: another host, another pid namespace, or a system without /proc. */
+/** `unknown`: another host, another pid namespace, or a system without /proc. */
 export function stateOf(holder: Holder): HolderState {
   const here = thisHolder();
   if (holder.host !== undefined && holder.host !== here.host) return "unknown";
@@ -37,7 +37,9 @@ export function stateOf(holder: Holder): HolderState {
   return ticks !== undefined && ticks === holder.startTicks ? "alive" : "dead";
 }
 
-/** The same of whoever holds a lease; `unknown` becomes `dead` when it has run out. `wait`: see `Leases.isOver`. */
+/**
+ * The same for the holder of a lease; `unknown` becomes `dead` when the lease has expired. `wait`: see `Leases.isOver`.
+ */
 export async function leaseStateOf(
   { leases }: Pick<Journal, "leases">,
   holder: Holder,
@@ -48,9 +50,9 @@ export async function leaseStateOf(
 }
 
 /**
- * Two hosts must never have the same one, because a process of another boot of the same host is dead. Machines that were
- * copied share what the file says, and containers of one image do: their names differ. A host that is renamed only waits
- * for leases to run out. Where neither is certain, `HEDDLE_HOST_ID` says it.
+ * Must differ between hosts, because a process of another boot of the same host is dead. Copied machines and containers
+ * of one image share a machine id, but not a host name. After a renaming, leases only have to expire. `HEDDLE_HOST_ID`
+ * sets it where neither is certain.
  */
 function hostId(): string {
   const given = process.env["HEDDLE_HOST_ID"] ?? "";

@@ -1,32 +1,29 @@
 /**
- * Ends of turns that the store could not take yet. Each is kept by its turn, which holds nothing but that, and tried again
- * within a second of room being back. A process that closes gives them a moment more; what is not stored then, the next
- * start closes (`recover.ts`).
+ * Ends of turns that the store could not take yet. Each is tried again within a second of room being back, and for a
+ * moment more while the process closes; what is not stored by then, the next start closes (`recover.ts`).
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Journal } from "@heddle/journal";
 import { clockMs, HeddleError, isHeddleError, toHeddleError } from "@heddle/protocol";
 import type { HeddleOptions } from "../heddle.ts";
 
-/** Whoever waits for a single run is told soon that its end cannot be stored. */
+/** The caller of a single run is told soon that its end cannot be stored. */
 const UNATTENDED_MS = 3000;
-/** Doors have waited for the ends of turns before an engine closes. */
+/** Doors wait for the ends of turns before an engine closes. */
 const CLOSING_MS = 1000;
 const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 1000;
 
 export interface PendingEnds {
-  /** How many were given up. */
   readonly lost: number;
-  /** Stores an end: as soon as it can be, or throws what stands in the way when that is waited for no longer. */
+  /** Stores an end as soon as possible, or throws the reason when it gives up. */
   store<T>(turnId: string, attempt: () => Promise<T>): Promise<T>;
-  /** What to tell of a running turn whose wish to stop could not be recorded. */
+  /** The error for a running turn whose interrupt could not be recorded. */
   unrecorded(turnId: string, error: unknown): HeddleError;
-  /** From now on each is waited for a moment only. */
   close(): void;
 }
 
-/** Each is waited for until this is closed; those of an unattended run for a few seconds. */
+/** Waits until it is closed; in an unattended run for a few seconds. */
 export function createPendingEnds(
   journal: Pick<Journal, "damage">,
   { isUnattended, log = () => undefined }: Pick<HeddleOptions, "isUnattended" | "log">,
@@ -44,10 +41,10 @@ export function createPendingEnds(
         if (failures > 0) log(`the end of turn ${turnId} is stored`);
         return stored;
       } catch (error) {
-        // What the store says of itself may pass, unless it is damaged; anything else stays as it is.
+        // Failures of the store may pass, unless it is damaged; others do not.
         const mayPass = isHeddleError(error) && error.code.startsWith("store.") && journal.damage === undefined;
         if (!mayPass || signal.aborted || clockMs() > givesUpAt) {
-          // Of a turn that another process has taken the end is that one's to store.
+          // When another process has taken the turn, that process stores its end.
           if (!isHeddleError(error) || error.code !== "lease.lost") lost += 1;
           throw error;
         }

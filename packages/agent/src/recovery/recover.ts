@@ -27,9 +27,7 @@ import { terminalKey } from "../turns/terminal.ts";
 import { purgeThread, removeFiles } from "../threads/threads.ts";
 
 export interface Recovered {
-  /** How many abandoned turns were closed. */
   readonly closed: number;
-  /** Turns that wait for an answer, or have one that nobody has acted on. */
   readonly parked: readonly ParkedTurn[];
 }
 
@@ -40,8 +38,8 @@ export interface ParkedTurn {
 }
 
 /**
- * Closes abandoned turns. A turn of a live process is left alone, and so is one that only waits for an answer. `isElsewhere`:
- * only of processes that cannot be seen from here.
+ * Closes abandoned turns, but not those that only wait for an answer. `isElsewhere`: only of processes that cannot be
+ * seen from here.
  */
 export async function recover(journal: Journal, { isElsewhere = false } = {}): Promise<Recovered> {
   if (journal.damage !== undefined) return { closed: 0, parked: [] };
@@ -66,12 +64,12 @@ export async function recover(journal: Journal, { isElsewhere = false } = {}): P
   return { closed, parked };
 }
 
-/** Recovers what other hosts leave when they stop renewing their leases, for as long as a server runs. */
+/** Recovers what other hosts leave when they stop renewing their leases, as long as a server runs. */
 export function watchHosts(journal: Journal, onParked: (parked: Recovered["parked"]) => void): AsyncDisposable {
   let looking: Promise<void> | undefined;
   const look = async (): Promise<void> => onParked((await recover(journal, { isElsewhere: true })).parked);
   const timer = setInterval(() => {
-    // A store that cannot be read or written now is looked at again.
+    // When the store cannot be read or written now, the next look tries again.
     looking ??= look()
       .catch(() => undefined)
       .finally(() => {
@@ -86,7 +84,7 @@ export function watchHosts(journal: Journal, onParked: (parked: Recovered["parke
   };
 }
 
-/** It is to leave no trace, so nobody can come back to it. */
+/** It leaves no trace, so nobody can come back to it. */
 export async function isEphemeral(journal: Journal, threadId: string): Promise<boolean> {
   return (await journal.threads.ephemeral()).some(({ id }) => id === threadId);
 }
@@ -100,7 +98,6 @@ export async function closeTurn(journal: Journal, turnId: string, end: Abandoned
   return closeAbandoned(journal, turn, end);
 }
 
-/** Ends what is parked in a thread that another run takes over. */
 export async function closeParked(journal: Journal, threadId: string): Promise<void> {
   const last = await journal.threads.lastTurn(threadId);
   const message = "the approval was not answered, and another run has taken over the thread";
@@ -114,11 +111,11 @@ export interface AbandonedEnd {
   readonly failure: Failure;
   /** This process holds the turn and does not run it. */
   readonly isHeldHere?: boolean;
-  /** A lease that seems to have run out is waited for until that is certain. */
+  /** Waits until it is certain that a lease has expired. */
   readonly waitsForLease?: boolean;
 }
 
-/** Deletes what dead runs promised to leave no trace of; answers how many threads that were. */
+/** Deletes ephemeral threads of dead runs; returns how many. */
 export async function forgetEphemeral(journal: Journal, home: string): Promise<number> {
   if (journal.damage !== undefined) return 0;
   let forgotten = 0;
@@ -129,18 +126,18 @@ export async function forgetEphemeral(journal: Journal, home: string): Promise<n
       await removeFiles(home, id);
       forgotten += 1;
     } catch (error) {
-      // Forked, or deleted by another process at this moment. It stays on the list until it is gone.
+      // Forked, or deleted by another process at this moment. It stays listed until it is deleted.
       if (!isHeddleError(error)) throw error;
     }
   }
   return forgotten;
 }
 
-/** Its last turn has ended, or there was none, and whoever ran it is dead. */
+/** Its last turn has ended, and the process that ran it is dead. */
 async function isOrphan(journal: Journal, threadId: string): Promise<boolean> {
   const last = await journal.threads.lastTurn(threadId);
   if (last === undefined || last.status === "open") return false;
-  // Closed by whoever found it: also when its host cannot be seen from here.
+  // Closed by recovery: also when its host cannot be seen from here.
   if (last.failureCode === ABANDONED.failure.code) return true;
   const admitted = await eventAt(journal, threadId, last.admittedVersion);
   return admitted?.body.type === "turn.admitted" && stateOf(admitted.body.holder) === "dead";
@@ -165,7 +162,6 @@ async function closeAbandoned(journal: Journal, turn: OpenTurn, end: AbandonedEn
   }
 }
 
-/** The events that bring an abandoned turn to its end. Pure. */
 export function closingEvents(
   admitted: EventOf<"turn.admitted">,
   events: readonly StoredEvent[],
@@ -204,13 +200,13 @@ const RUN_OUT: AbandonedEnd = {
 };
 
 export interface LooseEnds {
-  /** What closes everything of the turn that stands open. */
+  /** Closes everything of the turn that is open. */
   readonly events: readonly EventBody[];
   readonly usage: Usage;
   readonly lastAt: number;
 }
 
-/** What a turn has begun and not ended, as the journal tells it. Pure. */
+/** What a turn has begun and not ended. Pure. */
 export function looseEnds(turnId: string, events: readonly StoredEvent[]): LooseEnds {
   const intents = new Map<string, EventOf<"tool.intended">>();
   const items = new Map<string, { item: Item; appended: string }>();

@@ -1,10 +1,8 @@
 /**
- * One owner a store: a long-lived server says in the home that it is there, and a second one is refused with the first
- * one's name. Runs beside it (`exec`) need no claim, because the journal takes several writers. Each claim has a number
- * of its own, made with one atomic link: of two that find a dead owner, one gets the next number and the other finds it
- * there. A claim is judged by the identity of its process, never by its age, so a stopped owner is still the owner. Where
- * that identity means nothing (another pid namespace, a system without /proc), a socket that the owner listens on tells:
- * the kernel refuses it once its process is gone.
+ * One owner per store: a server claims the home, and a second one is refused with the first one's name. `exec` needs no
+ * claim, because the journal takes several writers. A claim is a numbered file, made by one atomic link; it is judged
+ * by the identity of its process, never by its age. Where that identity means nothing (another pid namespace, no
+ * /proc), a socket of the owner tells: the kernel refuses it once its process has ended.
  */
 import { mkdir, link, readdir, readFile, rm, unlink, writeFile } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
@@ -13,7 +11,6 @@ import { HeddleError, uuidv7, type Holder } from "@heddle/protocol";
 import { stateOf, thisHolder } from "./holder.ts";
 
 export interface StoreClaim extends AsyncDisposable {
-  /** Higher than that of every owner before. */
   readonly number: number;
 }
 
@@ -21,17 +18,16 @@ interface Found {
   readonly number: number;
   readonly what: string;
   readonly holder: Holder | undefined;
-  /** Name of the socket its owner listens on; "" where it has none. */
   readonly socket: string;
 }
 
 const FOLDER = "owner";
-/** Each try loses to another process that won; more of them than this do not start at once. */
+/** Each try loses to another process; more than this do not start at once. */
 const MAX_TRIES = 100;
-/** The kernel keeps no longer names. */
+/** The kernel allows no longer names. */
 const MAX_SOCKET_BYTES = 107;
 
-/** `what`: how the owner is named to others: `heddle serve`. Throws `store.owned` while another one lives. */
+/** `what`: how the owner is named to others, such as `heddle serve`. Throws `store.owned` while another owner lives. */
 export async function claimStore(home: string, what: string): Promise<StoreClaim> {
   const folder = join(home, FOLDER);
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -50,11 +46,11 @@ export async function claimStore(home: string, what: string): Promise<StoreClaim
 
 interface Pulse extends AsyncDisposable {
   readonly socket: string;
-  /** It goes on after this block. */
+  /** Keeps it open after this block. */
   keep(): Server;
 }
 
-/** Listens before the claim is there, so that a claim that can be seen can be asked. */
+/** Listens before the claim exists, so that every visible claim can be tested. */
 async function openPulse(folder: string): Promise<Pulse> {
   const server = createServer((client) => client.destroy());
   const name = `${uuidv7()}.sock`;
@@ -80,7 +76,6 @@ async function openPulse(folder: string): Promise<Pulse> {
   };
 }
 
-/** Its file goes with it. */
 function close(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve());
@@ -92,13 +87,12 @@ async function clean(folder: string, { number, socket }: Found): Promise<void> {
   if (/^[0-9a-f-]+\.sock$/.test(socket)) await rm(join(folder, socket), { force: true });
 }
 
-/** The number stays taken: whoever looked just before must not get it again. */
+/** The number stays taken: a process that looked just before must not get it again. */
 async function release(folder: string, number: number, pulse: Server): Promise<void> {
   await writeFile(join(folder, String(number)), "", { mode: 0o600 }).catch(() => undefined);
   await close(pulse);
 }
 
-/** False: somebody else has this number. */
 async function make(folder: string, number: number, content: string): Promise<boolean> {
   const draft = join(folder, `draft-${uuidv7()}`);
   await writeFile(draft, content, { mode: 0o600, flag: "wx" });
@@ -124,7 +118,7 @@ async function readClaim(folder: string, name: string): Promise<Found> {
   return { number: Number(name), ...parse(text) };
 }
 
-/** Empty or unreadable: released, or gone since it was listed. */
+/** Empty or unreadable: released, or removed since it was listed. */
 function parse(text: string): Omit<Found, "number"> {
   try {
     const { what, holder, socket } = record(JSON.parse(text));
@@ -167,7 +161,7 @@ function answers(path: string): Promise<boolean> {
       socket.destroy();
       resolve(isAlive);
     };
-    // Only a refusal proves that nobody is there; a full queue of a stopped owner does not.
+    // Only a refusal proves that the owner has ended; a full queue of a stopped owner does not.
     const onError = (error: NodeJS.ErrnoException): void =>
       settle(error.code !== "ECONNREFUSED" && error.code !== "ENOENT");
     socket.once("connect", () => settle(true)).once("error", onError);

@@ -1,7 +1,7 @@
 /**
- * Asks the model with what the thread has come to: compacts a conversation that has outgrown the model, leaves out stored
- * parts that the provider refuses to take back, and says when a setting was fitted to the model. Each of these is recorded
- * before the request that follows from it, and none happens twice in one turn for the same reason.
+ * Requests to the model: compacts a conversation that is too large, leaves out stored parts that the provider refuses,
+ * and reports settings that were fitted to the model. Each is recorded before the request that follows, and happens
+ * once per turn for the same reason.
  */
 import { isHeddleError, type EventOf, type TurnSettings } from "@heddle/protocol";
 import { fitEffort, modelInfo, type ModelRequest, type Provider } from "@heddle/models";
@@ -19,14 +19,12 @@ import { askModel } from "./response.ts";
 import { warning } from "./told.ts";
 
 interface Asker {
-  /** What all requests have cost, those for summaries too. */
   readonly spent: Spent;
   /**
-   * One request; when the context turns out to be too large for the model, once more with a smaller one, and when the
-   * provider refuses a stored part of it, once more without.
+   * One request; repeated once with a smaller context when it is too large for the model, and without stored parts that
+   * the provider refuses.
    */
   ask(): ReturnType<typeof askModel>;
-  /** Throws when it fails. */
   compactOnly(): Promise<void>;
 }
 
@@ -63,7 +61,7 @@ export function createAsker(
     return outcome;
   }
 
-  /** Leaves out what the provider refused; false when there is nothing of the kind, or it was left out already. */
+  /** false: there is nothing of the kind, or it was left out already. */
   async function leaveOut(error: unknown): Promise<boolean> {
     const kinds = refusedKinds(error).filter((kind) => !leftOut.has(kind));
     const parts = kinds.find((kind) => hasParts(context.entries, { parts: kind, turnId }));
@@ -89,7 +87,7 @@ export function createAsker(
     async ask() {
       if (mayCompact && isTooLarge()) {
         await compact("auto");
-        // What could not be made smaller now is not tried again and again.
+        // What could not be made smaller is not tried again.
         mayCompact = !isTooLarge();
       }
       for (let mayShrink = true; ;) {
@@ -116,7 +114,7 @@ export function createAsker(
 
 type LeftOut = EventOf<"context.left-out">["parts"];
 
-/** What to leave out for a refusal, the least first; with words alone every provider can go on. */
+/** What to leave out for a refusal, the least first; every provider takes plain text. */
 const LADDER: Readonly<Record<string, readonly LeftOut[]>> = {
   sealed: ["sealed", "structure"],
   images: ["images", "structure"],
@@ -144,7 +142,7 @@ function leftOutEvents({ turnId, settings }: TurnRequest, parts: LeftOut, error:
   ];
 }
 
-/** What the model does not take of what the turn asks for: an effort, once a thread, and pictures, each time. */
+/** Settings that the model does not take: an effort, reported once per thread, and images, each time. */
 export function fittingNotes(provider: Provider, { turnId, settings, history }: TurnRequest): RunnerEvent[] {
   const info = modelInfo(provider, settings.model);
   const { note } = fitEffort(info, settings.effort);

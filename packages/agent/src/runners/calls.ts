@@ -23,21 +23,21 @@ export interface CallsContext {
   readonly toolset: Toolset;
 }
 
-/** Every call and its result is recorded. Stops before the next call once the turn is aborted. */
+/** Records every call and its result. Stops before the next call once the turn is aborted. */
 export async function runCalls(calls: readonly ModelToolCall[], context: CallsContext): Promise<void> {
-  // A wall that could not be finished ends the turn; it must not become a result the model explains away.
+  // A sandbox that could not be finished ends the turn; it must not become a result for the model.
   await recordOpened(context);
   for (const group of inGroups(calls, context.toolset)) {
     if (context.io.signal.aborted) break;
     const ends = await Promise.allSettled(group.map((call) => runCall(call, context)));
-    // All have ended before one's failure is told: nothing of the turn goes on behind its terminal event.
+    // All have ended before one's failure is thrown: nothing of the turn runs on after its terminal event.
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 }
 
 const recorded = new WeakSet<Sandbox>();
 
-/** Once for each sandbox: what the kernel holds it to is known only when it stands. */
+/** Once per sandbox: what the kernel enforces is known only when it is ready. */
 async function recordOpened({ turn: { turnId }, io }: CallsContext): Promise<void> {
   const { sandbox } = io.policy.hops.walls;
   const holds = await sandbox.ready;
@@ -107,10 +107,10 @@ async function runCall(call: ModelToolCall, context: CallsContext): Promise<void
     settledEvent(turnId, call, outcome),
     ...(ongoing === undefined ? [{ type: "item.completed" as const, v: 1 as const, turnId, item }] : []),
   ]);
-  // Not awaited: the turn goes on beside the command.
+  // Not awaited: the turn continues beside the command.
   if (ongoing !== undefined) io.follow(item.id, ongoing).catch(() => undefined);
   failpoint("turn.after-settle");
-  // As above: without its wall the turn is over, whatever the model would make of the result.
+  // As above: without its sandbox the turn is over.
   if (outcome.failure?.code === "sandbox.failed") throw new HeddleError("sandbox.failed", outcome.failure.message);
   if (isStarted && outcome.kind !== "cancelled") notes.push(...(await askAfter(call, intended, outcome, context)));
   if (notes.length > 0) await io.record(notes, "system");
@@ -118,7 +118,7 @@ async function runCall(call: ModelToolCall, context: CallsContext): Promise<void
 
 const MAX_RESPONSE_BYTES = 64 * 1024;
 
-/** What PostToolUse hooks have to say to the model. The result stands already. */
+/** Notes of PostToolUse hooks for the model. The result is stored already. */
 async function askAfter(
   call: ModelToolCall,
   intended: unknown,
@@ -132,7 +132,7 @@ async function askAfter(
   return hookNotes(turn.turnId, "PostToolUse", [...verdict.notes, ...(verdict.isBlocked ? [verdict.reason] : [])]);
 }
 
-/** A call that was refused before it began still shows up as an item that was started and completed. */
+/** A call that was refused before it began is still shown as a started and completed item. */
 function startedEvent(turnId: string, item: Item): RunnerEvent {
   const started = "status" in item ? { ...item, status: "inProgress" as const } : item;
   if ("error" in started) delete started.error;

@@ -30,7 +30,6 @@ export interface CompactionContext {
   readonly io: TurnIo;
   readonly context: Context;
   readonly windowTokens: number;
-  /** Of everything that is sent with the conversation. */
   readonly overheadTokens: number;
 }
 
@@ -38,13 +37,12 @@ export type Trigger = EventOf<"context.compacted">["trigger"];
 
 export type CompactionOutcome =
   | { readonly kind: "compacted"; readonly spent: Spent }
-  /** Nothing could be left out; nothing was done. */
   | { readonly kind: "nothing"; readonly spent: Spent }
   | { readonly kind: "failed"; readonly error: HeddleError; readonly spent: Spent };
 
-/** Reasoning counts as output; the summary itself is bounded apart from it. */
+/** Reasoning counts as output; the summary itself has its own bound. */
 const MAX_OUTPUT_TOKENS = 16_000;
-/** Every try included: a turn that waits for a summary waits no longer. */
+/** With all retries. */
 const MAX_SUMMARY_MS = 5 * 60_000;
 
 export async function runCompaction(trigger: Trigger, given: CompactionContext): Promise<CompactionOutcome> {
@@ -52,7 +50,7 @@ export async function runCompaction(trigger: Trigger, given: CompactionContext):
   const { hooks } = io.policy;
   const { turnId } = turn;
   const tokensBefore = context.tokens(given.overheadTokens);
-  // A request that was too large shows that the window is smaller than believed.
+  // A request that was too large shows that the window is smaller than assumed.
   const windowTokens = trigger === "overflow" ? Math.min(given.windowTokens, tokensBefore) : given.windowTokens;
   const plan = planCompaction(context.entries, windowTokens);
   if (plan === undefined) return { kind: "nothing", spent: NOTHING_SPENT };

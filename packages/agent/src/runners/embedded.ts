@@ -1,7 +1,7 @@
 /**
- * Heddle's own loop: ask the model, run what it calls, tell it the results, until it stops calling. Every call goes through
- * `dispatch`; an intent is durable before its effect and a result before the next request. What the model is told is the
- * fold of what was recorded, never a second copy of it.
+ * Heddle's own loop: ask the model, run its calls, send it the results, until it stops calling. Every call goes through
+ * `dispatch`; an intent is durable before its effect and a result before the next request. The model sees the fold of
+ * what was recorded, never a second copy.
  */
 import {
   HeddleError,
@@ -28,7 +28,7 @@ import { greet, tellSteering, type Greeter } from "./greeting.ts";
 import { declined } from "./response.ts";
 import { hookNotes, warning } from "./told.ts";
 
-/** A client that is there and silent for so long will not answer any more. */
+/** A connected client that is silent for this long will not answer. */
 const CLIENT_TOOL_MS = 300_000;
 
 type EmbeddedOptions = Pick<HeddleOptions, "home" | "providers" | "env" | "skills" | "clientToolMs">;
@@ -65,7 +65,7 @@ export function createEmbeddedRunner(options: EmbeddedOptions, journal: Journal)
   };
 }
 
-/** What is stored is told, and as it is stored: a thread that is resumed can know no other past. */
+/** The model sees what is stored, as it is stored, like after a resume. */
 function folding(io: TurnIo, context: Context): TurnIo {
   return {
     ...io,
@@ -103,12 +103,11 @@ function createLoop(provider: Provider, greeter: Greeter, { context, schema }: L
   async function hearSteering(): Promise<boolean> {
     const told = await tellSteering(greeter, await io.takeSteering(), skills);
     for (const injected of io.takeInjected()) context.apply(injected);
-    // Whoever speaks up wants another answer, not the old one fixed.
+    // New input asks for another answer, not for the old one fixed.
     if (told > 0) isMending = false;
     return told > 0;
   }
 
-  /** One request and its calls; true when the turn is over. */
   async function step(): Promise<boolean> {
     await hearSteering();
     await tools.refresh();
@@ -124,7 +123,7 @@ function createLoop(provider: Provider, greeter: Greeter, { context, schema }: L
       throw new HeddleError("limit.reached", "the model reached its output limit before it finished");
     }
     if (stopReason === "refusal") throw declined("the model declined the request", explanation);
-    // After its work a model may end without a word; a turn of nothing but silence is no success.
+    // After its work a model may end without a message; a turn of nothing at all is not a success.
     if (!hasActed) throw new HeddleError("provider.malformed", "the model's answer is empty");
     if (await hearSteering()) return false;
     if (!isMending && (await mustGoOn(io, turnId, output))) return false;
@@ -136,7 +135,7 @@ function createLoop(provider: Provider, greeter: Greeter, { context, schema }: L
     return false;
   }
 
-  /** Those of the last answer that an earlier process has not come to: it waited for a word about one of them. */
+  /** Calls of the last answer that an earlier process did not reach: it waited for an approval. */
   async function finishCalls(): Promise<void> {
     const calls = turn.carried === undefined ? [] : unsettledCalls(turn);
     if (calls.length === 0) return;
@@ -149,7 +148,7 @@ function createLoop(provider: Provider, greeter: Greeter, { context, schema }: L
   async function carryOut(): Promise<void> {
     if (admissionOf(turn).task === "compact") {
       if (!hasCompacted(turn)) await asker.compactOnly();
-      // Whoever adds input to such a turn makes it one like any other.
+      // Added input makes it a turn like any other.
       if (!(await hearSteering())) return;
     } else skills = await greet(greeter);
     const notes = fittingNotes(provider, turn);
@@ -183,12 +182,12 @@ function unsettledCalls({ history, turnId }: TurnRequest): readonly ModelToolCal
   return toolCalls(answer.output).filter(({ callId }) => !settled.has(callId));
 }
 
-/** An earlier run of the same turn has done it. */
+/** An earlier run of the same turn did it. */
 function hasCompacted({ history, turnId }: TurnRequest): boolean {
   return history.some(({ body }) => body.type === "item.completed" && body.turnId === turnId);
 }
 
-/** True when a Stop hook sends the model back to work. */
+/** True when a Stop hook makes the model continue. */
 async function mustGoOn(io: TurnIo, turnId: string, output: readonly ModelOutputPart[]): Promise<boolean> {
   const reason = await io.policy.reasonToGoOn(output.findLast((part) => part.kind === "text")?.text ?? null);
   if (reason === undefined) return false;

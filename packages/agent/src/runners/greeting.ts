@@ -1,7 +1,6 @@
 /**
- * What a turn begins with: hooks that may add to the prompt or refuse it, the surroundings when they are news, the user's
- * message, and the skills it calls for. All of it is recorded before the first request; an earlier run of the same turn
- * has done it already.
+ * The beginning of a turn: hooks that may add to the prompt or refuse it, the environment when it has changed, the
+ * user's message, and the skills it names. All recorded before the first request, once per turn.
  */
 import { HeddleError, inputItemId, type InputPart } from "@heddle/protocol";
 import type { GoalEndStatus, Skill } from "@heddle/tools";
@@ -17,20 +16,15 @@ import { hookNotes, userMessage, warning } from "./told.ts";
 export interface Greeter {
   readonly turn: TurnRequest;
   readonly io: TurnIo;
-  /** Heddle's own. */
   readonly home: string;
-  /** The person's. */
   readonly userHome: string | undefined;
   readonly skills: SkillChoices | undefined;
-  /** Of skills in Heddle's own home, when it has any. */
   readonly skillFolder: string | undefined;
-  /** How long a client may take to carry out a tool of its own. */
   readonly clientToolMs: number;
-  /** Ends the goal of the thread, in the agent's name. */
   readonly endGoal: (status: GoalEndStatus) => Promise<void>;
 }
 
-/** Throws `policy.denied` when a hook refuses the prompt. Answers the skills of the turn. */
+/** Throws `policy.denied` when a hook refuses the prompt. Returns the skills of the turn. */
 export async function greet(greeter: Greeter): Promise<readonly Skill[]> {
   const { turn, io, home, userHome } = greeter;
   const { hooks, sessionSource } = io.policy;
@@ -77,7 +71,7 @@ function goalNote({ history, turnId }: TurnRequest): RunnerEvent[] {
   return [{ type: "context.added", v: 1, turnId, source: "goal", name: "goal", text: goalText(goal) }];
 }
 
-/** Tells input that came while the turn ran; answers how much of it a hook let through. */
+/** Records input that came while the turn ran; returns how much of it hooks accepted. */
 export async function tellSteering(
   greeter: Greeter,
   steering: readonly SteeringInput[],

@@ -1,6 +1,6 @@
 /**
- * One text of a model that plans, as items: what it proposes is a plan, what it says around it a message. Blank words alone
- * make no message.
+ * One text of a model in plan mode, as items: a proposed plan, and a message around it. White space alone makes no
+ * message.
  */
 import { newItemId, type Item, type ItemOf } from "@heddle/protocol";
 import type { TurnIo } from "./runner.ts";
@@ -25,7 +25,7 @@ export class PlannedText {
     await this.#tell(this.#splitter.push(delta));
   }
 
-  /** The whole text is there, whatever of it came piece by piece. */
+  /** The whole text has come, streamed or not. */
   async complete(text: string): Promise<void> {
     await this.say(text.slice(this.#chars));
     await this.#tell(this.#splitter.end());

@@ -1,6 +1,6 @@
 /**
- * Plans in what a model says while it plans. A line that is nothing but `<proposed_plan>` begins one, `</proposed_plan>` ends
- * it, and so does the end of the text; inside a line they are words like others. Pure, and the same wherever the text is cut.
+ * Plans in the text of a model in plan mode. A line `<proposed_plan>` begins one, `</proposed_plan>` or the end of the
+ * text ends it; inside a line they are plain text. Pure, and independent of how the text is cut.
  */
 
 /** `begin`: what follows as `plan` is another plan. */
@@ -11,13 +11,13 @@ export type PlanPiece =
 
 const OPENING = "<proposed_plan>";
 const CLOSING = "</proposed_plan>";
-/** A longer line is none of them, however much of it is blank. */
+/** A longer line is not a tag, however much of it is blank. */
 const MAX_TAG_LINE_CHARS = 200;
 
 export class PlanSplitter {
-  /** The line so far, while it may yet turn out to be a tag. */
+  /** The line so far, while it may still become a tag. */
   #held = "";
-  /** What comes up to the end of the line belongs to words that were passed on. */
+  /** The rest of the line belongs to text that was passed on. */
   #isInLine = false;
   #isInPlan = false;
 
@@ -25,14 +25,12 @@ export class PlanSplitter {
     return (text.match(/[^\n]*\n|[^\n]+$/g) ?? []).flatMap((part) => this.#take(part));
   }
 
-  /** Nothing more comes. */
   end(): readonly PlanPiece[] {
     const line = this.#held;
     this.#held = "";
     return line === "" ? [] : this.#isTag(line) ? this.#cross() : [this.#said(line)];
   }
 
-  /** A line, or a part of one. */
   #take(part: string): readonly PlanPiece[] {
     const isWhole = part.endsWith("\n");
     const line = this.#held + part;

@@ -1,7 +1,6 @@
 /**
- * One model request, from the first byte to the whole answer: streams deltas, opens and closes the items they belong to,
- * and records the answer. A failed attempt closes its items as partial; the next attempt opens new ones, so the deltas of
- * an item always add up to its text.
+ * One model request: streams deltas, opens and closes their items, and records the answer. A failed attempt closes its
+ * items as partial and the next one opens new ones, so that the deltas of an item always add up to its text.
  */
 import {
   HeddleError,
@@ -27,8 +26,8 @@ export async function askModel(asking: Asking, { mode }: Pick<TurnSettings, "mod
 }
 
 /**
- * Asks beside the conversation: what the model says makes no items, and is no part of what it is told later. That it was
- * asked and what it took is stored; its words are kept by whoever wanted them.
+ * A side request: it makes no items and is not part of the conversation. The request and its usage are stored; the
+ * caller keeps the text.
  */
 export function askAside(provider: Provider, request: ModelRequest, turnId: string, io: TurnIo): Promise<Completed> {
   return ask({ provider, request, turnId, io }, NO_ITEMS, { purpose: "compaction" });
@@ -91,7 +90,6 @@ async function ask(
   throw new HeddleError("provider.cut", "the model's answer stopped before its end");
 }
 
-/** What becomes of an answer that is a refusal. */
 export function declined(what: string, explanation: string | undefined): HeddleError {
   return new HeddleError("provider.refused", explanation === undefined ? what : `${what}: ${explanation}`);
 }
@@ -119,7 +117,6 @@ interface ResponseItems {
   text(index: number, delta: string): Promise<void>;
   reasoning(event: Extract<ModelEvent, { type: "reasoning.delta" }>): Promise<void>;
   complete(index: number, part: ModelOutputPart): Promise<void>;
-  /** The attempt failed: closes its items as they are. The next attempt opens its own. */
   breakOff(): Promise<void>;
 }
 
@@ -130,7 +127,6 @@ const NO_ITEMS: ResponseItems = {
   breakOff: async () => undefined,
 };
 
-/** `openText`: for a model that plans. */
 function createItems({ turnId, io }: Pick<Asking, "turnId" | "io">, openText?: () => PlannedText): ResponseItems {
   const open = new Map<number, ItemOf<"agentMessage"> | ItemOf<"reasoning">>();
   const planned = new Map<number, PlannedText>();

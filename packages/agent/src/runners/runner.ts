@@ -1,6 +1,6 @@
 /**
- * A runner carries out one turn: Heddle's own loop, or another program behind the same doors.
- * It writes no state itself: it records through `io`, and the turn decides the terminal event.
+ * A runner carries out one turn: Heddle's own loop, or another program. It writes no state itself: it records through
+ * `io`, and the turn decides the terminal event.
  */
 import type {
   ApprovalQuestion,
@@ -29,36 +29,31 @@ import type { StartWatch } from "../turns/start-watch.ts";
 export interface TurnRequest {
   readonly threadId: string;
   readonly turnId: string;
-  /** Absolute. */
   readonly workspace: string;
   readonly settings: TurnSettings;
-  /** The thread's past, that of its ancestors included, up to and including this turn's admission. */
+  /** The thread's past, inherited events included, up to and including this turn's admission. */
   readonly history: readonly StoredEvent[];
   readonly place: TurnPlace;
-  /** Recorded when the turn begins. */
   readonly notices?: readonly NoticeText[];
-  /** Watched until its first request. */
   readonly watch?: StartWatch;
-  /** Of a turn that another process began. */
   readonly carried?: CarriedOver | undefined;
 }
 
-/** The walls around a turn, and what lives inside them. */
+/** The sandbox of a turn, and what runs inside it. */
 export interface TurnPlace {
   readonly envelope: Envelope;
   readonly sandbox: Sandbox;
   readonly state: ThreadState;
-  /** Absent: none is configured. */
   readonly mcp?: McpServers;
-  /** Walls of another envelope around the same workspace; they last as long as the place. */
+  /** A sandbox of another envelope around the same workspace; it lasts as long as this one. */
   widen(envelope: Envelope): Promise<Walls>;
-  /** Closes such walls, with everything that runs behind them; answers what was found to be undone there. */
+  /** Closes such a sandbox with everything in it; returns the violations found there. */
   narrow(envelope: Envelope): Promise<readonly ProtectedPathViolation[]>;
 }
 
 /**
- * What a runner may record; `underPolicy` keeps to it at run time too. Admission, start and end belong to the turn, questions
- * to `ask`, hooks and hops to the policy.
+ * What a runner may record; `underPolicy` enforces it at run time too. Admission, start and end belong to the turn,
+ * questions to `ask`, hooks and hops to the policy.
  */
 export const RUNNER_EVENTS = [
   "sandbox.opened",
@@ -79,17 +74,20 @@ export const RUNNER_EVENTS = [
 
 export type RunnerEvent = EventOf<(typeof RUNNER_EVENTS)[number]>;
 
-/** Rules that every runner keeps; made by the turn (`turns/policy.ts`). Limits are kept by `record` and need no asking. */
+/** Rules for every runner, made by the turn (`turns/policy.ts`). Limits are enforced by `record`. */
 export interface TurnPolicy {
-  /** To be asked at their points: before and after a call, at a prompt, around a compaction. Each run is recorded. */
+  /**
+   * For the runner to run at their points: before and after a call, at a prompt, around a compaction. Each run is
+   * recorded.
+   */
   readonly hooks: TurnHooks;
   /** The sandbox of the next call, and the way to a wider one. */
   readonly hops: TurnHops;
   /** Keys of acts that are accepted for the whole thread. `ask` answers them and adds to them. */
   readonly remembered: ReadonlySet<string>;
-  /** How the thread comes to this process; undefined: it has been here before. */
+  /** undefined: the thread has had a turn in this process before. */
   readonly sessionSource: "startup" | "resume" | undefined;
-  /** When the agent wants to stop: why a Stop hook sends it back to work; undefined: it may stop. */
+  /** When the agent wants to stop: why a Stop hook makes it continue; undefined: it may stop. */
   reasonToGoOn(lastMessage: string | null): Promise<string | undefined>;
 }
 
@@ -97,34 +95,33 @@ export interface TurnIo {
   readonly signal: AbortSignal;
   readonly policy: TurnPolicy;
   /**
-   * In order and in one transaction; durable as each event's type demands before it resolves, with the events as they are
-   * stored: without secrets. Anything but a `RunnerEvent` of this turn is refused with `policy.denied`.
+   * In order and in one transaction; returns the events as stored, without secrets, once they are durable. Anything but
+   * a `RunnerEvent` of this turn is refused with `policy.denied`.
    */
   record(events: readonly RunnerEvent[], author?: Author): Promise<readonly EventBody[]>;
-  /** Live only. */
   stream(delta: Omit<ItemDelta, "threadId" | "turnId">): void;
-  /** Completes every item still open, with what it has streamed so far; those that are followed go on. */
+  /** Completes every open item with what it has streamed, except those that are followed. */
   closeOpenItems(): Promise<void>;
   /**
-   * Records the end of a started item whenever it comes, at the latest with the turn. Resolves with what was recorded
-   * when it ended within the turn; never rejects, because a record that fails reaches the next one.
+   * Records the end of a started item whenever it comes, at the latest with the turn. Returns what was recorded within
+   * the turn; never rejects, because a failed record reaches the next one.
    */
   follow(itemId: string, ongoing: OngoingItem): Promise<readonly EventBody[]>;
-  /** The question is taken back when the turn is stopped, or by the signal. */
+  /** Cancelled when the turn stops, or by the signal. */
   ask(question: ApprovalQuestion, signal?: AbortSignal): Promise<StoredAnswer>;
-  /** What a client says to the call of its tool; whoever waits gives up by the signal. */
+  /** The client's answer to the call of its tool. */
   clientAnswer(itemId: string, signal: AbortSignal): Promise<EventOf<"tool.answered">>;
-  /** Input that arrived since the last call, oldest first; to be told to the agent at this safe point. */
+  /** Input since the last call, oldest first, for the agent at this safe point. */
   takeSteering(): Promise<readonly SteeringInput[]>;
-  /** What was put into the conversation since the last call, oldest first; it is stored already. */
+  /** Entries that were injected since the last call, oldest first; they are stored already. */
   takeInjected(): readonly (EventOf<"context.injected"> | EventOf<"context.added">)[];
-  /** The version of the thread's last event; everything up to there has been looked at. */
+  /** The version of the thread's last event; all events up to it were handled. */
   seenVersion(): Promise<number>;
-  /** Tells the turn how a request to a model comes along, so that it can work ahead. Only speed depends on it. */
+  /** Reports the progress of a model request to the turn, so that it can work ahead. Only speed depends on it. */
   readonly ahead?: () => Ahead;
 }
 
-/** Before the policy: for what the turn does itself, such as commands of the user. */
+/** Without the policy: for what the turn does itself, such as commands of the user. */
 export type BareIo = Omit<TurnIo, "policy">;
 
 export interface SteeringInput extends By {
@@ -134,7 +131,6 @@ export interface SteeringInput extends By {
 
 export interface Spent {
   readonly usage: Usage;
-  /** Absent: not known. */
   readonly costUsd?: number;
 }
 
@@ -145,10 +141,10 @@ export type TurnOutcome =
 
 export interface Runner {
   readonly name: string;
-  /** Throws a typed error when such a turn could not be carried out; called before the turn is admitted. */
+  /** Throws a typed error when such a turn could not be carried out; called before admission. */
   check(settings: TurnSettings): Promise<void>;
-  /** Loads what the first request needs while the sandbox is opened. Only speed depends on it. */
+  /** Loads what the first request needs while the sandbox opens. Only speed depends on it. */
   ahead?(settings: TurnSettings): Promise<void>;
-  /** Runs one turn to its end. Settles soon after io.signal aborts. */
+  /** Runs one turn to its end. Settles soon after `io.signal` aborts. */
   run(turn: TurnRequest, io: TurnIo): Promise<TurnOutcome>;
 }

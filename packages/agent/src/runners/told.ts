@@ -1,4 +1,4 @@
-/** Events that tell something, whole as soon as they are made: to the user, or to the model besides the user's words. */
+/** Events that are complete when they are made: user messages, notices, and notes for the model. */
 import { newItemId, type EventOf, type InputPart, type Item, type NoticeText } from "@heddle/protocol";
 import type { RunnerEvent } from "./runner.ts";
 
@@ -17,7 +17,6 @@ export function userMessage(
   return both(turnId, item);
 }
 
-/** For the user alone. */
 export function warning(turnId: string, code: string, message: string): RunnerEvent[] {
   return notice(turnId, { level: "warning", code, message });
 }
@@ -26,7 +25,6 @@ export function notice(turnId: string, text: NoticeText): RunnerEvent[] {
   return both(turnId, { type: "notice", id: newItemId(), ...text });
 }
 
-/** For the model alone. */
 export function hookNotes(turnId: string, event: string, notes: readonly string[]): EventOf<"context.added">[] {
   return notes.map((note) => ({
     type: "context.added",

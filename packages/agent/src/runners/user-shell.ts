@@ -1,6 +1,6 @@
 /**
- * A command of the user, as a turn of its own or beside one that runs: it runs in the thread's sandbox with the environment of the agent's commands,
- * is recorded like them, and the model is told of it with the next request. Nobody is asked: it is the user who wants it.
+ * A command of the user, as a turn of its own or beside a running one: it runs in the thread's sandbox, is recorded
+ * like the agent's commands, and the model sees it with the next request. It needs no approval.
  */
 import { existsSync } from "node:fs";
 import { HeddleError, newCallId, newItemId, type By, type Item, type ItemOf } from "@heddle/protocol";
@@ -9,7 +9,6 @@ import { toFailure, NOTHING_SPENT, admissionOf } from "../turns/outcome.ts";
 import type { BareIo, RunnerEvent, TurnOutcome, TurnRequest } from "./runner.ts";
 
 const TOOL = "shell";
-/** What the model is told of the output. */
 const MAX_TOLD_BYTES = 16 * 1024;
 
 export interface UserCommand extends By {
@@ -27,7 +26,7 @@ export async function runUserShell(turn: TurnRequest, io: BareIo): Promise<TurnO
   }
 }
 
-/** Throws when the command did not come to its own end; that is recorded as well. */
+/** Throws when the command did not end by itself; that is recorded as well. */
 export async function runUserCommand(
   turn: TurnRequest,
   io: BareIo,

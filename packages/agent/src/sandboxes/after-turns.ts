@@ -1,7 +1,6 @@
 /**
- * Looks after protected paths while commands and servers of a thread go on after its turn: again and again, and once more
- * when the last of them has ended. What it finds is told like what a turn finds. Looking costs a twentieth of the time of one
- * core at most, over all threads.
+ * Watches protected paths while commands and servers of a thread are still running after its turn, until the last has
+ * ended. Violations are recorded as in a turn. Costs at most a twentieth of one core, over all threads.
  */
 import { setTimeout } from "node:timers/promises";
 import type { Journal } from "@heddle/journal";
@@ -18,12 +17,11 @@ export interface AfterTurnsOptions {
 export type ViolationRecorder = (threadId: string, violations: readonly ProtectedPathViolation[]) => Promise<void>;
 
 export interface AfterTurns extends AsyncDisposable {
-  /** A turn has ended and its place stays. */
   follow(threadId: string): void;
 }
 
 const EVERY_MS = 2000;
-/** Of the time that a look takes, this many times passes until the next one. */
+/** Pause after a look, in multiples of its duration. */
 const REST = 20;
 
 export function createAfterTurns({ places, record, everyMs = EVERY_MS }: AfterTurnsOptions): AfterTurns {
@@ -32,7 +30,7 @@ export function createAfterTurns({ places, record, everyMs = EVERY_MS }: AfterTu
 
   async function look(threadId: string): Promise<number> {
     const startedAt = clockMs();
-    // A look or a record that fails is tried again with the next one; the place looks once more when it is left.
+    // A failed look or record is tried again with the next one, and once more when the sandbox closes.
     const violations = await places.sweep(threadId).catch(() => []);
     if (violations.length > 0) await record(threadId, violations).catch(() => undefined);
     return clockMs() - startedAt;
@@ -73,7 +71,7 @@ export function createAfterTurns({ places, record, everyMs = EVERY_MS }: AfterTu
   };
 }
 
-/** Found outside a turn they belong to the last one: its commands went on. */
+/** Outside a turn they belong to the last one, whose commands kept running. */
 export async function recordViolations(
   journal: Journal,
   threadId: string,

@@ -9,29 +9,24 @@
 import { clockMs } from "@heddle/protocol";
 
 export interface IdleLimits {
-  /** How many may wait, open. */
   readonly count?: number | undefined;
-  /** How long one may wait, open. */
   readonly ms?: number | undefined;
 }
 
-/** A person goes on with two or three threads at a time. */
+/** Users work in two or three threads at a time. */
 const DEFAULT_COUNT = 8;
 const DEFAULT_MS = 300_000;
 
 export interface IdlePlaces extends Disposable {
-  /** Its turn has ended. */
   wait(threadId: string): void;
-  /** It is being worked in, or it is gone. */
   forget(threadId: string): void;
 }
 
-/** `close` is asked for one thread at a time; `busy`: something still runs there, and it is asked again later. */
+/** `close` is called for one thread at a time; `busy`: something still runs there, and it is called again later. */
 export function createIdlePlaces(
   { count = DEFAULT_COUNT, ms = DEFAULT_MS }: IdleLimits,
   close: (threadId: string) => Promise<"closed" | "busy">,
 ): IdlePlaces {
-  /** Since when, the longest first. */
   const waiting = new Map<string, number>();
   let timer: NodeJS.Timeout | undefined;
   let closing = Promise.resolve();
@@ -40,11 +35,10 @@ export function createIdlePlaces(
     waiting.delete(threadId);
     closing = closing.then(async () => {
       if ((await close(threadId)) === "closed" || waiting.has(threadId)) return;
-      // Not for its number, which would ask again at once: when it has waited once more, or another one comes.
+      // Its number alone would close it again at once: the next try is after another wait.
       waiting.set(threadId, clockMs());
       schedule();
     });
-    // What could not be closed is closed with the engine.
     closing = closing.catch(() => undefined);
   }
 

@@ -1,6 +1,6 @@
 /**
- * Where turns happen: one sandbox and one set of open processes per thread, kept between its turns while the envelope
- * stays the same, and ended with everything inside when it changes or the thread is left.
+ * One sandbox and one set of processes per thread, kept between its turns while the envelope stays the same, and closed
+ * with everything inside when it changes or the thread is left.
  */
 import { join } from "node:path";
 import { createStreamRedactor, type Redactor } from "@heddle/journal";
@@ -22,17 +22,16 @@ import type { TurnPlace } from "../runners/runner.ts";
 
 export interface PlacesOptions {
   readonly home: string;
-  /** Commands get the allow-listed part of it. */
   readonly env: NodeJS.ProcessEnv;
   readonly backend: "auto" | "namespaces" | "bwrap";
-  /** What commands write is kept, shown and told without secrets, as events are. */
+  /** Removes secrets from command output, as from events. */
   readonly redactor: Redactor;
   readonly mcpServers: readonly McpServerConfig[];
   readonly mcpLogins: McpTokenSource;
-  /** Nobody counts on a sandbox before something runs in it: it may be opened then. */
+  /** The sandbox may be opened when something first runs in it. */
   readonly mayWait: boolean;
   readonly limits?: SandboxLimits | undefined;
-  /** Hears what was found in a place that was left because another one was needed, or at the end. */
+  /** Receives violations found when a sandbox is replaced, or at the end. */
   readonly onViolations: ViolationRecorder;
 }
 
@@ -40,34 +39,32 @@ export interface EnterOptions {
   readonly threadId: string;
   readonly workspace: string;
   readonly envelope: Envelope;
-  /** MCP tools that run without a question: names, or prefixes ending in `*`. */
+  /** MCP tools that need no approval: names, or prefixes ending in `*`. */
   readonly allowTools: readonly string[];
 }
 
 export interface Places extends AsyncDisposable {
-  /** Throws `sandbox.unavailable` when the host cannot hold this envelope. */
+  /** Throws `sandbox.unavailable` when the host cannot enforce this envelope. */
   enter(options: EnterOptions): Promise<TurnPlace>;
-  /** What lives in the thread's place; undefined when it is not entered. */
   state(threadId: string): ThreadState | undefined;
-  /** Whatever runs there now; undefined when it is not entered. */
+  /** undefined: the thread has no open sandbox. */
   living(threadId: string): { readonly ends: readonly Promise<unknown>[]; readonly hasServers: boolean } | undefined;
-  /** Looks for protected paths that were touched, in every sandbox of the place. */
+  /** Looks for violations in every sandbox of the thread. */
   sweep(threadId: string): Promise<readonly ProtectedPathViolation[]>;
-  /** Ends everything inside, then looks once more for protected paths that were touched. */
+  /** Ends everything inside, then looks for violations once more. */
   leave(threadId: string): Promise<readonly ProtectedPathViolation[]>;
-  /** As `leave`, unless something still runs there (undefined); what its commands have said is kept for who asks. */
+  /** As `leave`, unless something still runs there (undefined); output of ended commands is kept. */
   rest(threadId: string): Promise<readonly ProtectedPathViolation[] | undefined>;
 }
 
-/** A place, and what was opened beside it. */
+/** With the wider sandboxes, by envelope. */
 interface OpenPlace extends TurnPlace {
-  /** By their envelopes. */
   readonly wider: Map<string, Promise<Walls>>;
 }
 
 export function createPlaces(options: PlacesOptions): Places {
   const open = new Map<string, OpenPlace>();
-  /** Of places that were closed while nobody worked there: commands that have ended and whose end was not told. */
+  /** Of idle threads whose sandbox was closed: ended commands whose end the model has not seen. */
   const untold = new Map<string, ThreadState>();
 
   async function leave(threadId: string): Promise<readonly ProtectedPathViolation[]> {
@@ -105,7 +102,7 @@ export function createPlaces(options: PlacesOptions): Places {
           newFilter: () => createStreamRedactor(options.redactor),
         });
       untold.delete(threadId);
-      /** What it takes to talk to servers is loaded only where there are any. */
+      /** The MCP client is loaded only where servers are configured. */
       const openServers = async (): Promise<Pick<TurnPlace, "mcp">> => {
         const { mcpServers: servers, mcpLogins: logins, env } = options;
         if (servers.length === 0) return {};

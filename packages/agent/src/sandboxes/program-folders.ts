@@ -1,6 +1,6 @@
 /**
- * Where the programs of configured servers live, as far as a sandbox would hide them: /tmp and /var/tmp are private
- * inside. The whole folder below such a place stays visible, because a program needs what lies around it.
+ * Folders of the programs of configured servers that a sandbox would hide: /tmp and /var/tmp are private inside. The
+ * whole folder below them stays visible, because a program needs the files around it.
  */
 import { isAbsolute, sep } from "node:path";
 import type { McpServerConfig } from "@heddle/protocol";

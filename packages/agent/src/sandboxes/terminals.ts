@@ -1,4 +1,4 @@
-/** Commands of a thread that outlived their calls: seen and ended by a person. */
+/** Commands of a thread that outlived their calls. */
 import type { Journal } from "@heddle/journal";
 import type { ThreadState } from "@heddle/tools";
 import type { RunningCommand, Terminal } from "../heddle.ts";
@@ -21,21 +21,20 @@ export async function listTerminals(
   );
 }
 
-/** What a turn waits for, and what only goes on beside it. */
 export function listCommands(state: ThreadState | undefined): readonly RunningCommand[] {
   return (state?.processes.running ?? []).map(({ id, pid, hasInput, awaitedBy }) => {
     return { processId: String(id), pid, hasInput, awaitedBy };
   });
 }
 
-/** Answers how many were ended. The model learns of it when it looks after its command. */
+/** Returns how many were ended. The model learns of it when it next looks at its command. */
 export async function endTerminals(state: ThreadState | undefined, processId?: string): Promise<number> {
   const chosen = (state?.processes.running ?? []).filter(({ id }) => (processId ?? String(id)) === String(id));
   await Promise.all(chosen.map((command) => command.kill()));
   return chosen.length;
 }
 
-/** Ends the input of one of them, or of all that have one: whoever reads it meets its end. Answers how many there were. */
+/** Closes the input of one of them, or of all. Returns how many. */
 export function endInputs(state: ThreadState | undefined, processId?: string): number {
   const chosen = (state?.processes.running ?? []).filter(
     ({ id, hasInput }) => hasInput && (processId ?? String(id)) === String(id),

@@ -1,6 +1,6 @@
 /**
- * The places of threads from one turn to the next: entered for a turn, swept or left at its end, looked after while something
- * goes on there, closed when nobody has come back for a while. What is found outside a turn is recorded here.
+ * The sandboxes of threads between turns: opened for a turn, checked or closed at its end, watched while something
+ * still runs there, closed when idle. Violations outside a turn are recorded here.
  */
 import type { Journal } from "@heddle/journal";
 import type { TurnSettings } from "@heddle/protocol";
@@ -17,7 +17,7 @@ export interface TurnPlacesOptions {
   readonly options: HeddleOptions;
   readonly journal: Journal;
   readonly mcpLogins: LazyMcpLogins;
-  /** In which turns of one thread start: none begins in a place that is being closed. */
+  /** Serializes the starts of a thread: none begins in a sandbox that is being closed. */
   readonly starts: ReturnType<typeof createSerial>;
   readonly isWorkedIn: (threadId: string) => boolean;
 }
@@ -31,13 +31,9 @@ export interface EnterThread {
 export interface TurnPlaces extends AsyncDisposable {
   readonly state: Places["state"];
   readonly enter: (thread: EnterThread) => Promise<TurnRequest["place"]>;
-  /** Before the end of a turn is recorded. */
   end(turn: TurnRequest, outcome: TurnOutcome): Promise<void>;
-  /** The turn is over. */
   wait(threadId: string): void;
-  /** Outside a turn; what is found is recorded. */
   leave(threadId: string): Promise<void>;
-  /** Of a thread that has no record, or none any more. */
   drop(threadId: string): Promise<void>;
 }
 
@@ -72,7 +68,7 @@ export function createTurnPlaces({ options, journal, mcpLogins, starts, isWorked
       const { allowedTools: allowTools = [] } = settings;
       return places.enter({ threadId, workspace, envelope, allowTools });
     },
-    /** Stop means stop, and an unattended run leaves nothing behind; otherwise open processes wait for the next turn. */
+    /** An interrupted or unattended turn leaves nothing running; otherwise open processes wait for the next turn. */
     async end({ threadId, turnId }, outcome) {
       const lostWall = outcome.kind === "failed" && outcome.failure.code === "sandbox.failed";
       const endsPlace = options.isUnattended || outcome.kind === "interrupted" || lostWall;

@@ -1,7 +1,7 @@
-/** What can be said about the next turns of a thread, typed. */
+/** Settings of the next turns of a thread, typed. */
 import type { ApprovalPolicy, SandboxMode } from "@heddle/protocol";
 
-/** Only what is said; everything else stays as it is. */
+/** Absent keys stay as they are. */
 export interface SettingsPatch {
   readonly provider?: string | undefined;
   readonly model?: string | undefined;
@@ -18,7 +18,7 @@ export interface SettingsPatch {
 
 export type SettingKey = keyof SettingsPatch;
 
-/** Kept from turn to turn; the rest is of the configuration, or of the turn alone. */
+/** Kept from turn to turn; the others belong to the configuration, or to one turn. */
 export const KEPT_KEYS = [
   "provider",
   "model",
@@ -37,7 +37,7 @@ export const SETTING_KEYS = [
   "asksUser",
 ] as const satisfies readonly SettingKey[];
 
-/** A model is of its provider, a sandbox mode brings its own network and folders. */
+/** A model belongs to its provider; a sandbox mode sets its own network access and folders. */
 const COMPANIONS: Partial<Record<SettingKey, readonly SettingKey[]>> = {
   model: ["provider"],
   sandboxMode: ["networkAccess", "writableRoots"],
@@ -47,7 +47,6 @@ export function companionsOf(key: SettingKey): readonly SettingKey[] {
   return COMPANIONS[key] ?? [];
 }
 
-/** The keys with what goes with them. */
 export function withCompanions(keys: readonly SettingKey[]): readonly SettingKey[] {
   return [...new Set(keys.flatMap((key) => [key, ...companionsOf(key)]))];
 }

@@ -1,23 +1,12 @@
 /**
- * What the next turn runs with, for every door: the configuration, over it what the thread says, over that what is asked for
- * now. Later wins value by value, and every value knows where it comes from. Pure: which provider serves a model that is
- * named without one is left to whoever knows the providers.
+ * What the next turn runs with, for every door: the configuration, over it the thread's settings, over that the
+ * request. Later wins value by value, and every value has its source. Pure: the caller decides which provider serves a
+ * model that is named without one.
  */
 import { companionsOf, SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
 import type { StoredSettings } from "./stored.ts";
 
-export type SettingSource =
-  | "default"
-  | "file"
-  | "profile"
-  /** `-c KEY=VALUE`. */
-  | "override"
-  /** The last turn of the thread. */
-  | "turn"
-  /** A change of the thread's settings. */
-  | "thread"
-  | "flag"
-  | "request";
+export type SettingSource = "default" | "file" | "profile" | "override" | "turn" | "thread" | "flag" | "request";
 
 export interface SettingsLayer {
   readonly source: SettingSource;
@@ -25,11 +14,8 @@ export interface SettingsLayer {
 }
 
 export interface SettingsQuestion {
-  /** Lowest first. */
   readonly config: readonly SettingsLayer[];
-  /** Absent: the thread is new. */
   readonly stored?: StoredSettings | undefined;
-  /** What is asked for now, lowest first. */
   readonly asked: readonly SettingsLayer[];
 }
 
@@ -58,7 +44,7 @@ export function resolveSettings({ config, stored, asked }: SettingsQuestion): Se
   };
 }
 
-/** What the thread says, without what goes with something that is asked for otherwise. */
+/** The thread's settings, without companions of something that the request sets. */
 function storedLayers(stored: StoredSettings | undefined, asked: readonly SettingsLayer[]): readonly SettingsLayer[] {
   if (stored === undefined) return [];
   const isAsked = (key: SettingKey): boolean => asked.some(({ values }) => values[key] !== undefined);

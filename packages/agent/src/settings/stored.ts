@@ -1,6 +1,6 @@
 /**
- * What a thread says about its next turn: with what its last turn ran, and what was changed since, whoever changed it. What
- * counted for one turn alone does not count any more, and neither does a turn that was taken back.
+ * The settings a thread has for its next turn: those of its last turn, and what was changed since at any door. Values
+ * for one turn alone and reverted turns do not count.
  */
 import { realpath } from "node:fs/promises";
 import type { StoredEvent, TurnSettings } from "@heddle/protocol";
@@ -12,17 +12,15 @@ import { companionsOf, KEPT_KEYS, SETTING_KEYS, type SettingKey, type SettingsPa
 import { patchOf, wordOf } from "./words.ts";
 
 export interface StoredSettings {
-  /** As in the last turn. */
   readonly turn: SettingsPatch;
-  /** Changed since, and what a turn does not keep. */
+  /** Changed since, and keys that turns do not keep. */
   readonly thread: SettingsPatch;
-  /** Named for the next turn since the last one. */
   readonly workspace: string | undefined;
-  /** Clients have brought tools along. */
+  /** Clients have declared tools. */
   readonly hasClientTools: boolean;
 }
 
-/** `past`: oldest first, without turns that were taken back. */
+/** `past`: oldest first, without reverted turns. */
 export function storedSettings(past: readonly StoredEvent[]): StoredSettings {
   const fold = new SettingsFold();
   for (const event of past) fold.add(event);
@@ -32,8 +30,8 @@ export function storedSettings(past: readonly StoredEvent[]): StoredSettings {
 const KINDS = ["thread.settings-changed", "thread.tools-declared"] as const;
 
 /**
- * Reads only what counts, however long the thread is. `beforeClientId`: as it was before the turn of this client id, so that
- * a repeated request gets the same settings as the first one.
+ * Reads only what counts, however long the thread is. `beforeClientId`: as before the turn of this client id, so that a
+ * repeated request gets the same settings as the first one.
  */
 export async function readStoredSettings(
   journal: Journal,
@@ -75,7 +73,6 @@ async function lastAdmissions(journal: Journal, past: Past): Promise<readonly St
 
 class SettingsFold {
   readonly #turn = new Map<SettingKey, unknown>();
-  /** By the words of the journal. */
   readonly #thread = new Map<string, unknown>();
   #hasClientTools = false;
 

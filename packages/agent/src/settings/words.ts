@@ -1,4 +1,4 @@
-/** The words in which the journal keeps what was said about the next turns of a thread. */
+/** The keys under which the journal keeps settings of the next turns of a thread. */
 import { isSandboxMode, type ApprovalPolicy } from "@heddle/protocol";
 import { SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
 
@@ -6,7 +6,7 @@ type Words = Readonly<Record<string, unknown>>;
 
 interface Word<K extends SettingKey> {
   readonly word: string;
-  /** undefined: a word of another door that means nothing here. */
+  /** undefined: a value of another door that means nothing here. */
   readonly read: (value: unknown) => SettingsPatch[K];
 }
 
@@ -64,13 +64,12 @@ function countOf(value: unknown): number | undefined {
   return typeof value === "number" && Number.isInteger(value) && value > 0 ? value : undefined;
 }
 
-/** `always` of chats asks before everything that is not known to be harmless; so does `untrusted`. */
+/** `always` of chats asks like `untrusted`. */
 function policyOf(value: unknown): ApprovalPolicy | undefined {
   if (value === "always") return "untrusted";
   return value === "never" || value === "on-request" || value === "untrusted" ? value : undefined;
 }
 
-/** A name, or an object with one. */
 function modeOf(value: unknown): SettingsPatch["mode"] {
   const name = typeof value === "object" && value !== null && "mode" in value ? value.mode : value;
   if (!isText(name)) return undefined;

@@ -1,7 +1,7 @@
 /**
- * Short requests beside the conversation: a title after the first turn of a chat, a summary when somebody asks. They have no
- * tools and no history, few run at once, none is waited for by a turn, and of each only what it took is stored. A failure
- * costs nobody anything: the chat keeps the words it began with as its title.
+ * Short requests outside the conversation: a title after the first turn of a chat, and summaries on request. No tools,
+ * no history, few at once, and no turn waits for them; only usage is stored. When a title fails, the chat keeps its
+ * first words.
  */
 import { resolveProvider, streamModel, type ModelEvent, type ProviderConfig } from "@heddle/models";
 import {
@@ -23,23 +23,20 @@ import { createSlots } from "./slots.ts";
 export interface BackgroundOptions {
   readonly journal: Journal;
   readonly providers: readonly ProviderConfig[];
-  /** Where provider keys come from. */
   readonly env: NodeJS.ProcessEnv;
   /** A model of the thread's provider, or `provider:model`; absent: the thread's own. */
   readonly model?: string | undefined;
-  /** Of one request. */
   readonly timeoutMs?: number;
 }
 
 export interface Background extends AsyncDisposable {
-  /** A few sentences about a thread; undefined when none could be had. */
   summarise(threadId: string): Promise<string | undefined>;
 }
 
 type Purpose = Exclude<EventOf<"background.ran">["purpose"], "sample">;
 
 const MAX_RUNNING = 2;
-/** Chats that end their first turn while so many wait keep their first words. */
+/** More chats than this that wait for a title keep their first words. */
 const MAX_WAITING = 100;
 const TIMEOUT_MS = 10_000;
 const ATTEMPTS = 2;
@@ -49,7 +46,7 @@ const MAX_SUMMARY_CHARS = 20_000;
 const MAX_OUTPUT_TOKENS = { title: 200, summary: 1_000 } as const;
 /** A chat that gets no title by then keeps its first words. */
 const MAX_UNTITLED_TURNS = 20;
-/** What the chat door writes; threads of other doors are named by people. */
+/** Threads of other doors are named by users. */
 const CHAT_ORIGIN = "chat:";
 
 export function openBackground(options: BackgroundOptions): Background {
@@ -88,7 +85,7 @@ class Runner implements Background {
           this.#track(this.#title(stream)).catch(() => undefined);
       }
     } catch {
-      // A journal that can no longer be followed is reported by whoever needs it; titles are not needed.
+      // A journal that can no longer be followed is reported by others; titles can be missing.
     }
   }
 
@@ -111,7 +108,7 @@ class Runner implements Background {
     if (title !== undefined) await this.#name(threadId, title);
   }
 
-  /** A person's name for it stands, also when it comes while this one is on its way. */
+  /** A name that the user gives meanwhile wins. */
   async #name(threadId: string, name: string): Promise<void> {
     const { journal } = this.#options;
     await appendAt(journal, threadId, async (expectedVersion) => {
@@ -122,7 +119,7 @@ class Runner implements Background {
     });
   }
 
-  /** The answer; undefined when there is none. What it took is stored either way. */
+  /** undefined: no answer. Usage is stored either way. */
   async #run(threadId: string, purpose: Purpose, told: string): Promise<string | undefined> {
     const settings = await readLastSettings(this.#options.journal, threadId);
     if (settings === undefined) return undefined;
@@ -149,7 +146,7 @@ class Runner implements Background {
     const { providers, env, timeoutMs = TIMEOUT_MS } = this.#options;
     using limit = shortLimit(this.#closing.signal, timeoutMs);
     try {
-      // Tried again here, once, and not by the stream as well.
+      // Retried here once, and not by the stream as well.
       const own = providers.find((config) => config.id === id);
       const once = { ...own, id, maxAttempts: 1, requestAttempts: 1 };
       const provider = resolveProvider([...providers.filter((config) => config.id !== id), once], id, env);
@@ -202,7 +199,7 @@ function choose(wanted: string | undefined, { provider, model }: TurnSettings): 
   return other === undefined || name === undefined ? { provider, model: wanted } : { provider: other, model: name };
 }
 
-/** What was said, the beginning first, no longer than it may be; what comes later is not read. */
+/** The beginning of the conversation, up to a length; the rest is not read. */
 async function transcript(journal: Journal, threadId: string, maxChars: number): Promise<string> {
   let said = "";
   for (const { stream, upTo = Infinity } of await lineage(journal, threadId)) {
@@ -226,10 +223,9 @@ function wordsOf(item: Item): string | undefined {
   return `Person: ${item.content.map((part) => (part.type === "text" ? part.text : "[image]")).join("\n")}`;
 }
 
-/** What is longer is no title, however it goes on. */
+/** Longer text is not a title. */
 const MAX_ANSWER_CHARS = 1000;
 
-/** One visible line without quotes or marks, or nothing. */
 export function cleanTitle(answer: string): string | undefined {
   const line = answer.split("\n").find((words) => words.trim() !== "") ?? "";
   const bare = visibleLine(line.slice(0, MAX_ANSWER_CHARS).replaceAll(/\s+/gu, " "))

@@ -1,7 +1,7 @@
 /**
- * One question to the model of a thread beside its conversation: with the context its next turn would begin with, and one
- * answer. Tools are offered as in a turn, so that what the provider has cached still fits, but a call is never carried out;
- * those of MCP servers are left out, because none is started for a question. What it took is stored, nothing else.
+ * One request to the model of a thread outside its conversation, with the context of its next turn. Tools are offered
+ * as in a turn, to keep the provider's cache valid, but never called; those of MCP servers are left out, because none
+ * is started for this. Only usage is stored.
  */
 import {
   modelInfo,
@@ -36,7 +36,7 @@ import { requireSound } from "../threads/threads.ts";
 
 export interface SampleQuestion {
   readonly threadId: string;
-  /** The last turn as the asker knows it; refused when there is a later one. */
+  /** The last turn as the caller knows it; refused when there is a later one. */
   readonly expectedTurnId: string;
   readonly prompt: string;
   readonly settings: TurnSettings;
@@ -44,13 +44,11 @@ export interface SampleQuestion {
 
 export interface Sample {
   readonly responseId: string;
-  /** undefined: the model called a tool, or said nothing. */
   readonly text: string | undefined;
-  /** undefined: the provider did not say. */
   readonly usage: Usage | undefined;
 }
 
-/** A whole context is read and thought about, but nobody works meanwhile. */
+/** The model reads a whole context, but nobody waits for a turn. */
 const TIMEOUT_MS = 120_000;
 
 export async function sample(
@@ -85,7 +83,7 @@ export async function sample(
   return answer;
 }
 
-/** The turns of ancestors count: a fork that has had none of its own goes on from theirs. */
+/** Inherited turns count. */
 async function requireLatest(journal: Journal, { threadId, expectedTurnId }: SampleQuestion): Promise<void> {
   const last = await lastTurnOf(journal, await readPlan(journal, threadId));
   const turnId = last?.id;
@@ -97,7 +95,6 @@ async function requireLatest(journal: Journal, { threadId, expectedTurnId }: Sam
   throw new HeddleError("turn.not-found", "sample source turn must be the latest finished turn", details);
 }
 
-/** Tools are offered, not carried out. */
 const NEVER = {
   clientToolMs: 0,
   clientAnswer: (): Promise<never> => Promise.reject(new HeddleError("internal", "a sample cannot run tools")),

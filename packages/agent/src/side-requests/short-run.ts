@@ -1,7 +1,6 @@
 /**
- * A short run beside a conversation: one question about what was said, without tools, with limits of its own. What it is
- * shown is data between marks that nothing inside it can know. Of what is answered nothing is stored here; whoever asks
- * keeps what it asked for.
+ * A short request outside a conversation: one question without tools, with its own limits. Its data is between marks
+ * that the data cannot contain. Nothing is stored here.
  */
 import { randomBytes } from "node:crypto";
 import { HeddleError, type ModelOutputPart } from "@heddle/protocol";
@@ -12,7 +11,7 @@ export interface ShortQuestion extends Pick<ModelRequest, "model" | "effort"> {
   readonly instructions: string;
   readonly data: string;
   readonly maxOutputTokens: number;
-  /** What a provider may remember the question by; absent: nothing it has seen before. */
+  /** A key for the provider's cache; absent: a new one. */
   readonly cacheKey?: string;
 }
 
@@ -36,7 +35,7 @@ export function shortAnswer(output: readonly ModelOutputPart[]): string {
   return text;
 }
 
-/** Aborts with the signal it is given, or when its time is over; to be disposed of when the run has ended. */
+/** Aborts with the given signal or after the time limit; dispose of it when the request has ended. */
 export function shortLimit(signal: AbortSignal, ms: number): { readonly signal: AbortSignal } & Disposable {
   const control = new AbortController();
   const late = new HeddleError("provider.stalled", `the model did not answer within ${ms / 1000} s`);

@@ -1,6 +1,5 @@
-/** A number of places: whoever finds none waits for one, and when too many wait, goes without. */
+/** Limits how many run at once: others wait for a slot, and give up when too many wait. */
 export interface Slots {
-  /** undefined: too many wait, or the signal came first. */
   take(signal: AbortSignal): Promise<Disposable | undefined>;
 }
 

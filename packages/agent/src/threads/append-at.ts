@@ -1,4 +1,4 @@
-/** Appends that depend on what was read: made on the version of the stream before reading, and again when others wrote. */
+/** Appends that depend on a read: made on the version before the read, and tried again when others wrote. */
 import type { Journal } from "@heddle/journal";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 

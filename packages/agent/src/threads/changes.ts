@@ -15,7 +15,10 @@ import { requireThread } from "./threads.ts";
 const MAX_ENTRIES = 1_000;
 const MAX_ENTRIES_CHARS = 4 * 1024 * 1024;
 
-/** The model sees them with the next request. A call without its result, or the reverse, is refused: no provider takes it. */
+/**
+ * The model sees them with the next request. A call without its result, or the reverse, is refused: no provider takes
+ * it.
+ */
 export async function injectEntries(
   journal: Journal,
   threadId: string,

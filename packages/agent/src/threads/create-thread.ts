@@ -1,6 +1,6 @@
 /**
- * A thread begins with one append: what it is, what it is called, what its turns are wished to run with. With a client id
- * the same request again is the same thread, and another request under that id is a conflict.
+ * A thread begins with one append: what it is, its name, its settings. With a client id the same request again is the
+ * same thread, and another request under that id is a conflict.
  */
 import { createHash } from "node:crypto";
 import {
@@ -20,11 +20,10 @@ import { checkSettings } from "./changes.ts";
 export interface ThreadBeginning {
   readonly name?: string | undefined;
   readonly settings?: Readonly<Record<string, unknown>> | undefined;
-  /** Tools that the client carries out itself. */
   readonly tools?: readonly ClientTool[];
-  /** Of the client that asks; unique among the threads it asks for. */
+  /** Unique among the threads of this client. */
   readonly clientId?: string | undefined;
-  /** Everything that was asked for, as the door understood it; compared, never stored. */
+  /** The whole request as the door read it; compared, never stored. */
   readonly request?: unknown;
 }
 
@@ -70,7 +69,7 @@ function eventsOf(
   return events;
 }
 
-/** The one that was made under this client id, when it was asked for in the same words. */
+/** The thread of this client id, if the request was the same. */
 async function sameThread(
   journal: Journal,
   threadId: string,

@@ -1,4 +1,4 @@
-/** What a thread is after: set, read and cleared by people, ended by the agent; kept in the journal. */
+/** The goal of a thread: set and cleared by users, ended by the agent, kept in the journal. */
 import { HeddleError, type Author, type By, type Goal, type StandingGoal } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { goalOf } from "../context/goal.ts";
@@ -9,7 +9,6 @@ import { requireThread } from "./threads.ts";
 export interface GoalChange {
   readonly objective?: string | undefined;
   readonly status?: Goal["status"] | undefined;
-  /** null: none. */
   readonly tokenBudget?: number | null | undefined;
 }
 
@@ -45,7 +44,6 @@ export async function setGoal(
   return after;
 }
 
-/** False: there was none. */
 export async function clearGoal(journal: Journal, threadId: string, by: Author): Promise<boolean> {
   if ((await readGoal(journal, threadId)) === undefined) return false;
   const events = [{ type: "thread.goal-changed", v: 1, goal: null }] as const;

@@ -1,7 +1,6 @@
 /**
- * The past of a thread. A fork begins with the events of its parent up to where it was forked, and theirs with their
- * parent's; nothing is copied. Versions belong to the stream an event is in: the last event of a history is always one of
- * the thread's own, so its version is the thread's.
+ * The past of a thread. A fork begins with its parent's events up to the fork point; nothing is copied. Versions belong
+ * to the stream of an event: the last event of a history is always the thread's own.
  */
 import { HeddleError, type EventOf, type StoredEvent } from "@heddle/protocol";
 import type { ExportPart, Journal } from "@heddle/journal";
@@ -45,19 +44,18 @@ export async function eventAt(journal: ReadJournal, stream: string, version: num
 
 export type ForkPoint = NonNullable<EventOf<"thread.created">["forkedFrom"]>;
 
-/** What the thread has seen, oldest first. Empty when it does not exist. */
 export async function readHistory(journal: ReadJournal, threadId: string): Promise<StoredEvent[]> {
   return readParts(journal, await lineage(journal, threadId));
 }
 
-/** What of it still counts for the thread: all but the turns it was reverted from. */
+/** Without reverted turns. */
 export async function readPast(journal: ReadJournal, threadId: string): Promise<StoredEvent[]> {
   return withoutReverted(await readHistory(journal, threadId));
 }
 
 /**
- * A revert takes back every turn from the one it names on, and what was put into the conversation since. Facts about the
- * thread itself (its name, its folder, its settings) stand.
+ * A revert removes every turn from the one it names on, and what was injected since. Facts about the thread itself
+ * (name, folder, settings) stay.
  */
 export function withoutReverted(history: readonly StoredEvent[]): StoredEvent[] {
   let kept: StoredEvent[] = [];
@@ -79,12 +77,12 @@ export async function readParts(journal: ReadJournal, parts: readonly ExportPart
   return (await Promise.all(parts.map(({ stream, ...range }) => readStream(journal, stream, range)))).flat();
 }
 
-/** The streams a thread's history is made of, oldest first; the last is its own, whole. */
+/** The streams of a thread's history, oldest first; the last is its own, whole. */
 export async function lineage(journal: ReadJournal, threadId: string): Promise<readonly ExportPart[]> {
   return [...(await ancestry(journal, await readForkPoint(journal, threadId))), { stream: threadId }];
 }
 
-/** The beginnings of streams that a thread forked there has seen, oldest first. */
+/** The streams that a thread forked there inherits, oldest first. */
 export async function ancestry(journal: ReadJournal, forkedFrom: ForkPoint | undefined): Promise<ExportPart[]> {
   const parts: ExportPart[] = [];
   for (let point = forkedFrom; point !== undefined; point = await readForkPoint(journal, point.threadId)) {

@@ -1,13 +1,11 @@
 /**
- * What of a thread's past still counts for it, told from tables: ranges of versions in the streams it is made of, oldest first.
- * A revert takes back every turn from the one it names on, and what was put into the conversation since; that is a gap.
- * The cost does not grow with what was said.
+ * What of a thread's past still counts, from tables: ranges of versions in its streams, oldest first. A revert leaves a
+ * gap. The cost does not grow with the length of the thread.
  */
 import type { TurnRow } from "@heddle/journal";
 import type { TurnSettings } from "@heddle/protocol";
 import { ancestry, eventAt, readForkPoint, type ForkPoint, type ReadJournal } from "./history.ts";
 
-/** Behind one version of a stream, up to another. */
 export interface PastRange {
   readonly stream: string;
   readonly after: number;
@@ -15,9 +13,8 @@ export interface PastRange {
 }
 
 export interface Past {
-  /** All of it, what was taken back included. */
+  /** With reverted turns. */
   readonly parts: readonly PastRange[];
-  /** What counts. */
   readonly kept: readonly PastRange[];
 }
 
@@ -28,14 +25,11 @@ interface Place {
 
 interface Gap {
   readonly from: Place;
-  /** The revert itself; it counts. */
   readonly to: Place;
 }
 
 export interface PlanOptions {
-  /** Of a thread that is not stored yet. */
   readonly forkedFrom?: ForkPoint | undefined;
-  /** The last version of the thread's own that counts. */
   readonly upTo?: number | undefined;
 }
 
@@ -50,7 +44,7 @@ export async function readPlan(journal: ReadJournal, threadId: string, options: 
       if (body.type !== "thread.reverted") continue;
       const from = placeOf(parts, await journal.threads.turn(body.beforeTurnId));
       const to = { part, version };
-      // A turn that is not in the past, or not any more, takes nothing back.
+      // A turn that is not in the past, or not any more, reverts nothing.
       if (from !== undefined && isBefore(from, to) && !gaps.some((gap) => isIn(gap, from))) gaps.push({ from, to });
     }
   }
@@ -88,7 +82,6 @@ export function isKept({ kept }: Past, { threadId, admittedVersion: version }: T
   return kept.some(({ stream, after, upTo }) => stream === threadId && version > after && version <= upTo);
 }
 
-/** The turns that count, the newest first. */
 export async function* turnsBack(
   journal: ReadJournal,
   { kept }: Past,

@@ -9,7 +9,7 @@ import { inputItemId, type EventBody, type EventOf, type EventType, type StoredE
 import { eventAt, readParts, readStream, withoutReverted, type ForkPoint, type ReadJournal } from "./history.ts";
 import { readPlan, type Past, type PastRange } from "./past.ts";
 
-/** So much is read whole: it is in memory most of the time, and asking for less would cost more. */
+/** Shorter pasts are read whole: they are mostly in memory, and selecting would cost more. */
 const SHORT_EVENTS = 1000;
 const PAGE = 256;
 
@@ -26,7 +26,7 @@ export async function readResumed(
   return new Resuming(journal, past).read();
 }
 
-/** Of each stream a thread is made of: the version behind which a turn of it reads. */
+/** For each stream of a thread: the version after which a turn reads it. */
 export async function resumedFrom(journal: ReadJournal, threadId: string): Promise<readonly PastRange[]> {
   const past = await readPlan(journal, threadId);
   const begin = await new Resuming(journal, past).begin();
@@ -39,7 +39,6 @@ export async function resumedFrom(journal: ReadJournal, threadId: string): Promi
 }
 
 interface Place {
-  /** Of what is kept of the past. */
   readonly range: number;
   readonly version: number;
 }
@@ -70,7 +69,7 @@ class Resuming {
     return events;
   }
 
-  /** Where reading whole events begins: what stands before is told by marks alone. */
+  /** Where reading whole events begins: of earlier events only marks count. */
   async begin(): Promise<Place> {
     const [last] = await this.#marked(["context.compacted"], undefined, 1);
     const compaction = last !== undefined && isCompaction(last) ? last : undefined;
@@ -86,7 +85,7 @@ class Resuming {
         begin = first;
       }
     }
-    // What a turn that is open has done is needed whole, by whoever carries it on.
+    // Whoever continues an open turn needs all of it.
     const open = await this.#openTurn();
     return open !== undefined && isBefore(open, begin) ? open : begin;
   }
@@ -104,7 +103,7 @@ class Resuming {
     return range === -1 ? undefined : { range, version };
   }
 
-  /** Where the conversation begins that a compaction has left as it was. */
+  /** Where the part of the conversation begins that a compaction kept. */
   async #cutOf({ stream, version, body: { keptFrom } }: Compaction): Promise<Place> {
     const own = this.#placeOf(stream, version) ?? { range: 0, version: 1 };
     if (keptFrom === undefined) return own;
@@ -113,7 +112,6 @@ class Resuming {
     return (await this.#answer(keptFrom, own)) ?? own;
   }
 
-  /** A message of the user: the input of a turn, or what was added to one. */
   async #named(name: string): Promise<StoredEvent | undefined> {
     const turn = await this.#journal.threads.turn(name);
     if (turn !== undefined) return eventAt(this.#journal, turn.threadId, turn.admittedVersion);
@@ -124,7 +122,7 @@ class Resuming {
     return undefined;
   }
 
-  /** The answer to a request, looked for backwards: what lies between is read in any case. */
+  /** The answer to a request, searched backwards: what lies between is read in any case. */
   async #answer(requestId: string, before: Place): Promise<Place | undefined> {
     for (let range = before.range; range >= 0; range -= 1) {
       const { stream, after, upTo } = this.#past.kept[range] ?? { stream: "", after: 0, upTo: 0 };
@@ -140,7 +138,7 @@ class Resuming {
     return undefined;
   }
 
-  /** Marked events that count, in order: all, the newest of them, or those from one place on. */
+  /** Marked events that count, in order: all, the newest, or those from one position on. */
   async #marked(kinds: readonly MarkKind[], before?: Place, newest?: number, from?: Place): Promise<StoredEvent[]> {
     const found: StoredEvent[] = [];
     for (const [range, { stream, after, upTo }] of [...this.#past.kept.entries()].toReversed()) {
@@ -158,7 +156,6 @@ class Resuming {
     return found;
   }
 
-  /** What is kept of what lies before, in its order. */
   async #before(begin: Place): Promise<StoredEvent[]> {
     if (begin.range === 0 && begin.version === 1) return [];
     const names = this.#compaction?.body.keptMessages.map(({ name }) => name) ?? [];
@@ -179,7 +176,7 @@ class Resuming {
     return found
       .filter((event) => {
         const place = this.#placeOf(event.stream, event.version);
-        // What was taken back says nothing any more, but for facts about the thread itself.
+        // Reverted events do not count, except facts about the thread itself.
         if (place === undefined ? !event.body.type.startsWith("thread.") : !isBefore(place, begin)) return false;
         const isNew = !isOnce.has(event.id);
         isOnce.add(event.id);
@@ -198,7 +195,7 @@ class Resuming {
     return questions;
   }
 
-  /** Messages that the last compaction has kept; with what was added to a turn, the input that it was added to. */
+  /** Messages that the last compaction kept; with steering, the input of its turn. */
   async #messages(names: readonly string[]): Promise<StoredEvent[]> {
     const events: StoredEvent[] = [];
     for (const name of names) {
@@ -211,7 +208,7 @@ class Resuming {
     return events;
   }
 
-  /** What was said of the thread itself, and what a goal has used since it was set. */
+  /** Facts about the thread, and the usage of its goal. */
   async #facts(): Promise<StoredEvent[]> {
     const facts = await readGoalEvents(this.#journal, this.#past.parts);
     for (const { stream, upTo } of this.#past.parts) {
@@ -221,7 +218,7 @@ class Resuming {
     return facts;
   }
 
-  /** The input of a turn that goes on where reading begins: what was added to it later is told from that. */
+  /** The input of a turn that is open where reading begins: steering is recognized by it. */
   async #inputAt({ range, version }: Place): Promise<StoredEvent[]> {
     const { stream } = this.#past.kept[range] ?? {};
     const turn = stream === undefined ? undefined : await this.#journal.threads.lastTurn(stream, version - 1);
@@ -230,7 +227,6 @@ class Resuming {
     return input === undefined ? [] : [input];
   }
 
-  /** In pages; only what the conversation is made of is kept of each. */
   async #readTold(events: StoredEvent[], { stream, after, upTo }: PastRange): Promise<void> {
     for (let from = after; from < upTo;) {
       const page = await this.#journal.read({ stream, after: from, limit: PAGE, types: TOLD });
@@ -254,7 +250,7 @@ export async function readGoalEvents(journal: ReadJournal, parts: readonly PastR
   return events;
 }
 
-/** What later turns are told of, or ask for. */
+/** What later turns use. */
 const TOLD: readonly EventType[] = [
   "context.loaded",
   "context.added",
@@ -274,7 +270,7 @@ const TOLD: readonly EventType[] = [
   "thread.goal-changed",
 ];
 
-/** Of items of turns that have ended only these say anything that their answers and results do not. */
+/** Of items of ended turns only these add to what their answers and results say. */
 function isTold(body: EventBody): boolean {
   if (body.type !== "item.completed") return true;
   const { item } = body;
@@ -286,7 +282,7 @@ function isCompaction(event: StoredEvent): event is Compaction {
   return event.body.type === "context.compacted";
 }
 
-/** An earlier compaction as far as it concerns the messages that are kept to this day: how short it made them. */
+/** An earlier compaction, reduced to how short it made the messages that are still kept. */
 function sparse(event: Compaction, names: readonly string[]): StoredEvent {
   const { keptFrom: _, keptMessages, ...body } = event.body;
   const kept = names.map((name) => keptMessages.find((message) => message.name === name) ?? { name });

@@ -1,4 +1,3 @@
-/** Full text over stored threads: what people and agents said, and what threads are called. */
 import { setImmediate } from "node:timers/promises";
 import { HeddleError, type EventBody, type Item } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
@@ -6,17 +5,17 @@ import { isKept, readPlan, type Past } from "./past.ts";
 
 export interface Found {
   readonly threadId: string;
-  /** The words around the newest place where it stands, on one line. */
+  /** The text around the newest match, on one line. */
   readonly snippet: string;
 }
 
-/** So many events are looked at before others get their turn. */
+/** Events searched before others get their turn. */
 const STEP_EVENTS = 2_000;
 const MAX_THREADS = 1_000;
 const DEADLINE_MS = 10_000;
 const AROUND_CHARS = 60;
 
-/** Newest mention first. Throws `limit.reached` when the store is too large to be looked through in time. */
+/** Newest match first. Throws `limit.reached` when the store is too large to search in time. */
 export async function searchThreads(journal: Journal, text: string): Promise<readonly Found[]> {
   const until = performance.now() + DEADLINE_MS;
   const found = new Map<string, Found>();

@@ -1,7 +1,4 @@
-/**
- * The life of a thread outside its turns: found, forked, named, exported, deleted. Every one of them is an event or reads
- * events; a deleted thread is in no answer.
- */
+/** Threads outside their turns: found, forked, named, exported, deleted. Deleted threads are in no answer. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { HeddleError, newThreadId, visibleLine, type By, type EventOf } from "@heddle/protocol";
@@ -11,13 +8,13 @@ import { isThreadId } from "../heddle.ts";
 import { isKept, readPlan, turnsBack, type Past } from "./past.ts";
 import { resumedFrom } from "./resumed.ts";
 
-/** An id, a beginning of one, a name; or the thread that was active last, in one workspace or in all. */
+/** An id, a prefix of one, a name; or the thread that was active last, in one workspace or in all. */
 export type ThreadSelector =
   | string
   | { readonly last: true; readonly workspace: string }
   | { readonly last: true; readonly all: true };
 
-/** Shorter beginnings fit too many: the first eight digits of an id stand for about a minute. */
+/** Shorter prefixes match too many: the first eight digits of an id stand for about a minute. */
 const MIN_PREFIX_CHARS = 8;
 /** Named in a message; more would not be read. */
 const MAX_CANDIDATES = 10;
@@ -50,7 +47,7 @@ async function findLast(journal: Journal, selector: Exclude<ThreadSelector, stri
 
 async function notFound(journal: Journal, wanted: string): Promise<HeddleError> {
   const shown = visibleLine(wanted);
-  // Callers of Codex look for these first words.
+  // Callers of Codex look for this beginning.
   const noRollout = `no rollout found for thread id ${shown}`;
   if (await journal.threads.isDeleted(wanted))
     return new HeddleError("thread.not-found", `${noRollout}: thread ${shown} was deleted`);
@@ -77,17 +74,13 @@ function ambiguous(wanted: string, found: readonly ThreadRow[]): HeddleError {
 
 export interface ForkThread {
   readonly threadId: string;
-  /** The last turn to take over; the last one that has ended when absent. */
   readonly atTurn?: string;
-  /** The door it came through. */
   readonly origin: string;
-  /** The parent's when absent. */
   readonly workspace?: string;
-  /** To be deleted when the run is over. */
   readonly isEphemeral?: true;
 }
 
-/** What a fork begins with. A running turn is left out: a fork begins where a turn has ended. */
+/** A running turn is left out: a fork begins where a turn has ended. */
 export async function planFork(
   journal: Journal,
   fork: ForkThread,
@@ -100,7 +93,7 @@ export async function planFork(
   return { workspace: fork.workspace ?? parent.workspace, origin: fork.origin, forkedFrom, ...ephemeral };
 }
 
-/** Where the history is cut. A turn may be inherited; then the fork hangs where that turn is stored. */
+/** Where the history is cut. The turn may be inherited; then the fork point is in its own stream. */
 async function forkPoint(journal: Journal, { threadId, atTurn }: ForkThread): Promise<ForkPoint> {
   const past = await readPlan(journal, threadId);
   const asked = atTurn === undefined ? undefined : await journal.threads.turn(atTurn);
@@ -154,7 +147,7 @@ export interface ArchiveThread {
   readonly isArchived: boolean;
 }
 
-/** A thread that is put away keeps all it has; lists leave it out. */
+/** An archived thread keeps everything; lists leave it out. */
 export async function archiveThread(journal: Journal, { threadId, isArchived, by }: ArchiveThread & By): Promise<void> {
   const thread = await requireThread(journal, threadId);
   if (thread.isArchived === isArchived) return;
@@ -166,13 +159,12 @@ export interface DeleteThread {
   readonly reason?: string;
 }
 
-/** A thread that is deleted already is left so: whoever comes after a crash goes on to its files. */
+/** A thread that is deleted already stays so: after a crash its files are still removed. */
 export async function purgeThread(journal: Journal, { threadId, reason, by }: DeleteThread & By): Promise<void> {
   if (await journal.threads.isDeleted(threadId)) return;
   await journal.purge({ stream: threadId, author: by, reason: reason ?? "deleted" });
 }
 
-/** What Heddle keeps of a thread outside the journal: spilled outputs, and files it has put in quarantine. */
 export async function removeFiles(home: string, threadId: string): Promise<void> {
   for (const folder of ["outputs", "quarantine"]) {
     const path = join(home, folder, threadId);
@@ -186,7 +178,7 @@ export async function removeFiles(home: string, threadId: string): Promise<void>
   }
 }
 
-/** A thread with all of its past as JSON lines that `verifyExport` and third parties can check. */
+/** A thread with all of its past as JSON lines that `verifyExport` and others can check. */
 export async function* exportThread(journal: Journal, threadId: string): AsyncGenerator<string, void, void> {
   await requireThread(journal, threadId);
   yield* journal.exportLines(await lineage(journal, threadId));

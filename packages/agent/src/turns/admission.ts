@@ -1,6 +1,6 @@
 /**
- * Admission: from the moment it resolves, the input is durable and will be run or reported as not run. The same client id
- * with the same input is the same turn; with other input it is a conflict. One turn at a time in a thread.
+ * Admission: once it resolves, the input is durable and will be run or reported as not run. The same client id with the
+ * same input is the same turn; with other input it is a conflict. One turn at a time in a thread.
  */
 import {
   canonical,
@@ -20,18 +20,15 @@ import { appendAt } from "../threads/append-at.ts";
 
 export interface AdmitOptions extends By {
   readonly threadId: string;
-  /** The thread begins with this turn. */
   readonly newThread?: Omit<EventOf<"thread.created">, "type" | "v">;
-  /** The thread works in this folder from here on. */
   readonly movedTo?: string;
   readonly input: readonly InputPart[];
   readonly settings: TurnSettings;
   readonly once?: readonly string[] | undefined;
   readonly clientId?: string;
-  /** Of input that waited: its turn begins under the id it waited with. */
+  /** Of queued input: its turn begins under the id it was queued with. */
   readonly turnId?: string;
   readonly task?: "compact" | "review" | "shell" | "goal";
-  /** What the task is about. */
   readonly subject?: string;
   readonly timeoutMs?: number;
 }
@@ -48,11 +45,10 @@ export type Admitted =
   | {
       readonly kind: "new";
       readonly turnId: string;
-      /** With what the thread was forked from; the last event is the admission. */
       readonly history: readonly StoredEvent[];
     };
 
-/** What admission would say now, before anything is done for the turn: a repeat, a refusal (thrown), or nothing against it. */
+/** What admission would do now, before any work for the turn: a repeat, a refusal (thrown), or undefined. */
 export async function foresee(journal: Journal, options: AdmitOptions): Promise<Repeat | undefined> {
   const repeat = await findRepeat(journal, options);
   if (repeat !== undefined) return repeat;
@@ -85,7 +81,7 @@ export async function admit(journal: Journal, options: AdmitOptions): Promise<Ad
   });
 }
 
-/** Loaded for a thread that has a past: a plain run has none. */
+/** Loaded for a thread with a past: a plain run has none. */
 async function readPastOf(journal: Journal, { threadId, newThread }: AdmitOptions): Promise<readonly StoredEvent[]> {
   const { readResumed } = await import("../threads/resumed.ts");
   return readResumed(journal, threadId, newThread?.forkedFrom);
@@ -129,7 +125,7 @@ async function findRepeat(journal: Journal, options: AdmitOptions): Promise<Repe
   return undefined;
 }
 
-/** Input that waited is begun once, and not after somebody took it out. */
+/** Queued input is begun once, and not after it was removed. */
 async function refuseGone(journal: Journal, { threadId, turnId }: AdmitOptions): Promise<void> {
   if (turnId === undefined) return;
   const isQueued = (await journal.threads.queued(threadId)).some((queued) => queued.turnId === turnId);

@@ -1,12 +1,11 @@
 /**
- * Commands of the user: a turn of their own, or beside one of the thread that runs here. Those are items of it, the model is
- * told of them with its next request, and the turn ends after them.
+ * Commands of the user: a turn of their own, or items of a turn that runs here; the model sees them with its next
+ * request, and the turn ends after them.
  */
 import type { BareIo, TurnOutcome, TurnRequest } from "../runners/runner.ts";
 import type { UserCommand } from "../runners/user-shell.ts";
 import { admissionOf } from "./outcome.ts";
 
-/** What a command of the user may take at most. */
 const MAX_SHELL_MS = 3_600_000;
 
 const userShell = () => import("../runners/user-shell.ts");
@@ -16,7 +15,7 @@ export function userTimeoutMs(wantedMs = MAX_SHELL_MS): number {
 }
 
 export interface Beside {
-  /** Runs a turn, and lets commands in while it does. A turn that is a command of the user needs no runner. */
+  /** Runs a turn, and commands beside it. A turn that is a command of the user needs no runner. */
   around(turn: TurnRequest, io: BareIo, run: () => Promise<TurnOutcome>): Promise<TurnOutcome>;
   /** The turn it is part of; undefined: none of the thread runs here. Its end is in the journal. */
   run(threadId: string, command: UserCommand): string | undefined;
@@ -44,13 +43,13 @@ export function createBeside(): Beside {
         while (commands.size > 0) await Promise.allSettled(commands);
         running.delete(turn.threadId);
       }
-      // Whoever stopped the command stopped the turn that waited for it.
+      // Stopping the command stopped the turn that waited for it.
       return hasWaited && io.signal.aborted ? { kind: "interrupted", spent: outcome.spent } : outcome;
     },
     run(threadId, command) {
       const beside = running.get(threadId);
       if (beside === undefined || beside.io.signal.aborted) return undefined;
-      // A command that fails says so in its item; a record that cannot be written fails the turn at its next one.
+      // The item reports a command that fails; a failed record fails the turn at its next one.
       const done = userShell()
         .then(({ runUserCommand }) => runUserCommand(beside.turn, beside.io, command))
         .catch(() => undefined)

@@ -1,15 +1,11 @@
-/**
- * Matches patterns that somebody else wrote, for a moment and no longer: one can be written that takes hours for forty
- * letters, and everybody would wait for it.
- */
+/** Bounds the time of patterns that others wrote: one can be written that takes hours for forty letters. */
 import type { Context, Script } from "node:vm";
 
-/** A text so short is soon done with, whatever the pattern. */
+/** A text this short is fast with any pattern. */
 const MAX_FREE_CHARS = 16;
-/** For all of one value. */
 const MAX_MATCHING_MS = 250;
 
-/** What takes longer, all together, does not match. */
+/** What takes longer in total does not match. */
 export function boundedMatcher(): (pattern: RegExp, text: string) => boolean {
   let leftMs = MAX_MATCHING_MS;
   return (pattern, text) => {
@@ -30,7 +26,7 @@ function matchWithin(timeout: number, pattern: RegExp, text: string): boolean {
     Object.assign(context, { pattern, text });
     return script.runInContext(context, { timeout }) === true;
   } catch (error) {
-    // An error of that other place, so no instance of this one's Error.
+    // From the other context, so it is not an instance of this one's Error.
     if (Object(error).code === "ERR_SCRIPT_EXECUTION_TIMEOUT") return false;
     throw error;
   } finally {
@@ -40,7 +36,7 @@ function matchWithin(timeout: number, pattern: RegExp, text: string): boolean {
 
 let place: { readonly script: Script; readonly context: Context } | undefined;
 
-/** Made when it is first needed: most runs have no schema. */
+/** Made when first needed: most runs have no schema. */
 function makePlace(): NonNullable<typeof place> {
   const vm = process.getBuiltinModule("node:vm");
   return { script: new vm.Script("pattern.test(text)"), context: vm.createContext({}) };

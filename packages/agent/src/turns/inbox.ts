@@ -1,5 +1,5 @@
 /**
- * What other doors and other processes send to a running turn: answers, steering, interrupts. All of it comes through the
+ * What other doors and processes send to a running turn: answers, steering, interrupts. All of it comes through the
  * journal, in order; the inbox is a reader with a cursor and holds nothing that is not stored.
  */
 import type { EventBody, EventOf, StoredAnswer, StoredEvent } from "@heddle/protocol";
@@ -7,20 +7,18 @@ import type { SteeringInput } from "../runners/runner.ts";
 import type { ReadJournal } from "../threads/history.ts";
 
 export interface TurnInbox extends AsyncDisposable {
-  /** Waits for the answer to a question; rejects when the signal aborts or the journal cannot be read. */
+  /** Rejects when the signal aborts or the journal cannot be read. */
   resolution(approvalId: string, signal: AbortSignal): Promise<StoredAnswer>;
-  /** Waits for what a client says to the call of its tool, by the call's item. */
+  /** By the call's item. */
   clientAnswer(itemId: string, signal: AbortSignal): Promise<EventOf<"tool.answered">>;
-  /** Steering that is stored and not yet taken, oldest first. */
   takeSteering(): Promise<readonly SteeringInput[]>;
-  /** Reads to the end of the stream and answers its version: everything up to there has been looked at. */
+  /** Reads to the end of the stream and returns its version. */
   seenVersion(): Promise<number>;
   hasSteering(): boolean;
-  /** What was put into the conversation since the last look, oldest first. */
   takeInjected(): readonly Injected[];
 }
 
-/** Put into the conversation by a client, or what came of a command of the user beside the turn. */
+/** Injected by a client, or the result of a command of the user beside the turn. */
 export type Injected = EventOf<"context.injected"> | EventOf<"context.added">;
 
 function isCommandOfUser(body: EventBody): body is EventOf<"context.added"> {
@@ -31,10 +29,10 @@ export interface InboxOptions {
   readonly threadId: string;
   readonly turnId: string;
   readonly after: number;
-  /** Of the turn and stored before that, but heard by nobody yet. */
+  /** Of the turn and stored before that, but not handled yet. */
   readonly unheard?: readonly StoredEvent[] | undefined;
   onInterrupt(event: EventOf<"turn.interrupt-requested">): void;
-  /** The journal can no longer be followed; the turn must not go on deaf. */
+  /** The journal can no longer be followed; the turn must not continue without it. */
   onFailure(error: unknown): void;
 }
 
@@ -48,7 +46,7 @@ export function openInbox(journal: ReadJournal, options: InboxOptions): TurnInbo
 
   function look(event: StoredEvent): void {
     const { body, version } = event;
-    // The tail and a direct read may both meet an event; the version says which came first.
+    // The tail and a direct read may both see an event; the version decides.
     if (version <= seen) return;
     seen = version;
     if (body.type === "context.injected" || isCommandOfUser(body)) injected.push(body);
@@ -109,10 +107,9 @@ export function openInbox(journal: ReadJournal, options: InboxOptions): TurnInbo
 
 const PAGE = 500;
 
-/** Replies by the id of what they reply to; the first one stands. */
+/** Replies by id; the first one wins. */
 interface Replies<Reply> {
   put(id: string, reply: Reply): void;
-  /** Rejects when the signal aborts. */
   wait(id: string, signal: AbortSignal): Promise<Reply>;
 }
 

@@ -1,11 +1,11 @@
 /**
  * Checks a value against a JSON Schema (2020-12 without dynamic references and `unevaluated*`): everything that strict
- * output of the providers knows, and what people write besides. A schema that cannot be kept is refused beforehand.
- * `format` is a remark, as the standard has it.
+ * output of the providers supports, and what users write besides. A schema that cannot be checked is refused first.
+ * `format` is an annotation, as in the standard.
  */
 import { canonical, HeddleError } from "@heddle/protocol";
 
-/** More says nothing new, and a model fixes them together. */
+/** More adds nothing, and a model fixes them together. */
 const MAX_VIOLATIONS = 20;
 const MAX_SCHEMA_DEPTH = 100;
 const MAX_VALUE_DEPTH = 500;
@@ -13,14 +13,12 @@ const MAX_VALUE_DEPTH = 500;
 type Keywords = Readonly<Record<string, unknown>>;
 
 export interface JsonSchema {
-  /** Where and what, one line each; empty when the value is as it should be. */
   violations(value: unknown, options?: Judging): readonly string[];
 }
 
 export interface Judging {
-  /** What the value is called where it is wrong as a whole. */
   readonly name?: string;
-  /** Instead of the engine's own matching, for whoever does not trust the patterns. */
+  /** Replaces plain matching where the patterns are not trusted. */
   readonly matches?: (pattern: RegExp, text: string) => boolean;
 }
 
@@ -41,7 +39,7 @@ const NUMBERS = "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf".s
 const COUNTS = "minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains".split(" ");
 const UNSUPPORTED = "$dynamicRef $recursiveRef unevaluatedProperties unevaluatedItems".split(" ");
 
-/** Throws `usage.invalid`, naming the place. */
+/** Throws `usage.invalid`, naming the location. */
 export function parseJsonSchema(schema: unknown): JsonSchema {
   checkSchema(schema, { root: schema, at: "#", depth: 0 });
   return {
@@ -161,7 +159,7 @@ function validateNumber(value: number, schema: Keywords, check: Check): void {
     tell(check, `it must be less than ${exclusiveMaximum}`);
   if (typeof multipleOf === "number") {
     const times = value / multipleOf;
-    // 0.3 is a multiple of 0.1, whatever binary fractions make of it.
+    // 0.3 is a multiple of 0.1, despite binary fractions.
     if (Math.abs(times - Math.round(times)) > 1e-9 * Math.max(1, Math.abs(times)))
       tell(check, `it must be a multiple of ${multipleOf}`);
   }
@@ -230,7 +228,7 @@ function validateCombined(value: unknown, schema: Keywords, check: Check): void 
   if (branch !== undefined) validate(value, branch, deeper(check));
 }
 
-/** Says what keeps the value from the alternative it comes nearest to. */
+/** Reports what keeps the value from the nearest alternative. */
 function explain(value: unknown, alternatives: readonly unknown[], check: Check): void {
   let nearest: readonly string[] | undefined;
   for (const part of alternatives) {
@@ -260,7 +258,6 @@ function tell({ found, at, name }: Check, message: string): void {
   if (found.length < MAX_VIOLATIONS) found.push(`${at === "" ? name : at}: ${message}`);
 }
 
-/** By pointer within the schema; undefined when there is nothing. */
 function resolve(root: unknown, reference: unknown): unknown {
   if (typeof reference !== "string" || !/^#(\/|$)/.test(reference)) return undefined;
   let part = root;

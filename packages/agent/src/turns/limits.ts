@@ -1,13 +1,13 @@
 /**
- * What a turn may spend, measured by what it records: every question put to a model is looked at before it is sent, every
- * answer when it is stored, whoever asked. Reaching a limit aborts the turn with `limit.reached` and says by how much.
+ * What a turn may spend, measured by what it records: every model request before it is sent, every answer when it is
+ * stored. Reaching a limit aborts the turn with `limit.reached` and the amounts.
  */
 import { costOf, modelInfo, type Provider } from "@heddle/models";
 import { HeddleError, NO_USAGE, type TurnLimits, type TurnSettings } from "@heddle/protocol";
 import type { BareIo, RunnerEvent, Spent } from "../runners/runner.ts";
 import { addSpent, NOTHING_SPENT } from "./outcome.ts";
 
-/** A cost that cannot be counted cannot be limited; better told now than after the first bill. */
+/** An unknown cost cannot be limited; that is better reported now than after the first bill. */
 export function checkLimits(provider: Provider, { model, limits }: TurnSettings): void {
   if (limits?.maxCostUsd === undefined || costOf(NO_USAGE, modelInfo(provider, model)) !== undefined) return;
   throw new HeddleError(
@@ -18,9 +18,8 @@ export function checkLimits(provider: Provider, { model, limits }: TurnSettings)
 }
 
 export interface Meter {
-  /** Before the events are recorded; a failure means that they must not be, and the request not sent. */
+  /** Before the events are recorded; an error means that they must not be, and the request not sent. */
   before(events: readonly RunnerEvent[]): HeddleError | undefined;
-  /** After they are recorded. */
   after(events: readonly RunnerEvent[]): HeddleError | undefined;
 }
 
@@ -31,7 +30,7 @@ export function createMeter(limits: TurnLimits): Meter {
   return {
     before(events) {
       for (const event of events) {
-        // Tries of one request carry the same id; only the first is new.
+        // Retries of one request have the same id; only the first is new.
         if (event.type !== "model.requested" || requests.has(event.requestId)) continue;
         const reached = requestsLeft(limits, requests.size) ?? budgetLeft(limits, spent, "at");
         if (reached !== undefined) return reached;
@@ -50,14 +49,14 @@ export function createMeter(limits: TurnLimits): Meter {
   };
 }
 
-/** The same io, with the meter at the place where everything a runner does passes. */
+/** The meter sees everything that a runner records. */
 export function metered(io: BareIo, meter: Meter, end: (reached: HeddleError) => void): BareIo {
   return {
     ...io,
     async record(events, author) {
       const refused = meter.before(events);
       if (refused !== undefined) {
-        // Aborted as well, because whoever asked may know how to live with a failed request.
+        // Aborted as well, because the caller may survive a failed request.
         end(refused);
         throw refused;
       }
@@ -69,12 +68,12 @@ export function metered(io: BareIo, meter: Meter, end: (reached: HeddleError) =>
   };
 }
 
-/** A model that has not finished after so many requests is going in circles, unless the caller has a limit of its own. */
+/** A model that has not finished after this many requests is going in circles. */
 const MAX_REQUESTS = 200;
 
 function requestsLeft({ maxRequests }: TurnLimits, made: number): HeddleError | undefined {
   if (made < (maxRequests ?? MAX_REQUESTS)) return undefined;
-  // No limit that somebody set, so none is named in the details.
+  // Not a limit that was set, so none is named in the details.
   if (maxRequests === undefined)
     return new HeddleError("limit.reached", `the model made ${MAX_REQUESTS} requests without finishing`);
   return new HeddleError("limit.reached", `the limit of ${maxRequests} model requests is reached`, {
@@ -82,7 +81,7 @@ function requestsLeft({ maxRequests }: TurnLimits, made: number): HeddleError | 
   });
 }
 
-/** `at`: nothing is left for another request. `over`: an answer took more than was left. */
+/** `at`: nothing is left for another request. `over`: an answer cost more than was left. */
 function budgetLeft(limits: TurnLimits, spent: Spent, line: "at" | "over"): HeddleError | undefined {
   const { maxTokens, maxCostUsd } = limits;
   const tokens = spent.usage.inputTokens + spent.usage.outputTokens;
@@ -95,7 +94,7 @@ function budgetLeft(limits: TurnLimits, spent: Spent, line: "at" | "over"): Hedd
   if (maxCostUsd === undefined) return undefined;
   const { costUsd } = spent;
   if (costUsd === undefined) {
-    // A limit that cannot be watched is a limit that is not kept.
+    // A limit that cannot be measured cannot be kept.
     return new HeddleError("limit.reached", `the cost of an answer is not known, so $${maxCostUsd} cannot be kept`, {
       details: { limit: "cost", allowed: maxCostUsd, isKnown: false },
     });

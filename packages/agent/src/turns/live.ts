@@ -1,5 +1,5 @@
 /**
- * Deltas of running items: live only, never stored. A listener that throws is dropped, so that no watcher can break a turn.
+ * Deltas of running items: live only, never stored. A listener that throws is removed, so that it cannot break a turn.
  */
 import type { ItemDelta } from "@heddle/protocol";
 

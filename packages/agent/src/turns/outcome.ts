@@ -11,7 +11,6 @@ import {
 } from "@heddle/protocol";
 import type { Spent, TurnRequest } from "../runners/runner.ts";
 
-/** With the author as `by`. */
 export function admissionOf({
   history,
   turnId,
@@ -21,7 +20,6 @@ export function admissionOf({
   return { ...admitted.body, by: admitted.author };
 }
 
-/** Code, message and details, without the stack. */
 export function toFailure(error: unknown, fallback: ErrorCode = "internal"): Failure {
   const { code, message, details } = toHeddleError(error, fallback);
   return { code, message, ...(Object.keys(details).length === 0 ? {} : { details: { ...details } }) };

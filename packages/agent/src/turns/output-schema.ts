@@ -1,6 +1,6 @@
 /**
- * The last message of a turn with an output schema: parsed and checked here, whatever the provider promises. A message that
- * breaks the schema is sent back once with what is wrong; a second one fails the turn.
+ * The last message of a turn with an output schema, checked here whatever the provider promises. A message that
+ * violates the schema is sent back once; a second one fails the turn.
  */
 import { HeddleError, type ModelOutputPart } from "@heddle/protocol";
 import { boundedMatcher } from "./bounded-match.ts";
@@ -8,7 +8,7 @@ import type { JsonSchema } from "./json-schema.ts";
 
 const MAX_SHOWN_CHARS = 2000;
 
-/** undefined when no schema is set. Throws `usage.invalid` for one that cannot be kept. */
+/** undefined: no schema is set. Throws `usage.invalid` for one that cannot be checked. */
 export async function outputSchemaOf(settings: { readonly outputSchema?: unknown }): Promise<JsonSchema | undefined> {
   if (settings.outputSchema === undefined) return undefined;
   return (await import("./json-schema.ts")).parseJsonSchema(settings.outputSchema);

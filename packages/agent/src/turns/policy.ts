@@ -1,6 +1,6 @@
 /**
- * The rules of a turn that are the same for every runner: hooks, hops, approvals that are remembered, and what a runner may
- * record. The turn makes them from its own record and hands them to the runner; what they come to is recorded here.
+ * The rules of a turn that are the same for every runner: hooks, hops, remembered approvals, and what a runner may
+ * record.
  */
 import { HeddleError, type Author, type EventBody, type EventType } from "@heddle/protocol";
 import { approvalKey } from "@heddle/tools";
@@ -12,28 +12,26 @@ import { warning } from "../runners/told.ts";
 import { admissionOf } from "./outcome.ts";
 import type { Recorder } from "./recorder.ts";
 
-/** How often Stop hooks can send a runner back to work in one turn. */
+/** How often Stop hooks can make a runner continue in one turn. */
 const MAX_STOPS_REFUSED = 3;
-/** A person who ends a run waits for its end. */
+/** A user who ends a run waits for its end. */
 const SESSION_END_MS = 1500;
 
-/** What policy records passes no allow-list. */
+/** Events of the policy itself are not limited by the allow-list. */
 export interface PolicyIo extends Pick<Recorder, "record"> {
   readonly signal: AbortSignal;
 }
 
 export interface OpenPolicy extends TurnPolicy {
   readonly remembered: Set<string>;
-  /** With the run: closes sandboxes that were for the turn, and ends the session of an unattended run. */
+  /** Closes sandboxes that were for the turn, and ends the session of an unattended run. */
   end(): Promise<void>;
 }
 
 export interface Policies {
-  /** For one run of a turn. */
   open(turn: TurnRequest, io: PolicyIo): OpenPolicy;
 }
 
-/** The hooks of one run of a turn. */
 export type OpenHooks = (turn: TurnRequest, io: PolicyIo) => TurnHooks;
 
 const NO_HOOKS: TurnHooks = { run: async () => ({ isBlocked: false, reason: "", notes: [] }) };
@@ -42,7 +40,6 @@ export function createPolicies(
   { isUnattended }: { readonly isUnattended: boolean },
   openHooks: OpenHooks = () => NO_HOOKS,
 ): Policies {
-  /** Threads that have had a turn in this process. */
   const sessions = new Set<string>();
   return {
     open(turn, io) {
@@ -61,7 +58,7 @@ export function createPolicies(
           try {
             await hops.end();
           } finally {
-            // Nothing outlives an unattended turn, so its session ends with it, however the turn ends.
+            // Nothing outlives an unattended turn, so its session ends with it.
             if (isUnattended) {
               sessions.delete(threadId);
               await endSession(hooks);
@@ -83,7 +80,7 @@ async function endSession(hooks: TurnHooks): Promise<void> {
   try {
     await hooks.run("SessionEnd", { subject: "other", payload: { reason: "other" }, limit });
   } catch {
-    // Out of time, or a record that cannot be written: the end of the turn meets the same and reports it.
+    // Out of time, or a failed record: the end of the turn meets and reports the same.
   }
 }
 
@@ -105,9 +102,9 @@ function createStopQuestion({ turnId }: TurnRequest, io: PolicyIo, hooks: TurnHo
 
 const ALLOWED: ReadonlySet<EventType> = new Set(RUNNER_EVENTS);
 
-/** The turn's io as a runner gets it: with the policy, and with everything it records checked. */
+/** The turn's io for a runner: with the policy, and with everything it records checked. */
 export function underPolicy(io: BareIo, { turn, runner, policy }: RunnerOf): TurnIo {
-  /** Who has said something to this turn; the runner records it in their name. */
+  /** Authors of input to this turn; the runner may record in their name. */
   const speakers = new Set<Author>(["system", `agent:${runner}`, admissionOf(turn).by]);
   const { remembered } = policy;
   return {
@@ -137,12 +134,11 @@ export function underPolicy(io: BareIo, { turn, runner, policy }: RunnerOf): Tur
 
 interface RunnerOf {
   readonly turn: TurnRequest;
-  /** Its name. */
   readonly runner: string;
   readonly policy: OpenPolicy;
 }
 
-/** Types are erased where a runner is another program's adapter, so the event is looked at as it comes. */
+/** Types are erased where a runner is another program's adapter, so events are checked at run time. */
 function checkEvent(event: EventBody, turnId: string, runner: string): void {
   if (!ALLOWED.has(event.type)) throw refusal(runner, `${event.type}: only ${RUNNER_EVENTS.join(", ")} are allowed`);
   if (!("turnId" in event) || event.turnId !== turnId) throw refusal(runner, `${event.type} for another turn`);

@@ -25,33 +25,30 @@ import type { Acts, Heddle } from "../heddle.ts";
 export interface QueueInput extends By {
   readonly threadId: string;
   readonly input: readonly InputPart[];
-  /** Resolved when it was asked for: whoever begins it later may know nobody to ask. */
+  /** Resolved when it was queued: later nobody may be there to ask. */
   readonly settings: TurnSettings;
   readonly once?: readonly string[] | undefined;
   readonly clientId?: string | undefined;
 }
 
 export interface QueuedInput extends QueueInput {
-  /** The turn it will be. */
   readonly turnId: string;
   readonly queuedAt: number;
 }
 
 export interface DequeueInput extends Pick<QueuedInput, "threadId" | "turnId" | "by"> {
-  /** Why it will not be run. */
   readonly failure: Failure;
 }
 
 export interface TurnQueue extends AsyncDisposable {
-  /** Durable when it resolves; begun as soon as nothing before it runs or waits. Answers the id of the turn it will be. */
+  /** Durable when it resolves; begun as soon as nothing before it runs or waits. Returns the id of its turn. */
   add(queued: QueueInput): Promise<string>;
-  /** False: it no longer waits. */
   remove(queued: DequeueInput): Promise<boolean>;
-  /** Begins what waits in every thread; for a server that has just opened. */
+  /** Begins what is queued in every thread; for a server that has just opened. */
   resume(): Promise<void>;
 }
 
-/** More waiting input than this is a program that has lost its way. */
+/** A program that queues more is broken. */
 const MAX_QUEUED = 100;
 const AGAIN_MS = 1000;
 
@@ -60,7 +57,6 @@ export interface QueueOptions {
   readonly log: (line: string) => void;
 }
 
-/** Oldest first. */
 export async function queuedInputs(journal: Journal, threadId: string): Promise<readonly QueuedInput[]> {
   const inputs: QueuedInput[] = [];
   for (const { queuedVersion } of await journal.threads.queued(threadId)) {
@@ -79,7 +75,6 @@ export function openTurnQueue(options: QueueOptions): TurnQueue {
 class Queue implements TurnQueue {
   readonly #options: QueueOptions;
   readonly #closing = new AbortController();
-  /** One for each thread that has input waiting. */
   readonly #drains = new Map<string, Promise<void>>();
 
   constructor(options: QueueOptions) {
@@ -136,7 +131,7 @@ class Queue implements TurnQueue {
 
   #drain(threadId: string): void {
     if (this.#closing.signal.aborted) return;
-    // Whoever is at it looks again before it stops; but it may have looked before this input came.
+    // A running drain looks again before it stops; but it may have looked before this input came.
     const before = this.#drains.get(threadId) ?? Promise.resolve();
     const mine = before
       .then(() => this.#beginAll(threadId))
@@ -167,13 +162,12 @@ class Queue implements TurnQueue {
       const named = clientId === undefined ? {} : { clientId };
       const begun = { thread: threadId, turnId, input, settings, once, ...named };
       const { done } = await this.#options.heddle.as(by).startTurn(begun);
-      // Its end is in the journal.
       done.catch(() => undefined);
     } catch (error) {
       const { code, message } = toHeddleError(error);
-      // Another process has begun it, or another turn came first: the next look tells.
+      // Another process has begun it, or another turn came first: the next look finds out.
       if (code === "turn.active" || code === "turn.not-found" || this.#closing.signal.aborted) return;
-      // A store without room has it again some time: the input waits on.
+      // When the store has no room, the input stays queued.
       if ((await journal.refusal()) !== undefined && journal.damage === undefined) {
         await delay(AGAIN_MS, undefined, { signal: this.#closing.signal }).catch(() => undefined);
         return;

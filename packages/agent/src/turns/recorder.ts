@@ -19,7 +19,7 @@ import type { Live } from "./live.ts";
 import type { Pen } from "./turn-lease.ts";
 import { OUTCOME_UNKNOWN } from "../context/context.ts";
 
-/** Acknowledged facts and everything that guards a side effect: on disk before anyone goes on. */
+/** Acknowledged facts and everything that guards a side effect: on disk before anyone continues. */
 const NEEDS_SYNC: ReadonlySet<EventBody["type"]> = new Set([
   "tool.intended",
   "tool.settled",
@@ -28,7 +28,7 @@ const NEEDS_SYNC: ReadonlySet<EventBody["type"]> = new Set([
 ]);
 
 const CHECKPOINT_EVERY_MS = 1000;
-/** What is kept of a running item: a message fits whole; of a command's output the spill file has the rest. */
+/** A message fits whole; the rest of a command's output is in the spill file. */
 const MAX_KEPT_CHARS = { text: 1024 * 1024, output: 64 * 1024 } as const;
 
 interface OpenItem {
@@ -41,17 +41,15 @@ interface OpenItem {
 }
 
 export interface Recorder {
-  /** Resolves with the events as they are stored. */
   record(events: readonly EventBody[], author?: Author): Promise<readonly EventBody[]>;
   stream(delta: Omit<ItemDelta, "threadId" | "turnId">): void;
   /**
-   * Completes every item still open, as interrupted, and settles every intent whose call broke off, as unknown. Items
-   * that are followed stay open.
+   * Completes every open item as interrupted, except those that are followed, and settles every intent without a result
+   * as unknown.
    */
   closeOpenItems(): Promise<void>;
-  /** Completes the item when its command ends; resolves with what was recorded then. Never rejects. */
+  /** Completes the item when its command ends; returns what was recorded then. Never rejects. */
   follow(itemId: string, ongoing: OngoingItem): Promise<readonly EventBody[]>;
-  /** Completes the items that are still followed: as their commands ended, or as they are left. */
   closeFollowed(): Promise<void>;
 }
 
@@ -69,11 +67,11 @@ export function createRecorder(pen: Pen, live: Live, options: RecorderOptions): 
 
   function enqueue(events: readonly EventBody[], author: Author): Promise<readonly EventBody[]> {
     const durability = events.some((event) => NEEDS_SYNC.has(event.type)) ? "full" : "relaxed";
-    // One at a time: the order of calls is the order in the stream. A failure reaches every later call too,
-    // because a turn that cannot be recorded must not go on.
+    // One at a time, in the order of calls. A failure reaches every later call too,
+    // because a turn that cannot be recorded must not continue.
     const appended = queue.then(() => pen.append({ stream: threadId, author, events, durability }));
     queue = appended.then(() => undefined);
-    // Whoever recorded this hears of its failure.
+    // The caller gets its failure.
     queue.catch(() => undefined);
     return appended.then((stored) => stored.events.map(({ body }) => body));
   }
@@ -96,7 +94,7 @@ export function createRecorder(pen: Pen, live: Live, options: RecorderOptions): 
     item.lastCheckpointAt = now;
     item.checkpointed += appended.length;
     const itemId = item.item.id;
-    // A failed checkpoint stays in the queue's promise and is thrown by the next record.
+    // The next record throws what a failed checkpoint leaves in the queue.
     enqueue([{ type: "item.checkpointed", v: 1, turnId, itemId, channel, appended }], agent).catch(() => undefined);
   }
 
@@ -131,7 +129,7 @@ export function createRecorder(pen: Pen, live: Live, options: RecorderOptions): 
       checkpoint(item, delta.channel);
     },
     async closeOpenItems() {
-      // A record that failed leaves more open than is known here.
+      // After a failed record more is open than is known here.
       await queue;
       const left = [...open.values()].filter(({ item }) => !following.has(item.id));
       const settled = [...intents.values()].map((intent): EventBody => unknownOutcome(intent));
@@ -158,14 +156,13 @@ interface Following {
   close(): Promise<void>;
 }
 
-/** Items whose commands outlived their calls. */
 function createFollowing(
   turnId: string,
   record: (events: readonly EventBody[]) => Promise<readonly EventBody[]>,
 ): Following {
   const followed = new Map<string, OngoingItem>();
 
-  /** Looked up and taken out in one go: an item is ended once, by its command or by the turn. */
+  /** Removed first: an item is ended once, by its command or by the turn. */
   async function end(item: Item): Promise<readonly EventBody[]> {
     return followed.delete(item.id) ? record([{ type: "item.completed", v: 1, turnId, item }]) : [];
   }
@@ -182,7 +179,7 @@ function createFollowing(
   };
 }
 
-/** Text the redactor held back because it could have been the beginning of a secret. */
+/** Text that the redactor held back as the possible beginning of a secret. */
 function publishRest(item: OpenItem, publish: (delta: Omit<ItemDelta, "threadId" | "turnId">) => void): void {
   const rest = item.redactor.end();
   if (rest === "") return;
@@ -196,7 +193,6 @@ function channelOf(item: Item): ItemDelta["channel"] {
   return "output";
 }
 
-/** A call that began, and nobody can say how far it came. */
 export function unknownOutcome(intent: EventOf<"tool.intended">): EventBody {
   return {
     type: "tool.settled",
@@ -211,7 +207,7 @@ export function unknownOutcome(intent: EventOf<"tool.intended">): EventBody {
   };
 }
 
-/** A started item as it stood when nobody could finish it. */
+/** A started item that nobody can finish. */
 export function brokenOff(item: Item, appended: string, status: "unknown" | "interrupted" = "unknown"): Item {
   switch (item.type) {
     case "userMessage":

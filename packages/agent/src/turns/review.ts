@@ -1,6 +1,6 @@
 /**
- * The prompt of a review. The changes are named by ids that git has confirmed; the agent reads them itself, inside the
- * sandbox. Here git only looks up names: a diff made outside could run what a hostile repository has configured.
+ * The prompt of a review. Changes are named by ids that git has confirmed; the agent reads them inside the sandbox.
+ * Here git only looks up names: a diff made outside could run what a hostile repository has configured.
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
@@ -28,7 +28,6 @@ export async function reviewPrompt(
   return `${await whatToReview(target, workspace)}\n\n${RULES}${more}`;
 }
 
-/** What is judged, in a few words for people. */
 export function reviewSubject(target: ReviewTarget, instructions: string | undefined): string {
   switch (target.kind) {
     case "uncommitted":

@@ -1,6 +1,6 @@
 /**
- * Input under a client's own id is taken once, however often it is sent: as a turn, waiting for one, or added to one. What
- * became of it is read from the journal, so a resend after a crash or a lost connection finds it too.
+ * Input under a client's own id is taken once, however often it is sent: as a turn, queued, or as steering. The journal
+ * tells, so a resend after a crash or a lost connection is recognized too.
  */
 import { canonical, HeddleError, type By, type EventBody, type InputPart } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
@@ -11,7 +11,7 @@ export interface Sent {
   readonly as: "turn" | "queued" | "steering";
 }
 
-/** undefined: nobody has sent it. `store.id-conflict`: it was sent with other input. */
+/** undefined: not sent yet. `store.id-conflict`: it was sent with other input. */
 export async function findSent(
   journal: Journal,
   threadId: string,
@@ -37,7 +37,7 @@ export interface Steering extends By {
   readonly input: readonly InputPart[];
 }
 
-/** Adds input to a running turn under a client's id; the same id again adds nothing. `turn.not-found` when it has ended. */
+/** Adds input to a running turn; the same client id again adds nothing. `turn.not-found` when it has ended. */
 export async function steerOnce(journal: Journal, turnId: string, { clientId, input, by }: Steering): Promise<void> {
   const stream = (await journal.threads.turn(turnId))?.threadId ?? "";
   await appendAt(journal, stream, async (expectedVersion) => {

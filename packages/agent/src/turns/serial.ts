@@ -1,4 +1,4 @@
-/** One at a time per key: later calls wait for the earlier ones of the same key, whether those succeed or fail. */
+/** One at a time per key: later calls wait for earlier ones, whether those succeed or fail. */
 export interface Serial {
   run<T>(key: string, work: () => Promise<T>): Promise<T>;
 }

@@ -1,20 +1,18 @@
 /**
- * Where a start stands: from the moment somebody wants a turn until its first request. Steps are marked in memory. A start
- * that takes too long is reported once: which step, what is awaited, how busy the machine is; in the record of its turn,
- * as soon as there is one, and until then in the log.
+ * The steps of a start, until its first request. A slow start is reported once, with its step, what it waits for and
+ * the load of the machine: in the record of its turn, and before that in the log.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { clockMs, type NoticeText } from "@heddle/protocol";
 
-/** Everything that must be done before a request takes a small part of it. */
+/** Everything before a request takes a small part of it. */
 const SLOW_START_MS = 5_000;
-/** Of processes that were started: one sandbox has a handful. */
+/** One sandbox has a handful of processes. */
 const MAX_CHILDREN = 16;
 
 export interface StartWatchOptions {
   readonly slowMs?: number | undefined;
-  /** Told at once, while there is no turn to tell it. */
   readonly log?: ((line: string) => void) | undefined;
 }
 
@@ -41,7 +39,7 @@ export class StartWatch implements Disposable {
     this.#steps.push({ name, at: clockMs() });
   }
 
-  /** What follows may take as long as it wants: other people's input, a place in a queue. */
+  /** What follows may take any time: input of others, a queue. */
   pause(): void {
     this.#pausedAt ??= clockMs();
     clearTimeout(this.#timer);
@@ -54,16 +52,15 @@ export class StartWatch implements Disposable {
     this.#arm();
   }
 
-  /** From here on a turn can record it; what was reported before is told now. */
+  /** From here on a turn can record it; an earlier report is recorded now. */
   tellTo(tell: (text: NoticeText) => void): void {
     this.#tell = tell;
     if (this.#report !== undefined) tell(this.#report);
   }
 
-  /** The first request goes out, or there will be none. */
   [Symbol.dispose](): void {
     clearTimeout(this.#timer);
-    // A thread that stood still could not look at the clock.
+    // A blocked process could not look at the clock.
     if (this.#pausedAt === undefined && clockMs() - this.#startedAt >= this.#slowMs) this.#reportOnce();
     this.#pausedAt ??= clockMs();
   }
@@ -110,7 +107,7 @@ function counted(names: readonly string[]): string {
   return [...counts].map(([name, all]) => (all.length === 1 ? name : `${name} ×${all.length}`)).join(", ") || "nothing";
 }
 
-/** What was started and has not ended, with the state the kernel names: a sandbox that hangs is seen here. */
+/** Running child processes with the state the kernel reports: a sandbox that hangs is visible here. */
 function childrenOf(pid: number): readonly string[] {
   const found: string[] = [];
   const pending = children(pid);

@@ -1,4 +1,3 @@
-/** The one terminal event of a turn. */
 import type { Journal } from "@heddle/journal";
 import { HeddleError, type EventOf, type StoredEvent } from "@heddle/protocol";
 
@@ -13,7 +12,7 @@ export function isTerminalOf(event: StoredEvent, turnId: string): event is Termi
   return event.body.type === "turn.completed" && event.body.turnId === turnId;
 }
 
-/** Of a turn that another process runs or has run, from the journal. */
+/** Of a turn that another process runs or has run. */
 export async function awaitTerminal(
   journal: Journal,
   threadId: string,

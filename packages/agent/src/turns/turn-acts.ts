@@ -1,4 +1,4 @@
-/** Interrupts a turn, here or in another process: stored first, and only then acted on. */
+/** Interrupts a turn, here or in another process: stored first, then acted on. */
 import type { Journal } from "@heddle/journal";
 import { HeddleError, isHeddleError, isUser, type By, type Lease } from "@heddle/protocol";
 import type { InterruptReason } from "../heddle.ts";

@@ -1,4 +1,4 @@
-/** The envelope a turn begins in: what its settings and the configuration come to, never above its thread's ceiling. */
+/** The envelope a turn begins in, from its settings and the configuration, never above its thread's ceiling. */
 import { realpathSync } from "node:fs";
 import path from "node:path";
 import { HeddleError, type Envelope, type TurnSettings } from "@heddle/protocol";
@@ -28,7 +28,7 @@ export function turnEnvelope(
   return allowedTools === undefined ? envelope : narrowEnvelope(envelope, allowedTools);
 }
 
-/** Where nothing may be written only a mask tells what is there: a tree that Heddle made for a task is read in its folder. */
+/** In read-only mode a workspace inside Heddle's own folders (the tree of a task) must stay visible. */
 function ownFolders(
   home: string,
   { mode, workspace }: { readonly mode: TurnSettings["sandboxMode"]; readonly workspace: string },
@@ -37,8 +37,8 @@ function ownFolders(
 }
 
 /**
- * The folders that are meant by names of the owner's, which may have links in them. Not by a link that lies where an agent
- * writes, below the workspace or another root: whoever put it there, it must not lead out.
+ * Resolves links in the owner's names of folders. A link below the workspace or another root, where agents write, must
+ * not lead out.
  */
 function realRoots(roots: readonly string[], workspace: string): string[] {
   const known = [workspace, ...roots].map((name) => ({ name: path.resolve(name), real: realOr(path.resolve(name)) }));
@@ -51,7 +51,7 @@ function realRoots(roots: readonly string[], workspace: string): string[] {
   return known.slice(1).map(({ real }) => real);
 }
 
-/** One that is not there is for the sandbox to complain about. */
+/** The sandbox reports a missing folder. */
 function realOr(folder: string): string {
   try {
     return realpathSync.native(folder);

@@ -1,16 +1,15 @@
-/** The lease of a running turn: everything the turn records passes through its pen, and so through the fence of the journal. */
+/** The lease of a running turn: everything the turn records is appended under it. */
 import type { Journal } from "@heddle/journal";
 import { isHeddleError, type Lease } from "@heddle/protocol";
 import { thisHolder } from "../recovery/holder.ts";
 
-/** Its appends carry the lease: a process that has lost it records nothing more. */
+/** Appends carry the lease: a process that has lost it records nothing more. */
 export type Pen = Pick<Journal, "append" | "redactor">;
 
 export interface TurnLease extends Lease {
   readonly pen: Pen;
-  /** Aborts when another process has taken the turn. */
   readonly lost: AbortSignal;
-  /** Renewed until the turn is over; a turn that was lost is reported. */
+  /** Renews the lease until the turn is over; logs when it was lost. */
   during<T>(turn: Promise<T>): Promise<T>;
 }
 

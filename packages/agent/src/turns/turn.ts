@@ -39,18 +39,16 @@ import { isTerminalOf, terminalKey, type TerminalEvent } from "./terminal.ts";
 
 export interface TurnDeps {
   readonly journal: ReadJournal;
-  /** The only way to append is under it. */
   readonly lease: TurnLease;
   readonly live: Live;
   readonly runner: Runner;
   readonly policies: Policies;
   readonly beside: Pick<Beside, "around">;
   readonly isUnattended: boolean;
-  /** So long a question waits; absent: for ever. */
   readonly approvalTimeoutMs: number | undefined;
   /** Keeps the terminal event while the store cannot take it. */
   readonly ends: PendingEnds;
-  /** Called when the runner is done and before the terminal event, to end what must not outlive the turn. */
+  /** Called after the runner and before the terminal event, to end what must not outlive the turn. */
   leave(turn: TurnRequest, outcome: TurnOutcome): Promise<void>;
 }
 
@@ -97,7 +95,7 @@ interface Running {
 
 interface CarriedOut {
   readonly outcome: TurnOutcome;
-  /** Something could not be recorded, so items or intents may stand open in the journal. */
+  /** Something could not be recorded, so items or intents may be open in the journal. */
   readonly hasLooseEnds: boolean;
 }
 
@@ -123,12 +121,12 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
     await deps.leave(turn, { kind: "interrupted", spent: outcome.spent });
     throw signal.reason;
   }
-  // Whatever a runner says of a broken end, the reason of the abort is the truth.
+  // Whatever a runner reports, the reason of the abort decides.
   if (signal.aborted && (outcome.kind !== "completed" || isLimit(signal.reason))) {
     outcome = endByAbort(signal.reason, outcome.spent);
   }
   let hasLooseEnds = false;
-  // Each is tried: a record that cannot be written must not keep processes alive.
+  // Each is tried: a failed record must not keep processes alive.
   const ends = [
     () => takeBackLeft(deps.lease.pen, turn),
     () => recorder.closeOpenItems(),
@@ -170,7 +168,7 @@ async function runUnderPolicy(
   return outcome;
 }
 
-/** What was spent before counts too. */
+/** Earlier usage counts too. */
 function remind(meter: Meter, { turnId, history }: TurnRequest): void {
   for (const { body } of history) {
     if (body.type !== "model.requested" && body.type !== "model.responded") continue;
@@ -180,7 +178,7 @@ function remind(meter: Meter, { turnId, history }: TurnRequest): void {
   }
 }
 
-/** Questions from before that no call has put again. */
+/** Earlier questions that no call has asked again. */
 async function takeBackLeft(pen: Pen, { threadId, turnId, carried }: TurnRequest): Promise<void> {
   for (const { approvalId } of carried?.questions.values() ?? []) {
     await takeBack(pen, { threadId, turnId, approvalId, reason: "the call ended without an answer" });
@@ -188,7 +186,7 @@ async function takeBackLeft(pen: Pen, { threadId, turnId, carried }: TurnRequest
   carried?.questions.clear();
 }
 
-/** The answer that went over a limit is whole, and still too much: it is kept, and the turn has failed. */
+/** The answer that exceeded a limit is kept, and the turn has failed. */
 function isLimit(reason: unknown): boolean {
   return isHeddleError(reason) && reason.code === "limit.reached";
 }
@@ -237,7 +235,7 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
       const stored = metBefore(turn.carried, question);
       const options = { threadId, turnId, signal: takenBack, isUnattended, timeoutMs, stored };
       const resolution = await ask(deps.lease.pen, inbox, question, options);
-      // Whoever cancels wants the call undone and the turn to stop.
+      // Cancelling a question stops the turn as well.
       if (resolution.decision === "cancel")
         control.abort(new HeddleError("turn.interrupted", "stopped by the answer to a question"));
       return resolution;
@@ -250,7 +248,7 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
   };
 }
 
-/** Other writers of the stream are people: a handful of events, not a flood. */
+/** Other writers of the stream are users: a handful of events. */
 const MAX_COMPLETE_TRIES = 100;
 
 /** Appends the terminal event; undefined when steering arrived that the runner has not seen. */
@@ -289,9 +287,9 @@ async function complete(
       return terminalIn(appended.events, turn.turnId);
     } catch (error) {
       if (isHeddleError(error) && error.code === "store.version-conflict") continue;
-      // Whoever has taken the turn ends it, or has done so: that is not the end of this one.
+      // The process that has taken the turn ends it.
       if (isHeddleError(error) && error.code === "lease.lost" && !end.isRepeat) throw error;
-      // Another process may have ended the turn, and a commit that reports a failure may stand all the same.
+      // Another process may have ended the turn, and a commit that reports a failure may have succeeded.
       const standing = await terminalOf(journal, turn);
       if (standing === undefined) throw error;
       return standing;
@@ -311,7 +309,7 @@ async function readLooseEnds(journal: ReadJournal, { turnId }: TurnRequest): Pro
   return looseEnds(turnId, await readTurn(journal, turnId)).events;
 }
 
-/** undefined when there is none, or when the store cannot be read. */
+/** undefined: there is none, or the store cannot be read. */
 async function terminalOf(journal: ReadJournal, { turnId }: TurnRequest): Promise<TerminalEvent | undefined> {
   const { readTurn } = await import("../threads/history.ts");
   const events: readonly StoredEvent[] = await readTurn(journal, turnId).catch(() => []);

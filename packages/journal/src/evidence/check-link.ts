@@ -1,4 +1,3 @@
-/** One event of a chain against the one before it: the same check for a store, an export and what is newest on opening. */
 import { hashOf, sha256 } from "../record/chain.ts";
 import type { Damage } from "../journal.ts";
 import { integer, optionalText, text, toLink, type Row } from "../record/rows.ts";

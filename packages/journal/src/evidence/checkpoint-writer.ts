@@ -1,24 +1,23 @@
 /**
- * Writes checkpoints a moment after they are due. They are written after the commit in any case and may lag behind it, so
- * reading the key, signing and syncing files need not hold up an append, least of all the first one of a run.
+ * Writes checkpoints a moment after they are due, so that reading the key, signing and syncing do not delay an append,
+ * least of all the first one of a run.
  */
 import type { StoredEvent } from "@heddle/protocol";
 import { writeCheckpoint } from "./checkpoints.ts";
 import { loadOrMakeSigner, type Signer } from "./keys.ts";
 
-/** Long enough for a turn to be on its way to its model on a busy machine too, short enough to be there after a crash a moment later. */
+/** A turn has reached its model by then on a busy machine too, and little is lost by a crash. */
 const DELAY_MS = 250;
 
 export interface CheckpointWriter {
   due(head: StoredEvent): void;
-  /** Writes what is due now: before closing, and before anybody reads the checkpoints. */
   flush(): void;
 }
 
 export interface CheckpointWriterOptions {
   readonly folder: string;
   readonly keys: string;
-  /** The witness is made durable together with the checkpoint that leans on it. */
+  /** Makes the witness durable together with its checkpoint. */
   sync(): void;
   onFailure(error: unknown): void;
 }

@@ -1,7 +1,7 @@
 /**
- * Signed checkpoints of a stream, in `checkpoints/<stream>.jsonl` outside the database: at its first event, at the end of
- * each turn and of the thread, and every 256 events. A chain alone does not show that its end was cut or that all of it was hashed anew;
- * a signature over an earlier head does. They are written after the commit, so one may be missing, never too many.
+ * Signed checkpoints of a stream, in `checkpoints/<stream>.jsonl` outside the database: at its first event, at the end
+ * of each turn and of the thread, and every 256 events. A chain alone does not show that its end was cut or that all of
+ * it was rehashed; a signature over an earlier head does. Written after the commit: one may be missing, never too many.
  */
 import { closeSync, existsSync, fsyncSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ export interface Checkpoint extends Head {
   readonly signature: string;
 }
 
-/** The events of one append that deserve a checkpoint: at most one, the last of them covers the others. */
+/** At most one per append: the last event covers the others. */
 export function checkpointDue(events: readonly StoredEvent[]): StoredEvent | undefined {
   const [first, last] = [events.at(0), events.at(-1)];
   if (first === undefined || last === undefined) return undefined;
@@ -65,7 +65,7 @@ function signedText(head: Omit<Checkpoint, "signature">): string {
   return canonical({ checkpoint: 1, ...head });
 }
 
-/** Ids are made by Heddle and fit a file name; any other stream name is put there by its hash. */
+/** Ids of Heddle fit a file name; other stream names are hashed. */
 function fileOf(folder: string, stream: string): string {
   return join(folder, `${/^[A-Za-z0-9_-]{1,100}$/.test(stream) ? stream : `sha256.${sha256(stream)}`}.jsonl`);
 }
@@ -76,7 +76,7 @@ export interface CheckpointFile {
   readonly tornLines: number;
 }
 
-/** Of each file the newest, from at most `maxBytes` of it; all of them when not limited. */
+/** The newest ones, from at most `maxBytes` of each file; all when not limited. */
 export function* readCheckpoints(folder: string, stream?: string, maxBytes?: number): Iterable<CheckpointFile> {
   for (const path of stream === undefined ? filesIn(folder) : [fileOf(folder, stream)]) {
     const checkpoints: Checkpoint[] = [];
@@ -90,7 +90,7 @@ export function* readCheckpoints(folder: string, stream?: string, maxBytes?: num
   }
 }
 
-/** The newest files may belong to a store that is gone, so the folder itself is evidence. */
+/** The files may belong to a lost store, so the folder itself is evidence. */
 export function hasCheckpoints(folder: string): boolean {
   return filesIn(folder).some((path) => sizeOf(path) > 0);
 }
@@ -131,7 +131,7 @@ function isCheckpoint(value: unknown): value is Checkpoint {
   );
 }
 
-/** What is wrong between a checkpoint and the store, if anything. Checkpoints are read before the store is looked at. */
+/** Checkpoints are read before the store. */
 export async function checkCheckpoint(
   rows: StoredRows,
   checkpoint: Checkpoint,

@@ -59,7 +59,6 @@ export async function* exportLines(
   yield line({ kind: "end", events, checkpoints });
 }
 
-/** Nothing where this home has no key. */
 async function signLast(
   stored: StoredRows,
   paths: HomePaths,

@@ -1,6 +1,6 @@
 /**
- * The key that signs checkpoints: made once, by whichever process needs it first, readable by the owner alone, its public
- * half beside it. A key file that is there is never replaced, also not a damaged one: old signatures depend on it.
+ * The key that signs checkpoints: made once, by the process that needs it first, readable by the owner alone, with its
+ * public half beside it. An existing key file is never replaced, even when damaged: old signatures depend on it.
  */
 import {
   createPrivateKey,
@@ -32,7 +32,6 @@ export function loadOrMakeSigner(folder: string): Signer {
   return signerOf(folder);
 }
 
-/** Undefined when there is no key: what is only read gets none. */
 export function loadSigner(folder: string): Signer | undefined {
   return existsSync(privatePath(folder)) ? signerOf(folder) : undefined;
 }
@@ -48,18 +47,16 @@ function signerOf(folder: string): Signer {
   };
 }
 
-/** Undefined when no key was ever made. The public half is enough, so that others can verify too. */
+/** undefined: no key was ever made. The public half is enough, so that others can verify too. */
 export function loadVerifier(folder: string): Verifier | undefined {
   const key = readPublicKey(folder);
   return key && toVerifier(key);
 }
 
-/** For somebody who has the public half from elsewhere. */
 export function verifierOf(publicPem: string): Verifier {
   return toVerifier(createPublicKey(publicPem));
 }
 
-/** As PEM, to be handed on; undefined when no key was ever made. */
 export function loadPublicKey(folder: string): string | undefined {
   const key = readPublicKey(folder);
   return key && pem(key);
@@ -74,7 +71,7 @@ function toVerifier(key: KeyObject): Verifier {
 
 function readPublicKey(folder: string): KeyObject | undefined {
   const [secret, open] = [privatePath(folder), publicPath(folder)];
-  // The private key first: the public file may be the torn one.
+  // The private key first: the public file may be torn.
   if (existsSync(secret)) {
     try {
       return createPublicKey(parse(secret, createPrivateKey));
@@ -103,7 +100,7 @@ function makeKey(folder: string): void {
   putOnce(privatePath(folder), privateKey.export({ type: "pkcs8", format: "pem" }).toString());
 }
 
-/** Whole or not at all, and never over a file that is there: a finished temporary file gets the name by a link. */
+/** Whole or not at all, and never over an existing file: a finished temporary file gets the name by a link. */
 function putOnce(path: string, content: string): void {
   if (existsSync(path)) return;
   const temporary = `${path}.${randomUUID()}`;
@@ -121,10 +118,10 @@ function putOnce(path: string, content: string): void {
   syncFolder(join(path, ".."));
 }
 
-/** What stands before the 32 bytes of an Ed25519 key in its standard form (RFC 8410). */
+/** The bytes before an Ed25519 key in its standard form (RFC 8410). */
 const ED25519_HEAD = Buffer.from("302a300506032b6570032100", "hex");
 
-/** As its own export writes it, which takes a millisecond at the first call: every run signs once. */
+/** Like its own export, which takes a millisecond at the first call: every run signs once. */
 function pem(key: KeyObject): string {
   const { crv, x } = key.export({ format: "jwk" });
   if (crv !== "Ed25519" || x === undefined) return key.export({ type: "spki", format: "pem" }).toString();

@@ -1,6 +1,6 @@
 /**
- * Is the evidence there that must have been written beside the database? Its loss proves nothing, but without it a record that
- * was cut or hashed anew looks whole. A crash may take the newest line of each kind, so that one is never missed.
+ * Whether the evidence outside the database exists. Its loss proves nothing, but without it a record that was cut or
+ * rehashed looks whole. A crash may lose the newest line of each kind, so that one is never reported.
  */
 import { integer } from "../record/rows.ts";
 import type { HomePaths } from "../home.ts";
@@ -23,7 +23,7 @@ export async function missingWitness(
   return [{ kind: "witness", message }];
 }
 
-/** One append has one time; later ones have a later one. */
+/** Events of one append have the same time; later ones a later one. */
 async function hasSeveralAppends(rows: StoredRows): Promise<boolean> {
   const [first] = await rows.page({ after: 0 }, 1);
   const last = await rows.at(await rows.lastPosition());
@@ -31,8 +31,8 @@ async function hasSeveralAppends(rows: StoredRows): Promise<boolean> {
 }
 
 /**
- * `signed`: the newest checkpoint of each stream. A crash may have come before the first one of a stream, but not before the
- * first one of several.
+ * `signed`: the newest checkpoint of each stream. A crash may have come before the first one of a stream, but not
+ * before the first one of several.
  */
 export function missingCheckpoints(
   folder: string,

@@ -1,6 +1,6 @@
 /**
- * What is looked at before a thread is carried on; the cost does not grow with the thread. Links and bodies of what it goes on
- * from, its newest checkpoints, and the newest lines of the witness. Damage further back is found by `verify`.
+ * Checks a thread before it continues, at a cost that does not grow with it: links and bodies of what it continues
+ * from, its newest checkpoints, and the newest lines of the witness. `verify` finds damage further back.
  */
 import { isHeddleError } from "@heddle/protocol";
 import type { HomePaths } from "../home.ts";
@@ -15,7 +15,6 @@ import { bodyGone } from "./walk.ts";
 import { firstLoss, readClaims } from "./witness.ts";
 
 const MAX_EVENTS = 4096;
-/** Of the witness, and of the stream's checkpoints: some dozens of lines. */
 const NEWEST_BYTES = 8 * 1024;
 
 export async function proveEnd(
@@ -23,7 +22,7 @@ export async function proveEnd(
   paths: HomePaths,
   { stream, after }: { readonly stream: string; readonly after: number },
 ): Promise<Damage | undefined> {
-  // What was promised is read before what is there: commits that happen meanwhile are no damage.
+  // Claims are read before the store: commits that happen meanwhile are not damage.
   const { claims } = readClaims(paths.witness, NEWEST_BYTES);
   const checkpoints = [...readCheckpoints(paths.checkpoints, stream, NEWEST_BYTES)].flatMap((file) => file.checkpoints);
   try {
@@ -44,7 +43,7 @@ export async function proveEnd(
   }
 }
 
-/** A key that cannot be read puts nothing in doubt that is stored. */
+/** An unreadable key puts nothing stored in doubt. */
 function loadKey(folder: string): Verifier | undefined | "unusable" {
   try {
     return loadVerifier(folder);

@@ -1,6 +1,6 @@
 /**
- * Witness and checkpoints of what is committed already. Failing here takes nothing back: the append stands, and the next line
- * covers this one. A relaxed append is left out, because losing it to a power cut is no damage.
+ * Writes witness and checkpoints of committed appends. A failure here changes nothing: the append stands, and the next
+ * line covers this one. Relaxed appends are left out, because losing them to a power cut is not damage.
  */
 import type { StoredEvent } from "@heddle/protocol";
 import type { HomePaths } from "../home.ts";
@@ -13,7 +13,7 @@ export interface Testimony extends Pick<CheckpointWriter, "flush">, Pick<Witness
   committed(events: readonly StoredEvent[], durability: "full" | "relaxed"): void;
 }
 
-/** `sync`: makes durable what the store has committed without. */
+/** `sync`: makes relaxed commits durable. */
 export function openTestimony(
   { witness: file, checkpoints: folder, keys }: HomePaths,
   { sync, notice }: { readonly sync: () => void; readonly notice: (notice: Notice) => void },

@@ -1,6 +1,6 @@
 /**
- * Checks an export by itself, without a store: chains, bodies, signatures, and that no line was left out. It proves that
- * the holder of the key in the header signed these heads; whether that key is the right one only the reader can know.
+ * Checks an export without a store: chains, bodies, signatures, and that no line is missing. It proves that the holder
+ * of the key in the header signed these heads; whether that key is the right one only the reader knows.
  */
 import { genesisOf } from "../record/chain.ts";
 import { isSignedBy, toCheckpoint, type Checkpoint } from "./checkpoints.ts";
@@ -11,32 +11,28 @@ import { integer, text, wrongKind, type Row } from "../record/rows.ts";
 import { checkLink } from "./check-link.ts";
 
 export interface ExportReport {
-  /** The thread the export is of. */
   readonly thread: string | undefined;
-  /** Whose signatures the checkpoints bear; compare it with what you know of that home. undefined: nothing is signed. */
+  /** Compare it with what you know of that home. undefined: nothing is signed. */
   readonly keyId: string | undefined;
-  /** Of the same key, as PEM. */
   readonly publicKey: string | undefined;
   readonly events: number;
   readonly streams: number;
   readonly checkpoints: number;
-  /** Streams whose last events no signature covers: whoever handed the export on may have written these. */
+  /** Streams whose last events no signature covers: whoever passed the export on may have written them. */
   readonly unsigned: readonly UnsignedEnd[];
-  /** Empty: every line is as it was stored, and none is missing. */
   readonly damage: readonly Damage[];
 }
 
 export interface UnsignedEnd {
   readonly stream: string;
-  /** The last event that a signature covers, with all before it; 0: none does. */
+  /** The last event that a signature covers, with all before it; 0: none. */
   readonly signedTo: number;
   readonly lastVersion: number;
 }
 
-/** The first ones matter. */
 const MAX_REPORTED = 100;
 
-/** Lines with or without their newline, from a file or from anywhere; only one of them is held at a time. */
+/** With or without newlines; only one line is held at a time. */
 export async function verifyExport(lines: AsyncIterable<string> | Iterable<string>): Promise<ExportReport> {
   const damage: Damage[] = [];
   const report = (found: Damage | undefined): void => {
@@ -130,7 +126,7 @@ function createReader(report: Report): Reader {
     end() {
       endStream();
       if (!isEnded) report({ kind: "tail-lost", message: "lines of the export are missing, or its end is" });
-      // A key that has signed nothing here says nothing.
+      // A key that has signed nothing here proves nothing.
       const signer = isSigned ? { keyId: key?.keyId, publicKey } : { keyId: undefined, publicKey: undefined };
       return { thread, ...signer, ...count, unsigned };
     },
@@ -141,11 +137,10 @@ interface Walk {
   readonly stream: string;
   checkpoint(row: Row, key: Verifier | undefined): void;
   event(row: Row): void;
-  /** How far signatures reach. */
   end(): UnsignedEnd;
 }
 
-/** One stream under way: how far its chain has come, and the checkpoints still to be met. */
+/** One stream: how far its chain has come, and the checkpoints that are still due. */
 function createWalk(stream: string, lastVersion: number, report: Report): Walk {
   const due = new Map<number, Checkpoint>();
   let head = { version: 0, hash: genesisOf(stream) };
@@ -189,7 +184,7 @@ function createWalk(stream: string, lastVersion: number, report: Report): Walk {
   };
 }
 
-/** One flat object of texts, numbers and nulls, as rows are. */
+/** One flat object of texts, numbers and nulls, like a row. */
 function toRow(line: string): Row {
   const value: unknown = JSON.parse(line);
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrongKind("object");

@@ -1,6 +1,6 @@
 /**
- * Walks the whole record: every link and body of every chain, every signed checkpoint, every line of the witness, and
- * whatever the store can say of its own structures. Finds what is not as it was written; changes nothing.
+ * Walks the whole record: every link and body of every chain, every checkpoint, every line of the witness, and the
+ * store's own structures. Reports what was altered; changes nothing.
  */
 import { setImmediate as breathe } from "node:timers/promises";
 import { isHeddleError } from "@heddle/protocol";
@@ -13,7 +13,6 @@ import type { StoredRows } from "./stored-rows.ts";
 import { CHUNK, joinRanges, MAX_REPORTED, type Walk, type WalkedRange } from "./walk.ts";
 import { firstLoss, readClaims, tornMessage } from "./witness.ts";
 
-/** `walk`: goes over every event there is, in ranges. */
 export async function verifyStore(
   stored: StoredRows,
   paths: HomePaths,
@@ -25,7 +24,7 @@ export async function verifyStore(
     if (found !== undefined && damage.length < MAX_REPORTED) damage.push(found);
   };
 
-  // What was promised is read before what is there: commits that happen meanwhile are no damage.
+  // Claims are read before the store: commits that happen meanwhile are not damage.
   const { claims, tornLines } = readClaims(paths.witness);
   if (tornLines > 0) notices.push({ kind: "witness-torn", message: tornMessage(paths.witness, tornLines) });
 

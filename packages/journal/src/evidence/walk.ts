@@ -1,7 +1,7 @@
 /**
- * Walks the chains of a range of positions, of all streams at once, and puts ranges together again. Where a range begins in
- * the middle of a stream, the event before it is looked up, so that ranges can be walked in any order and side by side: a
- * chain that is whole is whole in every range, and one that is not is broken in at least one.
+ * Walks the chains of a range of positions, of all streams at once, and joins ranges. Where a range begins in the
+ * middle of a stream, the event before it is looked up, so that ranges can be walked in any order and in parallel: a
+ * chain is whole exactly when it is whole in every range.
  */
 import { checkLink, type Head } from "./check-link.ts";
 import { genesisOf } from "../record/chain.ts";
@@ -9,7 +9,7 @@ import type { Damage } from "../journal.ts";
 import { integer, text, toEvent, type Row } from "../record/rows.ts";
 import type { RowRange, StoredRows } from "./stored-rows.ts";
 
-/** Read at a time; between two of them others may run. */
+/** Read at a time; others may run between two chunks. */
 export const CHUNK = 256;
 /** The first ones matter; a rewritten store would fill memory with the rest. */
 export const MAX_REPORTED = 100;
@@ -17,16 +17,14 @@ const MAX_VIOLATIONS = 1000;
 
 export interface WalkedRange {
   readonly events: number;
-  /** Those that begin here. */
   readonly streams: number;
   readonly damage: readonly Damage[];
   readonly purged: readonly PurgedBodies[];
-  /** Protected paths that were written, as the record tells. */
   readonly violations: readonly string[];
   readonly turnEnds: readonly TurnEnds[];
 }
 
-/** Where the newest two finished turns of a stream end; 0: there is none. */
+/** Where the newest two finished turns of a stream end; 0: none. */
 export interface TurnEnds {
   readonly stream: string;
   readonly newest: number;
@@ -34,23 +32,19 @@ export interface TurnEnds {
 }
 
 interface Missing {
-  /** The first of them. */
   readonly version: number;
   readonly position: number;
   readonly count: number;
 }
 
-/** Bodies of one stream that are gone, within a range. */
+/** Purged bodies of one stream within a range: `explained` with a deletion after them, `open` with none yet. */
 interface PurgedBodies {
   readonly stream: string;
   readonly hasDeletion: boolean;
-  /** With a deletion behind them. */
   readonly explained: number;
-  /** With none behind them yet. */
   readonly open: Missing | undefined;
 }
 
-/** Yields after each chunk how many events it had. */
 export async function* walkRange(stored: StoredRows, range: RowRange): AsyncGenerator<number, WalkedRange> {
   const { after: first } = range;
   const heads = new Map<string, Head>();
@@ -93,12 +87,12 @@ export const NOTHING_WALKED: WalkedRange = {
   turnEnds: [],
 };
 
-/** What stands before an event of a stream that begins before the range; undefined: the stream begins with this event. */
+/** The event before this one, of a stream that begins before the range; undefined: the stream begins here. */
 async function headBefore(stored: StoredRows, row: Row, first: number): Promise<Head | undefined> {
   if (first === 0) return undefined;
   const [stream, version] = [text(row, "stream"), integer(row, "version")];
   const next = version > 1 ? await stored.of(stream, version - 1) : undefined;
-  // Not where it belongs: whatever is there instead.
+  // Not in its place: whatever is there instead.
   const isThere = next !== undefined && integer(next, "position") <= first;
   const found = isThere ? next : await stored.lastOf(stream, first);
   return found === undefined ? undefined : { version: integer(found, "version"), hash: text(found, "hash") };
@@ -135,11 +129,9 @@ function violationIn(row: Row): string[] {
 }
 
 export interface Walk extends Pick<WalkedRange, "events" | "streams" | "damage" | "violations" | "turnEnds"> {
-  /** Bodies of deleted threads. */
   readonly purged: number;
 }
 
-/** Ranges in the order of their positions. */
 export async function joinRanges(stored: StoredRows, ranges: readonly WalkedRange[]): Promise<Walk> {
   const missing = new Map<string, Missing>();
   let purged = 0;
@@ -173,7 +165,7 @@ export function bodyGone(where: Required<Pick<Damage, "stream" | "version" | "po
   return { kind: "body-altered", message, ...where };
 }
 
-/** A body may be missing only in a thread whose last event says that it was deleted: by now, because one is while others are walked. */
+/** A body may be missing only in a deleted thread; it may have been deleted during the walk. */
 async function isDeletedBehind(stored: StoredRows, stream: string, version: number): Promise<boolean> {
   const last = await stored.lastOf(stream);
   return last !== undefined && text(last, "type") === "thread.deleted" && integer(last, "version") > version;

@@ -15,7 +15,6 @@ import type { StoredRows } from "./stored-rows.ts";
 
 const ROTATE_AT_BYTES = 256 * 1024;
 
-/** The last event of one append, and how many it had. */
 export interface Claim {
   readonly position: number;
   readonly count: number;
@@ -48,7 +47,7 @@ export function openWitness(path: string): Witness {
       fd ??= openForAppend(path);
       appendLine(fd, line);
       if (fstatSync(fd).nlink === 0) {
-        // Two rotations happened while this process slept: its file is gone, the line belongs in the present one.
+        // Two rotations happened while this process slept: its file was removed, the line belongs in the current one.
         close();
         fd = openForAppend(path);
         appendLine(fd, line);
@@ -72,11 +71,11 @@ export function openWitness(path: string): Witness {
 
 export interface Claims {
   readonly claims: readonly Claim[];
-  /** Lines that are none: cut by a crash or a full disk, or not written by Heddle; the others stand. */
+  /** Cut by a crash or a full disk, or not written by Heddle; the others count. */
   readonly tornLines: number;
 }
 
-/** The newest claims, from at most `maxBytes` of each file; all of them when not limited. */
+/** The newest claims, from at most `maxBytes` of each file; all when not limited. */
 export function readClaims(path: string, maxBytes?: number): Claims {
   const claims: Claim[] = [];
   let tornLines = 0;
@@ -90,7 +89,7 @@ export function readClaims(path: string, maxBytes?: number): Claims {
   return { claims, tornLines };
 }
 
-/** The hash ends the line and has a fixed length, so half a line is never taken for a whole one. */
+/** The hash ends the line and has a fixed length, so that half a line is never taken for a whole one. */
 const LINE = /^(\d+) (\d+) (\S+) (\d+) ([0-9a-f]{64})$/;
 
 function parse(line: string): Claim | undefined {
@@ -109,7 +108,7 @@ function decoded(stream: string | undefined): string | undefined {
   }
 }
 
-/** The first event that was acknowledged and is not in the store. Claims are read before the store is looked at. */
+/** The first acknowledged event that is not in the store. Claims are read before the store. */
 export async function firstLoss(
   rows: StoredRows,
   claims: readonly Claim[],

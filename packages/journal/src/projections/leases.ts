@@ -1,4 +1,4 @@
-/** One row for each turn and task that is held: by whom, and with which epoch. Those of tasks are written with the task. */
+/** One row for each held turn and task: its owner and epoch. Those of tasks are written with the task. */
 import { FIRST_EPOCH, ownerOf, type TaskRecord } from "@heddle/protocol";
 import { NO_CHANGES, type Projection, type RowChange } from "./changes.ts";
 
@@ -15,7 +15,7 @@ export const leases: Projection = {
       case "turn.resumed": {
         const { turnId, holder, epoch } = body;
         const owner = ownerOf(holder);
-        // Older events do not say their epoch.
+        // Older events have no epoch.
         const taken = epoch === undefined ? { set: { owner }, add: { epoch: 1 } } : { set: { owner, epoch } };
         return [{ kind: "update", table, where: { subject: turnId }, ...taken }];
       }
@@ -27,7 +27,7 @@ export const leases: Projection = {
   },
 };
 
-/** What becomes of the lease of a task with a change. */
+/** The change of a task's lease. */
 export function leaseOfTask(before: TaskRecord | undefined, { id, holder, attempt }: TaskRecord): readonly RowChange[] {
   const wasHeld = before?.holder !== undefined;
   if (holder === undefined) return wasHeld ? [{ kind: "delete", table, where: { subject: id } }] : NO_CHANGES;

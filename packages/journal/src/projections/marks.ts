@@ -1,6 +1,6 @@
 /**
- * Where the events stand that later ones depend on, however much was said since: one row each, so that a long thread is
- * resumed and looked into without reading what lies between. A `name` tells those of a kind apart.
+ * Where events are that later ones depend on: one row each, so that a long thread is resumed without reading what lies
+ * between. `name` distinguishes those of a kind.
  */
 import type { EventBody } from "@heddle/protocol";
 import type { MarkKind } from "../queries/marks.ts";
@@ -76,7 +76,6 @@ function marksOf(body: EventBody): readonly Mark[] {
   }
 }
 
-/** Under a client's own id. */
 function sent(clientId: string | undefined): readonly Mark[] {
   return clientId === undefined ? NONE : [["sent", clientId]];
 }

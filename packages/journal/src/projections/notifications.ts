@@ -1,4 +1,6 @@
-/** One row a notification: the durable queue of every sink. What was delivered stays until its sink's rule removes it. */
+/**
+ * One row per notification: the durable queue of every sink. Delivered ones stay until the sink's rule removes them.
+ */
 import { isNotificationEvent } from "@heddle/protocol";
 import { NO_CHANGES, type Projection } from "./changes.ts";
 

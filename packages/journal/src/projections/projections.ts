@@ -1,4 +1,4 @@
-/** The tables that answer questions. Each is a function of the events: written with them, and rebuilt from them. */
+/** The tables for queries. Each is a function of the events: written with them, and rebuilt from them. */
 import type { Projection } from "./changes.ts";
 import { leases } from "./leases.ts";
 import { marks } from "./marks.ts";
@@ -11,7 +11,7 @@ import { threads } from "./threads.ts";
 import { turns } from "./turns.ts";
 import { usageDays } from "./usage-days.ts";
 
-/** In this order: the ledger looks for what an answer belongs to before its request is closed. */
+/** In this order: the ledger looks up the request of an answer before it is closed. */
 export const PROJECTIONS: readonly Projection[] = [
   threads,
   turns,

@@ -1,4 +1,4 @@
-/** One row for each input that waits for its turn. Whatever begins it, refuses it or deletes its thread takes it out. */
+/** One row per queued input, until it is begun, refused, or deleted with its thread. */
 import { NO_CHANGES, type Projection } from "./changes.ts";
 
 const table = "queued_turns";

@@ -1,4 +1,4 @@
-/** One row a request to a model that has no answer yet: who was asked, for which thread, task and workspace. */
+/** One row per model request without an answer: provider, model, thread, task and workspace. */
 import { integer, text, type Row } from "../record/rows.ts";
 import { NO_CHANGES, NO_LOOKS, type Projection } from "./changes.ts";
 
@@ -18,7 +18,7 @@ export const requests: Projection = {
       case "model.requested": {
         const { turnId, provider, model } = body;
         const task = oldest(held);
-        // That of the task, whose worktrees nobody knows by name.
+        // The task's: nobody knows its worktrees by name.
         const workspace = textOf(task ?? threads?.[0], "workspace");
         const values = { thread_id: stream, turn_id: turnId, provider, model, task_id: textOf(task, "id"), workspace };
         return [{ kind: "put", table, key: { id: body.requestId }, values }];
@@ -39,7 +39,6 @@ function oldest(rows: readonly Row[]): Row | undefined {
   return rows.toSorted((a, b) => integer(a, "created_position") - integer(b, "created_position"))[0];
 }
 
-/** Empty: belongs to none. */
 export function textOf(row: Row | undefined, column: string): string {
   return row === undefined ? "" : text(row, column);
 }

@@ -1,4 +1,4 @@
-/** One row a sink: how far in the journal it has read. Not only where it was told something: silence is read too. */
+/** One row per sink: how far it has read in the journal, also where nothing was sent. */
 import { integer } from "../record/rows.ts";
 import { NO_CHANGES, NO_LOOKS, type Projection } from "./changes.ts";
 

@@ -1,6 +1,6 @@
 /**
- * One row a task: the whole task as its events make it, and beside it the columns that questions are asked by. An event
- * that the machine refuses was never a move; a store that holds one keeps it, and the task stays as it was.
+ * One row per task: the whole task, and the columns for queries. An event that the machine refuses is kept and changes
+ * nothing.
  */
 import { hasOwnTree, isHeddleError, isTaskEvent, nextTask, type TaskRecord } from "@heddle/protocol";
 import { integer, text, type Row } from "../record/rows.ts";
@@ -46,7 +46,7 @@ export const tasks: Projection = {
   },
 };
 
-/** Where it works, or will; a tree of its own that is not made yet is nobody else's, and a schedule itself does no work. */
+/** Where it works, or will; a tree that is not made yet conflicts with nothing, and a schedule itself does no work. */
 function folderOf({ id, folder, spec, parentId }: TaskRecord): string {
   const isSchedule = parentId === undefined && (spec.schedule?.cron ?? spec.schedule?.everyMs) !== undefined;
   return folder ?? (!hasOwnTree(spec) && !isSchedule ? spec.workspace : id);
@@ -61,7 +61,7 @@ function moved(task: TaskRecord | undefined, event: Parameters<typeof nextTask>[
   }
 }
 
-/** Heddle itself wrote it, from events whose hashes hold. */
+/** Written by Heddle itself, from events whose hashes match. */
 export function toTask(row: Row): TaskRecord {
   return JSON.parse(text(row, "record")) as TaskRecord;
 }

@@ -1,6 +1,6 @@
 /**
- * One row a thread: what a list of threads shows. The newest activity is the highest position, never the latest time.
- * Of a deleted thread only that it existed is kept, and every question but `isDeleted` passes over it.
+ * One row per thread, for lists. The newest activity is the highest position, never the latest time. Of a deleted
+ * thread only its existence is kept, and only `isDeleted` sees it.
  */
 import {
   isNotificationEvent,
@@ -53,7 +53,7 @@ function countedIn(body: EventBody): Cells {
   return body.type === "turn.completed" ? usageCells(body.usage) : {};
 }
 
-/** No activity: whoever looks for the last thread means the last one that worked. */
+/** Not activity: the last thread is the last one that worked. */
 const BESIDE: ReadonlySet<EventBody["type"]> = new Set<EventBody["type"]>([
   "thread.named",
   "thread.archived",
@@ -66,7 +66,6 @@ const BESIDE: ReadonlySet<EventBody["type"]> = new Set<EventBody["type"]>([
   "turn.dequeued",
 ]);
 
-/** What the event says of the thread itself. */
 function settingOf(body: EventBody, known: Row | undefined): Cells {
   switch (body.type) {
     case "thread.moved":
@@ -102,7 +101,7 @@ function created({ stream, at, position }: StoredEvent, body: EventOf<"thread.cr
   return { kind: "insert", table, key: { id: stream }, values };
 }
 
-/** Made from this event alone, because the others have nothing left to say. */
+/** From this event alone, because the others have no content any more. */
 function deleted({ stream, at, position }: StoredEvent): readonly RowChange[] {
   const times = { created_at: at, updated_at: at, last_position: position, deleted_at: at };
   const values = { workspace: "", origin: "", turn_count: 0, ...times };
@@ -144,10 +143,9 @@ export function settingsIn(row: Row): Readonly<Record<string, unknown>> {
 }
 
 const PREVIEW_CHARS = 120;
-/** A prompt may be a whole file; no more of it is looked at than a preview can need. */
+/** A prompt may be a whole file; a preview needs no more of it. */
 const PREVIEW_FROM_CHARS = 8 * PREVIEW_CHARS;
 
-/** The first words of the user on one line, safe to show; null when the input has none. */
 function previewOf(input: readonly InputPart[]): string | null {
   const said = input.find((part) => part.type === "text" && part.text.trim() !== "");
   if (said?.type !== "text") return null;

@@ -1,4 +1,4 @@
-/** One row a turn: whether it is open, and how it ended. The first terminal event decides. */
+/** One row per turn: whether it is open, and how it ended. The first terminal event decides. */
 import { NO_CHANGES, type Projection } from "./changes.ts";
 
 export const turns: Projection = {

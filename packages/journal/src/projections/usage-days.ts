@@ -1,6 +1,6 @@
 /**
- * The ledger: tokens and costs by day (UTC), provider, model, workspace, thread and task. Every answer is counted once, on the
- * day it came. A deleted thread says in its last event what it used, so that the sums stay; where it worked is gone.
+ * The ledger: tokens and costs by day (UTC), provider, model, workspace, thread and task. Every answer is counted once,
+ * on its day. The last event of a deleted thread has its usage, so that the sums stay, without the workspace.
  */
 import { NO_USAGE, type Usage } from "@heddle/protocol";
 import type { UsageSums } from "../queries/usage.ts";
@@ -64,7 +64,7 @@ export const usageDays: Projection = {
       }
       case "background.ran": {
         const { outcome, provider, model, usage, costUsd } = body;
-        // One that failed before it was answered used nothing that is known of.
+        // A failure before any answer has no known usage.
         if (outcome === "failed" && usage.inputTokens + usage.outputTokens === 0) return NO_CHANGES;
         const workspace = textOf(first, "workspace");
         return [add(stream, { day: dayOf(at), provider, model, workspace, taskId: "", ...used(usage, costUsd) })];
@@ -72,7 +72,7 @@ export const usageDays: Projection = {
       case "task.checked": {
         const threadId = body.opinion?.threadId;
         if (threadId === undefined) return NO_CHANGES;
-        // Asked for in a thread of its own, and known to be the task's only now.
+        // Requested in a thread of its own; only now known to belong to the task.
         const to = { workspace: textOf(first, "workspace"), taskId: stream };
         const moved = others.map((row) => add(threadId, { ...dayRow(row), ...to, ...toSums(row) }));
         return [{ kind: "delete", table, where: { thread_id: threadId, task_id: "" } }, ...moved];
@@ -130,7 +130,7 @@ function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
 
-/** `threadId` is empty for what a deleted thread used. */
+/** `threadId` is empty for the usage of a deleted thread. */
 function add(threadId: string, entry: Entry): RowChange {
   const { day, provider, model, workspace, taskId, requests, unpriced, usage, costUsd } = entry;
   const values = { requests, unpriced, ...usageCells(usage), cost_usd: costUsd };

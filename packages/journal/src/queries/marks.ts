@@ -1,4 +1,3 @@
-/** Events that later ones depend on, found without reading what lies between them. */
 import type { StoredEvent } from "@heddle/protocol";
 
 export type MarkKind =
@@ -11,13 +10,10 @@ export type MarkKind =
   | "context.left-out"
   | "approval.requested"
   | "hop.taken"
-  /** An answer that holds for the whole thread, named by its question. */
   | "acceptedForThread"
-  /** A message of the user, named by its item. */
   | "userMessage"
-  /** Input that a client sent under an id of its own: its turn, its place in the queue, or an addition to a turn. */
+  /** Input under a client's own id: a turn, queued, or steering. */
   | "sent"
-  /** A command that outlived its call, named by its number. */
   | "processLeft"
   | "task.taken"
   | "task.prepared"
@@ -33,16 +29,13 @@ export interface MarkLook {
   readonly stream: string;
   readonly kinds: readonly MarkKind[];
   readonly name?: string;
-  /** Versions: behind this one, up to that one. */
   readonly after?: number;
   readonly upTo?: number;
-  /** The last so many of them; all when absent. */
   readonly newest?: number;
 }
 
 export interface MarkQueries {
-  /** In the order of their versions; none is there twice. */
+  /** In the order of their versions, each once. */
   events(look: MarkLook): Promise<readonly StoredEvent[]>;
-  /** Their versions alone. */
   versions(look: MarkLook): Promise<readonly number[]>;
 }

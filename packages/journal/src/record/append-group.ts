@@ -1,7 +1,7 @@
 /**
- * Appends that come together are committed together: one transaction and one sync for all that arrive in the same tick of
- * the event loop. Each stands or falls by itself, in the order of the calls, and is acknowledged only when all are durable.
- * Where only one stream is written, waiting for others would be for nothing, so they are waited for only while several are.
+ * Appends of one tick of the event loop are committed together: one transaction and one sync. Each succeeds or fails by
+ * itself, in the order of the calls, and is acknowledged only when all are durable. While only one stream is written,
+ * nothing is waited for.
  */
 import type { Appended } from "../journal.ts";
 import type { PreparedAppend } from "./prepare.ts";
@@ -14,16 +14,15 @@ export interface Member {
 
 export interface AppendGroup {
   add(prepared: PreparedAppend): Promise<Appended>;
-  /** Commits what has come so far before anything else is begun. */
+  /** Commits what has come so far before anything else begins. */
   flush(): void;
 }
 
-/** So many groups of a single stream, and nobody else is waited for any more. */
+/** After this many groups of a single stream, others are not waited for. */
 const QUIET_GROUPS = 4;
 
 export function createAppendGroup(commit: (members: readonly Member[]) => void): AppendGroup {
   let members: Member[] = [];
-  /** Streams that were written in this tick of the event loop. */
   const streams = new Set<string>();
   let tickEnd: NodeJS.Immediate | undefined;
   let quiet = QUIET_GROUPS;

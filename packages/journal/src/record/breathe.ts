@@ -1,15 +1,15 @@
 /**
- * Long work takes turns with everything else. Whatever goes over a long text waits here first: each gets a turn of the event
- * loop of its own, so that connections, timers and other threads are served between two of them, however many there are.
+ * Lets long work take turns with everything else: whatever processes a long text waits here first and gets a turn of
+ * the event loop of its own, so that connections, timers and other threads are served in between.
  */
 import type { EventBody, StoredEvent } from "@heddle/protocol";
 
-/** Going over so much takes about a millisecond; the longest steps there are (8 MB at once) take some tens. */
+/** Processing this much takes about a millisecond; the longest steps (8 MB at once) take some tens. */
 export const LONG_CHARS = 64 * 1024;
 
 let last: Promise<unknown> = Promise.resolve();
 
-/** Resolves in a turn of the event loop that nobody else was given. */
+/** Resolves in a turn of the event loop of its own. */
 export async function breathe(): Promise<void> {
   const mine = last.then(
     () =>
@@ -21,7 +21,7 @@ export async function breathe(): Promise<void> {
   await mine;
 }
 
-/** Bodies are measured where they are made from text; nobody has to go over them again to know. */
+/** Measured where bodies are made from text. */
 const longBodies = new WeakSet<EventBody>();
 
 export function measured(body: EventBody, chars: number): EventBody {
@@ -33,12 +33,11 @@ export function isLong(body: EventBody): boolean {
   return longBodies.has(body);
 }
 
-/** So many streams with something long in them are known; what is forgotten is read without waiting for a turn. */
+/** Of forgotten streams long events are read without waiting for a turn. */
 const MAX_STREAMS = 1_000;
 
-/** Where long events stand, as far as this process has met them: whoever is about to read one waits for a turn first. */
+/** Where long events are, as far as this process has seen: readers wait for a turn before they read one. */
 export class LongPlaces {
-  /** By stream: the version of the last one. */
   readonly #versions = new Map<string, number>();
   #position = 0;
 

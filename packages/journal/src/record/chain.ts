@@ -1,6 +1,6 @@
 /**
  * The hash chain of a stream. An event's hash covers everything stored about it and the hash before it; its body enters
- * only through `bodyHash`, so that a body can be purged without breaking the chain. What is hashed is the stored text.
+ * only through `bodyHash`, so that a body can be purged without breaking the chain. The stored text is hashed.
  */
 import { hash as digest } from "node:crypto";
 import { canonical } from "@heddle/protocol";
@@ -25,13 +25,13 @@ export function hashOf(link: Link): string {
   return sha256(linkText(link));
 }
 
-/** The canonical form of a link, in the order of its keys; written out because a large store has millions of them. */
+/** The canonical form of a link, written out because a large store has millions of them. */
 export function linkText({ id, stream, version, at, author, type, v, bodyHash, prevHash }: Link): string {
   const front = `{"at":${at},"author":${quoted(author)},"bodyHash":${quoted(bodyHash)},"chain":1,"id":${quoted(id)},`;
   return `${front}"prevHash":${quoted(prevHash)},"stream":${quoted(stream)},"type":${quoted(type)},"v":${v},"version":${version}}`;
 }
 
-/** Most are letters and digits, and need nothing but the quotes. */
+/** Most need nothing but the quotes. */
 const PLAIN = /^[\w.:/-]*$/;
 
 function quoted(text: string): string {

@@ -1,13 +1,12 @@
 /**
- * Leases as their holders and everybody else see them. A holder is renewed by one write for all that its process holds, and
- * learns by the same write what another process has taken. Whoever watches an owner that it cannot see otherwise counts how
- * long no renewal came, on its own steady clock: a wall clock that jumps, here or there, ends nothing.
+ * Leases for holders and others. A process renews all that it holds with one write, and learns by it what another
+ * process has taken. An owner that cannot be seen otherwise is watched by its renewals, on the watcher's own steady
+ * clock: a wall clock that jumps ends nothing.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { clockMs, leaseLost, ownerOf, type Holder, type Lease } from "@heddle/protocol";
 
 export interface LeaseRow extends Lease {
-  /** Of the turn: its thread. Of the task: its own. */
   readonly stream: string;
   readonly holder: Holder;
 }
@@ -18,34 +17,30 @@ export interface HeldLease extends Lease, Disposable {
 }
 
 export interface Leases {
-  /** Between two renewals, and between two looks at the owners of others. */
+  /** Between two renewals, and between two looks at other owners. */
   readonly renewEveryMs: number;
-  /** Every turn and task that is held, by any process. */
   held(): Promise<readonly LeaseRow[]>;
-  /** From here on it is renewed until it is disposed. Taking it was an append of the caller. */
+  /** Renews it until it is disposed of. The caller has taken it by an append. */
   hold(lease: Lease, holder: Holder): HeldLease;
   /**
-   * Whether an owner that cannot be seen from here has let its leases run out; false while that is not certain. `wait`:
-   * until it is, as long as the store's own time says that they have.
+   * Whether an owner that cannot be seen from here has let its leases expire; false while that is not certain. `wait`:
+   * until it is, while the store's own time says that they have.
    */
   isOver(holder: Holder, options?: { readonly wait: boolean }): Promise<boolean>;
-  /** No renewal is under way any more when this resolves. */
   close(): Promise<void>;
 }
 
 export interface OwnerRow {
-  /** Another number after each renewal. */
+  /** Changes with each renewal. */
   readonly beat: number;
-  /** By the store's own time. */
   readonly expiresAt: number;
   readonly leaseMs: number;
 }
 
-/** What a store does for it. */
 export interface LeaseStore {
   readonly leaseMs: number;
   now(): number;
-  /** One write; answers what the owner holds. */
+  /** One write; returns what the owner holds. */
   renew(owner: string): Promise<readonly Lease[]>;
   owner(owner: string): Promise<OwnerRow | undefined>;
   held(): Promise<readonly LeaseRow[]>;
@@ -55,7 +50,7 @@ export const LEASE_MS = 12_000;
 const RENEWALS_PER_LEASE = 3;
 /** More than one renewal: a living owner that only looks expired renews within this. */
 const CONFIRM_PART = 0.6;
-/** Whoever has not looked for so long was away itself, and begins to watch anew. */
+/** A watcher that has not looked for this long was away itself, and begins again. */
 const AWAY_MS = 15_000;
 const WAIT_STEP_MS = 50;
 
@@ -67,7 +62,7 @@ export function createLeases(store: LeaseStore): Leases {
   let renewing: Promise<void> | undefined;
 
   async function renewAll(): Promise<void> {
-    // Whatever is held only after this may not be in the answer yet.
+    // What is held only after this may not be in the answer yet.
     const before = [...own];
     for (const owner of new Set(own.values())) {
       const leases = await store.renew(owner);
@@ -76,7 +71,7 @@ export function createLeases(store: LeaseStore): Leases {
   }
 
   function tick(): void {
-    // A store that cannot take a renewal is asked again at the next; every append is fenced all the same.
+    // A failed renewal is tried again at the next; every append is checked all the same.
     renewing ??= renewAll()
       .catch(() => undefined)
       .finally(() => {
@@ -87,7 +82,7 @@ export function createLeases(store: LeaseStore): Leases {
   async function look(owner: string): Promise<Sight> {
     const row = await store.owner(owner);
     if (row === undefined) {
-      // Taken by a Heddle that knew no leases: nothing of it runs out.
+      // Taken by a Heddle without leases: nothing of it expires.
       watched.delete(owner);
       return "held";
     }
@@ -118,7 +113,7 @@ export function createLeases(store: LeaseStore): Leases {
       const owner = ownerOf(holder);
       let sight = await look(owner);
       const beat = watched.get(owner)?.beat;
-      // A renewal answers it, however late the clock says it is.
+      // A renewal decides, whatever the clock says.
       while (wait && sight === "doubtful" && watched.get(owner)?.beat === beat) {
         await delay(WAIT_STEP_MS);
         sight = await look(owner);
@@ -134,16 +129,14 @@ export function createLeases(store: LeaseStore): Leases {
 
 interface Watched {
   readonly beat: number;
-  /** When this process saw that beat first. */
   readonly since: number;
   readonly lookedAt: number;
 }
 
-/** `doubtful`: by the store's time it is over, but a jump of that clock is not ruled out yet. */
+/** `doubtful`: expired by the store's time, but that clock may have jumped. */
 type Sight = "held" | "doubtful" | "over";
 
 interface Held extends HeldLease {
-  /** What the store says this process holds. */
   compare(leases: readonly Lease[]): void;
 }
 

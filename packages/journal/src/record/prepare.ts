@@ -1,6 +1,6 @@
 /**
- * An append before it is stored: redacted, put in canonical form and hashed outside any lock, then chained to the head of its
- * stream inside it. A long one is prepared in turns with everything else, see `preparing.ts`.
+ * An append before it is stored: redacted, put in canonical form and hashed outside any lock, then chained to the head
+ * of its stream inside it. Long ones take turns with everything else, see `preparing.ts`.
  */
 import { canonical, HeddleError, isUser, newEventId, upcast, type EventBody, type StoredEvent } from "@heddle/protocol";
 import type { Append } from "../journal.ts";
@@ -47,11 +47,10 @@ function* prepareBody(event: EventBody, redactor: Redactor): Steps<PreparedBody>
   yield;
   const hash = sha256(stored);
   yield;
-  // Read back from the text, so that whoever appends sees what every later reader sees, to the order of its keys.
+  // Read back from the text, so that the caller sees what every later reader sees, to the order of its keys.
   return { body: measured(upcast(JSON.parse(stored)), stored.length), stored, hash };
 }
 
-/** The last event of a stream. */
 export interface Head {
   readonly version: number;
   readonly hash: string;
@@ -63,7 +62,7 @@ export function emptyHead(stream: string): Head {
   return { version: 0, hash: genesisOf(stream), at: 0, type: "" };
 }
 
-/** An event that has everything but its position, and the text that is stored of it. */
+/** An event without its position, and its stored text. */
 export interface ChainedEvent {
   readonly event: Omit<StoredEvent, "position">;
   readonly stored: string;
@@ -71,7 +70,7 @@ export interface ChainedEvent {
   readonly prevHash: string;
 }
 
-/** What an append becomes behind the head of its stream; thrown: why it is refused. The same for every store. */
+/** Chains an append to the head of its stream, or throws why it is refused. The same for every store. */
 export function chain({ append, bodies }: PreparedAppend, head: Head, now: number): ChainedEvent[] {
   const { stream, author, expectedVersion } = append;
   refuseDeleted(stream, head);
@@ -81,7 +80,7 @@ export function chain({ append, bodies }: PreparedAppend, head: Head, now: numbe
     throw new HeddleError("store.version-conflict", message, { details });
   }
   let { version, hash: prevHash } = head;
-  // The wall clock may jump back; within a stream time stands still then.
+  // The wall clock may jump back; time within a stream does not.
   const at = Math.max(Math.trunc(now), head.at);
   return bodies.map(({ body, stored, hash: bodyHash }) => {
     version += 1;
@@ -94,14 +93,13 @@ export function chain({ append, bodies }: PreparedAppend, head: Head, now: numbe
   });
 }
 
-/** Streams whose end this append must know of, beside its own: nothing new may have its past in a deleted thread. */
+/** Other streams this append depends on: nothing new may have its past in a deleted thread. */
 export function parentsOf({ events }: Append): readonly string[] {
   return events.flatMap((body) =>
     body.type === "thread.created" && body.forkedFrom !== undefined ? [body.forkedFrom.threadId] : [],
   );
 }
 
-/** Nothing follows the end of a thread. */
 export function refuseDeleted(threadId: string, { type }: Pick<Head, "type">): void {
   if (type !== "thread.deleted") return;
   throw new HeddleError("thread.not-found", `thread ${threadId} was deleted`, { details: { threadId } });

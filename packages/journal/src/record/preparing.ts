@@ -1,7 +1,7 @@
 /**
- * The way of an append to the group that commits it. A short one is there at once. A long one (a prompt of megabytes) is
- * gone over in turns with everything else, and others overtake it, but none of the same stream: within a stream appends
- * happen in the order of their calls.
+ * Prepares appends for the group that commits them. A short one is added at once. A long one takes turns with
+ * everything else, and others overtake it, but none of the same stream: within a stream appends keep the order of their
+ * calls.
  */
 import { prepareInSteps, type PreparedAppend } from "./prepare.ts";
 import { breathe, LONG_CHARS } from "./breathe.ts";
@@ -11,19 +11,19 @@ import { atOnce, inTurns } from "./steps.ts";
 
 export interface Preparing {
   append(append: Append): Promise<Appended>;
-  /** Resolves when what was called before has been added, of one stream or of all; undefined: nothing is on its way. */
+  /** Resolves when earlier calls have been added, of one stream or of all; undefined: none is pending. */
   added(stream?: string): Promise<unknown> | undefined;
 }
 
 export function createPreparing(redactor: Redactor, add: (prepared: PreparedAppend) => Promise<Appended>): Preparing {
-  /** By stream: the last append that is on its way. */
+  /** By stream: the last pending append. */
   const ahead = new Map<string, Promise<unknown>>();
 
   async function addBehind(append: Append, isLong: boolean): Promise<Appended> {
     const { stream } = append;
     const before = ahead.get(stream);
     const steps = prepareInSteps(append, redactor);
-    // Wrapped, so that it is not waited for: the next one is behind it as soon as it is added.
+    // Wrapped, so that it is not awaited: the next one may follow as soon as it is added.
     const adding = (async () => {
       if (isLong) await breathe();
       const prepared = isLong ? await inTurns(steps) : atOnce(steps);
@@ -37,7 +37,7 @@ export function createPreparing(redactor: Redactor, add: (prepared: PreparedAppe
     ahead.set(stream, isAdded);
     const { appended } = await adding;
     const done = await appended;
-    // What was just written took its time; whoever waited begins a turn of its own.
+    // Writing took its time; the caller continues in a turn of its own.
     if (isLong) await breathe();
     return done;
   }
@@ -52,7 +52,7 @@ export function createPreparing(redactor: Redactor, add: (prepared: PreparedAppe
   };
 }
 
-/** What a value leaves of a bound when it is written down, roughly; below 0 it is not looked at further. */
+/** What a value leaves of a bound when it is written down, roughly; below 0 it stops. */
 function charsLeft(value: unknown, most: number): number {
   if (typeof value === "string") return most - value.length;
   if (typeof value !== "object" || value === null) return most - 1;

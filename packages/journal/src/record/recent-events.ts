@@ -1,21 +1,18 @@
 /**
- * Streams that were read or written a moment ago, decoded. A stored event never changes, and while no other connection has
- * committed, only this process can have added or purged anything, and it says so here. As soon as another one has, all of
- * it is forgotten: the database is the truth, this only saves reading it again.
+ * Recently read or written streams, decoded. A stored event never changes, and while no other connection has committed,
+ * only this process can have added or purged anything. As soon as another one has, everything is forgotten.
  */
 import type { StoredEvent } from "@heddle/protocol";
 
-/** Characters of stored bodies; decoded they take a few times as much. */
+/** Of stored bodies; decoded they take a few times as much. */
 const MAX_CHARS = 16 * 1024 * 1024;
-/** Who follows the whole journal is rarely further behind. */
+/** Followers of the whole journal are rarely further behind. */
 const MAX_NEWEST_EVENTS = 1024;
 const MAX_NEWEST_CHARS = 1024 * 1024;
 
 interface Recent {
-  /** Without a gap. */
   readonly events: StoredEvent[];
   chars: number;
-  /** Nothing comes after the last one. */
   isWhole: boolean;
 }
 
@@ -26,12 +23,11 @@ export interface Cursor {
 }
 
 export class RecentEvents {
-  /** The least recently used first. */
   readonly #streams = new Map<string, Recent>();
-  /** The newest of the whole journal, as far back as only this process wrote them; shared with the streams. */
+  /** The newest of the whole journal, as far back as only this process wrote them. */
   #newest: StoredEvent[] = [];
   #newestChars = 0;
-  /** By stream: the version behind which its chain was walked and found whole. */
+  /** By stream: the version after which its chain was checked. */
   readonly #proven = new Map<string, number>();
   readonly #changeCount: () => number;
   #chars = 0;
@@ -44,18 +40,17 @@ export class RecentEvents {
     this.#changeCount = changeCount;
   }
 
-  /** Another number when something was forgotten: what was read before may no longer be there. */
+  /** Changes when something was forgotten: what was read before may have been purged. */
   get epoch(): number {
     return this.#epoch;
   }
 
-  /** As `known`, after looking whether another connection has committed. */
   take(cursor: Cursor): StoredEvent[] | undefined {
     this.forgetWhenChanged();
     return this.known(cursor);
   }
 
-  /** The events after the cursor, or undefined when the database has to be asked. */
+  /** The events after the cursor; undefined: ask the database. */
   known({ stream, after, limit }: Cursor): StoredEvent[] | undefined {
     const recent = this.#streams.get(stream);
     const first = recent?.events[0]?.version;
@@ -68,14 +63,14 @@ export class RecentEvents {
     return recent.events.slice(from, to);
   }
 
-  /** The events of all streams after a position, or undefined when the database has to be asked. */
+  /** The events of all streams after a position; undefined: ask the database. */
   knownOfAll(after: number, limit: number): StoredEvent[] | undefined {
     const first = this.#newest[0]?.position;
     if (first === undefined || first > after + 1) return undefined;
     return this.#newest.slice(after + 1 - first, after + 1 - first + limit);
   }
 
-  /** What the database answered to a cursor. */
+  /** What the database returned for a cursor. */
   keep({ stream, after, limit }: Cursor, events: readonly StoredEvent[], chars: number): void {
     const isWhole = limit === undefined || events.length < limit;
     const recent = this.#streams.get(stream);
@@ -84,7 +79,6 @@ export class RecentEvents {
     else if (events.length > 0) this.#begin(stream, { events: [...events], chars, isWhole });
   }
 
-  /** Committed by this process just now. */
   added(events: readonly StoredEvent[], chars: number): void {
     const [first] = events;
     if (first === undefined) return;
@@ -106,7 +100,6 @@ export class RecentEvents {
     this.#chars = 0;
   }
 
-  /** It was purged. */
   forget(stream: string): void {
     this.#epoch += 1;
     this.#drop(stream);
@@ -114,7 +107,7 @@ export class RecentEvents {
     this.#proven.delete(stream);
   }
 
-  /** Its chain was walked from there on and found whole; what this process adds keeps it so. */
+  /** Its chain was checked from there on; what this process adds keeps it whole. */
   proven(stream: string, after: number): void {
     this.#proven.set(stream, after);
   }

@@ -1,4 +1,4 @@
-/** Rows as they come from a store, checked on the way in. A row of the wrong kind is damage, not a crash. */
+/** Rows as they come from a store, checked. A row of the wrong kind is damage, not a crash. */
 import { HeddleError, readAuthor, upcast, type Author, type EventBody, type StoredEvent } from "@heddle/protocol";
 import { measured } from "./breathe.ts";
 import { sha256, type Link } from "./chain.ts";
@@ -64,12 +64,12 @@ function parse(body: string, hash: unknown, where: { readonly stream: string; re
   return measured(checkEvent(parsed), body.length);
 }
 
-/** Loaded with the first body that is not what was written: healthy stores never need it. */
+/** Loaded with the first body that was altered: healthy stores never need it. */
 let checkEvent: ((stored: unknown) => EventBody) | undefined;
 
 class UncheckedShape extends Error {}
 
-/** Reads, and reads again with all schemas at hand where a body has to be looked at. */
+/** Reads again with all schemas loaded where a body has to be checked. */
 export async function withShapes<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();
@@ -86,7 +86,6 @@ function toAuthor(stored: string): Author {
   return author;
 }
 
-/** What the chain says about a row. */
 export function toLink(row: Row): Link {
   return {
     id: text(row, "id"),

@@ -1,11 +1,11 @@
 /**
- * Work in steps: the same code done at once where the text is short, and in turns with everything else where it is long. A
- * step goes over so much text, or so many marks, as takes a millisecond or two.
+ * Work in steps: done at once for short text, and in turns with everything else for long text. A step takes a
+ * millisecond or two.
  */
 import { clockMs } from "@heddle/protocol";
 import { breathe } from "./breathe.ts";
 
-/** It yields where it may be interrupted, and returns what came of it. */
+/** Yields where it may be interrupted. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
 export const STEP_CHARS = 64 * 1024;

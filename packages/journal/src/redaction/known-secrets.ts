@@ -1,19 +1,19 @@
 /**
- * Exact values that are secrets, found in text as they are, as JSON writes them, in hexadecimal digits, and in base64 of
- * both alphabets wherever they stand in what was encoded; encoded forms also in part, because encoders break lines.
- * All are looked for at once, a few characters at a time, so that many of them cost hardly more than one.
+ * Exact values that are secrets, found in text as they are, as JSON, in hexadecimal, and in base64 of both alphabets at
+ * any alignment; encoded forms also in part, because encoders break lines. All are searched at once, so that many cost
+ * hardly more than one.
  */
 
 import { secretView } from "./secret-view.ts";
 import { atOnce, STEP_CHARS, type Steps } from "../record/steps.ts";
 
-/** A value shorter than this would be found in ordinary words. */
+/** Shorter values would be found in ordinary words. */
 const MIN_KNOWN_CHARS = 8;
-/** Logins are renewed for as long as a server runs; nobody repeats a token that ended so many renewals ago. */
+/** Logins are renewed as long as a server runs; nobody repeats a token that old. */
 const MAX_KNOWN = 1000;
-/** The beginning of a longer one says as much. */
+/** The beginning of a longer one is enough. */
 const MAX_NEEDLE_CHARS = 8192;
-/** So much of an encoded form is taken for it, at whatever place in it. */
+/** This much of an encoded form counts as the whole. */
 const MIN_PART_CHARS = 16;
 const SEED_CHARS = MIN_KNOWN_CHARS;
 const MIN_ENCODED_CHARS = 4;
@@ -21,7 +21,7 @@ const MIN_ENCODED_CHARS = 4;
 interface Needle {
   readonly text: string;
   readonly mayBePart: boolean;
-  /** Whether the characters beside it hold bits of it. */
+  /** Whether the characters next to it hold bits of it. */
   readonly before: 0 | 1;
   readonly after: 0 | 1;
 }
@@ -38,7 +38,7 @@ export interface Found {
 
 export interface Search {
   readonly found: readonly Found[];
-  /** From here on more text could make one; the length of the text where nothing could. */
+  /** From here on more text could make a match; the length of the text where nothing could. */
   readonly open: number;
 }
 
@@ -46,9 +46,9 @@ export interface KnownSecrets {
   learn(values: readonly string[]): void;
   search(text: string, isWhole: boolean): Search;
   searchInSteps(text: string, isWhole: boolean): Steps<Search>;
-  /** So many characters at the end could be the beginning of one, too few of it for `search` to see. */
+  /** How many characters at the end could begin one, too few for `search` to see. */
   cutLength(text: string): number;
-  /** So many characters at the end of unfinished text are held back whatever they are. */
+  /** How many characters at the end of unfinished text are always held back. */
   readonly heldChars: number;
 }
 
@@ -94,11 +94,10 @@ function* search(text: string, table: SeedTable, isWhole: boolean): Steps<Search
 interface SearchState {
   readonly found: Found[];
   open: number;
-  /** Of the last that was found. */
   end: number;
 }
 
-/** One step from `at` on; answers where the next one begins. */
+/** One step from `at` on; returns where the next one begins. */
 function searchSome(
   text: string,
   table: SeedTable,
@@ -127,7 +126,6 @@ function searchSome(
 
 interface Match extends Found {
   readonly isFound: boolean;
-  /** The text ends before the needle does. */
   readonly isCut: boolean;
 }
 
@@ -157,9 +155,9 @@ const BASE64 = /[\w+/-]/;
 function needlesOf(value: string): readonly Needle[] {
   const bytes = Buffer.from(value, "utf8");
   const hex = bytes.toString("hex");
-  // Output of commands is looked at byte by byte, whatever it is written in.
+  // Command output is searched as bytes, whatever its encoding.
   const spelled = [value, JSON.stringify(value).slice(1, -1), bytes.toString("latin1"), ...percentForms(bytes)];
-  // Where encoded characters are decoded, those that the value itself contains are too.
+  // Where encoded characters are decoded, those in the value itself are too.
   const plain = [...spelled, ...spelled.map((text) => secretView(text).text)]
     .filter((text) => text.length >= MIN_KNOWN_CHARS)
     .map((text) => needle(text, false));
@@ -167,7 +165,7 @@ function needlesOf(value: string): readonly Needle[] {
   return [...plain, ...encoded, ...[0, 1, 2].flatMap((lead) => base64Needles(bytes, lead))];
 }
 
-/** Encoded characters of ASCII are decoded before anything is looked for; these are the others. */
+/** Encoded ASCII is decoded before the search; these are the others. */
 function percentForms(bytes: Buffer): readonly string[] {
   const encoded = Array.from(bytes, (byte) =>
     byte < 128 ? String.fromCharCode(byte) : `%${byte.toString(16).padStart(2, "0")}`,
@@ -175,7 +173,7 @@ function percentForms(bytes: Buffer): readonly string[] {
   return [encoded.join(""), encoded.map((text) => (text.length > 1 ? text.toUpperCase() : text)).join("")];
 }
 
-/** What base64 makes of the bytes after `lead` others, without the characters that also depend on what is beside them. */
+/** What base64 makes of the bytes after `lead` others, without the characters that depend on their neighbours. */
 function base64Needles(bytes: Buffer, lead: number): readonly Needle[] {
   const bits = bytes.length * 8;
   const skipped = (6 - ((lead * 8) % 6)) % 6;
@@ -199,9 +197,8 @@ function needle(
 
 interface SeedTable {
   readonly seeds: ReadonlyMap<string, readonly Seed[]>;
-  /** By two neighbouring characters: so far to the right of them is the next place where a seed could end. */
+  /** By two neighbouring characters: the distance to the next position where a seed could end. */
   readonly shifts: Uint8Array;
-  /** What is shorter than a seed and begins one. */
   readonly beginnings: ReadonlySet<string>;
 }
 
@@ -216,7 +213,7 @@ function seedTable(needles: readonly Needle[]): SeedTable {
   for (const one of needles) {
     if (known.has(one.text)) continue;
     known.add(one.text);
-    // Fewer characters of an encoded form say next to nothing of the value, and stand in every other word.
+    // Fewer characters of an encoded form reveal next to nothing and are in every other word.
     for (let chars = one.mayBePart ? MIN_ENCODED_CHARS : 1; chars < SEED_CHARS; chars += 1) {
       beginnings.add(one.text.slice(0, chars));
     }
@@ -235,7 +232,7 @@ function seedTable(needles: readonly Needle[]): SeedTable {
   return { seeds, shifts, beginnings };
 }
 
-/** The first place from `at` on and before `stop` where a seed stands, or -1. */
+/** The first seed from `at` on and before `stop`, or -1. */
 function nextSeed(text: string, at: number, { seeds, shifts }: SeedTable, stop: number): number {
   let end = at + SEED_CHARS - 1;
   const last = Math.min(text.length, stop + SEED_CHARS - 1);

@@ -1,8 +1,7 @@
 /**
- * Redaction of text that arrives in pieces. A secret may be cut between two of them, so the end of what has arrived is
- * held back until nothing that follows can change what goes of it: usually a word, at most what the longest format needs.
- * Each look begins where the last one was settled, in the state in which a look at the whole text is at that place. So
- * what comes out, put together, is what `redactText` makes of the whole.
+ * Redacts text that arrives in pieces. A secret may be cut between two, so the end is held back until nothing that
+ * follows can change its redaction: usually a word, at most what the longest format needs. Each look continues from the
+ * state of the last one, so that the output, put together, is what `redactText` makes of the whole.
  */
 import type { KnownSecrets } from "./known-secrets.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
@@ -21,22 +20,21 @@ import {
 import { cutOffLength } from "./secret-view.ts";
 import { atOnce } from "../record/steps.ts";
 
-/** In characters of the view: the beginning of every format fits in here, and so does what tells a key of fixed length. */
+/** In characters of the view: the beginning of every format fits, and so does a key of fixed length. */
 const MAX_WORD_CHARS = 96;
-/** Of an encoded form of an exact value so much may have come before the search sees it. */
+/** This much of an encoded value may have come before the search sees it. */
 const MAX_UNSEEN_CHARS = 16;
-/** Looking costs as much as is held, so while nothing can be decided it is done each time that much has come again. */
+/** A look costs as much as is held, so it is repeated only when this much more has come. */
 const LOOK_EVERY_CHARS = 64;
 const LOOK_EVERY_PART = 1 / 4;
 
 export interface StreamRedactor {
   /** What can be shown now; empty when all of it is held back. */
   push(text: string): string;
-  /** What is held back only because a word may go on, for whoever looks now; what looks like the beginning of a secret stays. */
+  /** Shows what is held back only because a word may continue; a possible beginning of a secret stays. */
   flush(): string;
-  /** Another one that goes on from here. */
+  /** A copy that continues from here. */
   fork(): StreamRedactor;
-  /** The rest. */
   end(): string;
 }
 
@@ -45,15 +43,13 @@ export function createStreamRedactor(redactor: Redactor = createRedactor()): Str
 }
 
 interface StreamState {
-  /** What is not settled. */
   held: string;
-  /** So much of it a flush let out all the same. */
+  /** How much of it a flush has shown. */
   shown: number;
-  /** What stood before it. */
   before: Lookback;
-  /** Secrets that are settled, and end in it. */
+  /** Found secrets that end in it. */
   begun: readonly Part[];
-  /** Secrets that go on as long as these hold. */
+  /** Secrets that continue as long as these match. */
   tails: readonly Tail[];
   lookAt: number;
 }
@@ -102,13 +98,12 @@ function streamFrom(redactor: Redactor, from: StreamState): StreamRedactor {
   };
 }
 
-/** What is left of it behind `end`. */
 function after({ kind, from, to, isRest }: Part, end: number): Part {
   const start = Math.max(0, from - end);
   return { kind, from: start, to: to - end, start, sure: 0, ...((isRest === true || from < end) && { isRest: true }) };
 }
 
-/** Up to here nothing that follows can change what goes; in a secret that goes on, where it can be taken up again. */
+/** Up to here nothing that follows can change the redaction; inside a secret, where it can be continued. */
 function settledEnd(raw: string, found: Look, least: number): number {
   const limit = Math.min(found.open, wordStart(raw, found, least));
   const parts = fromTheLast(found.parts);
@@ -121,18 +116,18 @@ function settledEnd(raw: string, found: Look, least: number): number {
   return end;
 }
 
-/** Where a part is settled, or can be cut, that is the end; where not, it waits whole. */
+/** The end where the part is settled or can be cut; otherwise its start. */
 function endFor(part: Part, found: Look, { end, limit }: { readonly end: number; readonly limit: number }): number {
   if (part.tail !== undefined) {
     const cut = withoutDashes(found, Math.min(end, part.to), part.tail);
     return part.sure <= cut ? cut : part.start;
   }
   if (Math.max(part.to, part.sure) <= end) return end;
-  // What overlaps it is looked at again by itself. Its name may still change where an exact value begins within.
+  // Overlaps are searched again. Its kind may still change where an exact value begins inside.
   return Math.max(part.to, part.sure) <= limit && part.kind !== "url-password" ? end : part.start;
 }
 
-/** For whoever looks now: all but what could be the beginning of a secret. */
+/** For a flush: all but a possible beginning of a secret. */
 function unsettledEnd(raw: string, found: Look, known: KnownSecrets): number {
   let end = Math.min(found.open, raw.length - beginningLength(raw, found, known));
   for (const part of fromTheLast(found.parts)) {
@@ -152,14 +147,14 @@ function withoutDashes({ view }: Look, end: number, tail: Tail): number {
   return view.startOf(chars);
 }
 
-/** With its place as it is in the next look. */
+/** With its position in the next look. */
 function moved(tail: Tail, { view, text }: Look, before: Lookback, end: number): Tail {
   if ("class" in tail) return tail;
   const at = text.length - view.text.length + charsBefore(view, end);
   return { ...tail, keyFrom: tail.keyFrom - at + before.text.length };
 }
 
-/** So much of the end could be the beginning of a secret, control sequences and encoded characters seen through. */
+/** How much of the end could begin a secret, without control sequences and encoding. */
 function beginningLength(raw: string, { view, text, followsGap }: Look, known: KnownSecrets): number {
   const chars = Math.max(known.cutLength(view.text), cutBeginning(text, followsGap));
   const inView = chars === 0 ? raw.length : view.startOf(Math.max(0, view.text.length - chars));
@@ -172,7 +167,7 @@ function wordStart(raw: string, { view }: Look, least: number): number {
   let at = length;
   while (at > lowest && !WHITESPACE.test(raw.charAt(view.startOf(at - 1)))) at -= 1;
   at = Math.max(0, Math.min(at, length - least));
-  // What is no character of the view may be one of an exact value.
+  // What is not in the view may be part of an exact value.
   let end = raw.length;
   while (raw.length - end < MAX_UNSEEN_CHARS && end > 0 && !WHITESPACE.test(raw.charAt(end - 1))) end -= 1;
   return at === length ? end : Math.min(end, view.startOf(at));

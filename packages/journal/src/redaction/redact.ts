@@ -13,11 +13,11 @@ import { atOnce, type Steps } from "../record/steps.ts";
 
 export interface Redactor {
   text(text: string): string;
-  /** A copy without secrets, or the value itself when there is none. `json` is its JSON text, looked at first. */
+  /** A copy without secrets, or the value itself when there is none. `json`: its JSON text, searched first. */
   body<T>(value: T, json: string): T;
-  /** The same for what may be long. */
+  /** For long values. */
   bodyInSteps<T>(value: T, json: string): Steps<T>;
-  /** From now on these exact values are secrets too: a key that was just stored, a token that was just renewed. */
+  /** Adds exact values: a key that was just stored, a token that was just renewed. */
   readonly learn: (values: readonly string[]) => void;
   readonly known: KnownSecrets;
 }
@@ -38,7 +38,7 @@ export function createRedactor(exactValues: readonly string[] = []): Redactor {
     const isSuspect = mayHold(json);
     yield;
     if (!isSuspect && (yield* known.searchInSteps(json, true)).found.length === 0) return value;
-    // Same shape in, same shape out: only the characters inside strings change.
+    // Only characters inside strings change.
     return (yield* mapStrings(value, { open: withoutAny, sealed: withoutExact })) as T;
   }
 
@@ -51,7 +51,7 @@ export function createRedactor(exactValues: readonly string[] = []): Redactor {
   };
 }
 
-/** Cheap, and never wrong when it says no: what a secret begins with, or what could hide it. */
+/** Cheap, and never wrong when it returns false: what a secret begins with, or what could hide it. */
 function mayHold(text: string): boolean {
   return hasBeginning(text) || HIDING.test(text);
 }
@@ -73,12 +73,12 @@ interface Rewrites {
 }
 
 /**
- * `plain`: what is opaque is told by its shape. `arguments`: a model wrote it and may imitate any shape, so nothing in there
- * is taken for opaque. `repeated`: opaque, with words and calls in it. `sealed`: opaque through and through.
+ * `plain`: opaque parts are recognized by their shape. `arguments`: a model wrote it and may imitate any shape, so
+ * nothing in it is opaque. `repeated`: opaque, with text and calls in it. `sealed`: entirely opaque.
  */
 type Place = "plain" | "arguments" | "repeated" | "sealed";
 
-/** Under these names providers keep what a model said or called. */
+/** Under these names providers repeat what a model said or called. */
 const REPEATED: ReadonlySet<string> = new Set(["text", "input", "args", "refusal"]);
 
 function* mapStrings(value: unknown, rewrites: Rewrites, place: Place = "plain"): Steps<unknown> {

@@ -1,7 +1,6 @@
 /**
- * Secrets that are known by how they look. One pass finds where one could begin; there a format looks at the run of
- * characters that follows. Runs are remembered, and a format asks for them from left to right, so that no character is
- * gone over more than a fixed number of times, whatever the text: time grows with its length alone.
+ * Secrets of known formats. One pass finds where one could begin; there a format checks the run of characters that
+ * follows. Runs are cached and requested from left to right, so that the time is linear in the text.
  */
 
 import { keyEnd, keyStart, MAX_BODY_CHARS, MIN_BODY_CHARS } from "./secret-key-block.ts";
@@ -11,13 +10,12 @@ export interface Secret {
   readonly kind: string;
   readonly from: number;
   readonly to: number;
-  /** Where the search must begin to find it: what stands before a secret may be what tells it. */
+  /** Where the search must begin to find it: what precedes a secret may identify it. */
   readonly start: number;
   /** The text up to here makes it a secret. */
   readonly sure: number;
-  /** Reaches the end of unfinished text: what follows belongs to it as long as this holds. */
+  /** It reaches the end of unfinished text: what follows belongs to it as long as this matches. */
   readonly tail?: Tail;
-  /** The rest of one that began before the text. */
   readonly isRest?: true;
 }
 
@@ -31,21 +29,20 @@ export interface FormatSearch {
 }
 
 export interface Unfinished {
-  /** Nothing follows. */
   readonly isWhole: boolean;
-  /** Whether something that was left out of the text stood before this character. */
+  /** Whether something was left out before this character. */
   readonly followsGap: (index: number) => boolean;
-  /** What stands before this only says what a secret can follow. */
+  /** Text before this is only context. */
   readonly from: number;
-  /** Of secrets that reached the end of what stands before. */
+  /** Of secrets that reached the end of the text before. */
   readonly tails: readonly Tail[];
 }
 
 /** Beginnings that are part of the secret. */
 const TOKEN = /sk-|gh[pousr]_|github_pat_|A[KS]IA|AIza|xox[a-z]-|whsec_|eyJ/;
-/** What stands before one and says nothing of it. */
+/** What precedes a secret and is not part of it. */
 const LEAD = /-----BEGIN |:\/\/|[Bb][Ee][Aa][Rr][Ee][Rr]|[Aa][Uu][Tt][Hh][Oo][Rr][Ii][Zz][Aa][Tt][Ii][Oo][Nn]/;
-/** Every secret of a known format begins with one of these. Also a cheap answer for text that holds none. */
+/** Every secret of a known format begins with one of these. */
 const BEGINNING = new RegExp(`${TOKEN.source}|${LEAD.source}`, "g");
 
 /** `abc` as `a(?:b(?:c)?)?$`: a token of which only the first characters have come. */
@@ -60,7 +57,7 @@ const CUT_TOKEN = new RegExp(
 );
 const MAX_TOKEN_CHARS = "github_pat_".length;
 
-/** So many characters at the end could be the beginning of a token. */
+/** How many characters at the end could begin a token. */
 export function cutBeginning(text: string, followsGap: Unfinished["followsGap"]): number {
   for (let at = Math.max(0, text.length - MAX_TOKEN_CHARS); at < text.length; at += 1) {
     CUT_TOKEN.lastIndex = at;
@@ -86,7 +83,6 @@ interface Searching {
   readonly secrets: Secret[];
   open: number;
   at: number;
-  /** The one that reaches furthest. */
   widest: Secret | undefined;
   /** The classes of those that reach the end of unfinished text. */
   tails: number;
@@ -128,7 +124,7 @@ function findSome(scan: Scan, search: Searching): void {
     const outcome = formatOf(found[0])(scan, found.index, found.index + found[0].length);
     if (outcome === "open") search.open = Math.min(search.open, found.index);
     else if (outcome !== undefined) add(search, outcome);
-    // Another may begin within it and go on where it ends: a colour between two is not seen.
+    // Another may begin within it and continue where it ends.
     at = found.index + 1;
   }
   search.at = at;
@@ -136,7 +132,7 @@ function findSome(scan: Scan, search: Searching): void {
 
 interface Scan extends Unfinished {
   readonly text: string;
-  /** By the question that is asked: where the last run began and ended. */
+  /** The last run of each question. */
   readonly runs: Map<string, { from: number; to: number }>;
 }
 
@@ -170,7 +166,7 @@ function formatOf(beginning: string): Format {
   return beginning.length === "bearer".length ? bearer : authorization;
 }
 
-/** Sets of characters as bits of one table; what is beyond ASCII shares its last place. */
+/** Sets of characters as bits of one table; everything beyond ASCII shares its last entry. */
 const IN = { word: 1, alphanumeric: 2, base64: 4, bearer: 8, header: 16, user: 32, password: 64, key: 128 } as const;
 const NO_DIGIT = { word: 256, bearer: 512 } as const;
 const LOWER = 1024;
@@ -191,7 +187,7 @@ const CLASSES = classesOf([
   [UPPER, /[A-Z0-9]/g],
 ]);
 
-/** One look with each pattern: asking for every character by itself takes milliseconds, in every run. */
+/** One match per pattern: testing every character takes milliseconds, in every run. */
 function classesOf(members: readonly (readonly [bit: number, pattern: RegExp])[]): Uint16Array {
   const classes = new Uint16Array(129);
   const characters = String.fromCharCode(...classes.keys());
@@ -204,7 +200,7 @@ function classesOf(members: readonly (readonly [bit: number, pattern: RegExp])[]
   return classes;
 }
 
-/** Where a run of these characters that begins at `from` ends. */
+/** The end of a run of these characters that begins at `from`. */
 function runEnd(text: string, from: number, bit: number): number {
   let at = from;
   while (at < text.length && is(text, at, bit)) at += 1;
@@ -215,7 +211,7 @@ function is(text: string, at: number, bit: number): boolean {
   return ((CLASSES[Math.min(text.charCodeAt(at), 128)] ?? 0) & bit) !== 0;
 }
 
-/** The same, remembered under the name of the question. */
+/** The same, cached per question. */
 function run(scan: Scan, question: string, from: number, bit: number): number {
   const known = scan.runs.get(question);
   if (known !== undefined && from >= known.from && from <= known.to) return known.to;
@@ -242,12 +238,12 @@ function atLeast(kind: string, chars: number, bit: number): Format {
 }
 
 const anthropicKey = atLeast("anthropic-key", 16, IN.word);
-/** Digits further on than this say nothing about the beginning. */
+/** Digits further on say nothing about the beginning. */
 const DIGIT_WITHIN_CHARS = 64;
 const MIN_KEY_CHARS = 16;
 const MIN_RUN_CHARS = 20;
 
-/** Words joined by hyphens are no key: there must be a digit, or one long run. */
+/** Words joined by hyphens are not a key: there must be a digit, or one long run. */
 function providerKey(scan: Scan, at: number, after: number): Outcome {
   const { text } = scan;
   if (!startsWord(scan, at)) return undefined;
@@ -264,7 +260,7 @@ function providerKey(scan: Scan, at: number, after: number): Outcome {
     ((digit < to && digit - after <= DIGIT_WITHIN_CHARS) ||
       run(scan, "openai.first", after, IN.alphanumeric) - after >= MIN_RUN_CHARS ||
       run(scan, "openai.second", begins, IN.alphanumeric) - begins >= MIN_RUN_CHARS);
-  // Behind this much of a run without a sign of a key no more can come.
+  // After this much of a run without a sign of a key none can come.
   const sure = after + DIGIT_WITHIN_CHARS + MIN_RUN_CHARS;
   if (isKey) return secret(scan, "openai-key", { start: at, from: at, to, sure }, IN.word);
   return isCut(scan, to) && to <= sure ? "open" : undefined;
@@ -290,7 +286,7 @@ function exactly(scan: Scan, kind: string, { at, after, to }: Place, isKey: bool
   return isKey ? { kind, start: at, from: at, to, sure: to } : undefined;
 }
 
-/** A part longer than this is no part of a token. */
+/** A longer part is not part of a token. */
 const MAX_JWT_PART_CHARS = 8192;
 
 function jwt(scan: Scan, at: number, after: number): Outcome {
@@ -357,19 +353,19 @@ function bearer(scan: Scan, at: number): Outcome {
   return isCut(scan, to) && to - from <= DIGIT_WITHIN_CHARS ? "open" : undefined;
 }
 
-/** Where the value of a header begins; the patterns look at a bounded piece of text. */
+/** Where the value of a header begins; the patterns see a bounded piece of text. */
 function afterHeader(scan: Scan, at: number, header: RegExp, cut: RegExp): number | "open" | undefined {
   if (!startsWord(scan, at)) return undefined;
   header.lastIndex = at;
   if (header.test(scan.text)) {
-    // White space that goes on may belong to the header still.
+    // More white space may belong to the header.
     return isCut(scan, header.lastIndex) ? "open" : header.lastIndex;
   }
   cut.lastIndex = at;
   return !scan.isWhole && cut.test(scan.text) ? "open" : undefined;
 }
 
-/** A cut block has no end; what looks like key lines goes all the same. */
+/** A cut block has no end; what looks like key lines is removed anyway. */
 function privateKey(scan: Scan, at: number): Outcome {
   const { text, isWhole } = scan;
   const from = keyStart(text, at, isWhole);
@@ -383,8 +379,8 @@ function privateKey(scan: Scan, at: number): Outcome {
 const isInBody = (text: string, at: number): boolean => is(text, at, IN.key);
 
 /**
- * Not in the middle of a longer word: base64 and hashes contain every short beginning sooner or later. An escape is no
- * word: `\n`, `\u001b`, `=3D`, and what is left of a control sequence whose first character is written out.
+ * Not inside a longer word: base64 and hashes contain every short beginning. An escape is not a word: `\n`, `\u001b`,
+ * `=3D`, and the rest of a control sequence.
  */
 function startsWord({ text, followsGap }: Pick<Scan, "text" | "followsGap">, at: number): boolean {
   if (at === 0 || !is(text, at - 1, IN.alphanumeric) || followsGap(at)) return true;

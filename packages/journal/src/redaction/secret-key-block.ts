@@ -1,4 +1,4 @@
-/** Where a private key in lines begins and ends; also of one whose end is missing or has not come. */
+/** Where a private key in lines begins and ends, also when its end is missing or has not come. */
 
 const LABEL = "(?:[A-Z0-9]{1,32} ){0,4}PRIVATE KEY(?: BLOCK)?-----";
 const KEY_BEGIN = new RegExp(`-----BEGIN ${LABEL}`, "y");
@@ -8,7 +8,7 @@ const KEY_END_CUT = /-{1,5}$|-----E?N?D?$|-----END [A-Z0-9 ]{0,160}-{0,5}$/y;
 export const MIN_BODY_CHARS = 32;
 export const MAX_BODY_CHARS = 16_384;
 
-/** Behind the first line of one that begins at `at`. */
+/** After the first line of one that begins at `at`. */
 export function keyStart(text: string, at: number, isWhole: boolean): number | "open" | undefined {
   KEY_BEGIN.lastIndex = at;
   if (KEY_BEGIN.test(text)) return KEY_BEGIN.lastIndex;
@@ -17,9 +17,7 @@ export function keyStart(text: string, at: number, isWhole: boolean): number | "
 }
 
 export interface KeyEnd {
-  /** Behind the last character of the key lines. */
   readonly body: number;
-  /** Behind the end line, where there is one. */
   readonly to: number;
   /** More text may add to it. */
   readonly isOpen: boolean;

@@ -1,29 +1,27 @@
 /**
- * What in a text is secret, by its place: exact values in the text as it is, then exact values and formats in the view of
- * it. Text that goes on where another ended is told what stood before it, as far as that says where a secret can begin.
+ * Finds secrets by position: exact values in the text as it is, then exact values and formats in its view. Text that
+ * continues another gets the end of that as context.
  */
 import type { Found, KnownSecrets, Search } from "./known-secrets.ts";
 import { findSecrets, type Secret, type Tail } from "./secret-formats.ts";
 import { viewInSteps, type SecretView } from "./secret-view.ts";
 import type { Steps } from "../record/steps.ts";
 
-/** What goes, by its place in the text. */
 export interface Mark {
   readonly kind: string;
   readonly from: number;
   readonly to: number;
-  /** The rest of one whose mark has been written. */
+  /** The rest of a secret whose mark is written already. */
   readonly isRest?: true;
 }
 
-/** One secret as it was found; several may overlap. */
 export type Part = Secret;
 const KNOWN_SECRET = "known-secret";
 
-/** The end of what stood before a text, as formats see it. */
+/** The end of the text before, as formats see it. */
 export interface Lookback {
   readonly text: string;
-  /** By character: something that is left out stood before it. The last entry: it stands before what comes next. */
+  /** By character: something was left out before it. The last entry is for what comes next. */
   readonly gaps: readonly boolean[];
 }
 export const NOTHING_BEFORE: Lookback = { text: "", gaps: [false] };
@@ -32,10 +30,10 @@ const LOOKBACK_CHARS = 48;
 
 export interface Look {
   readonly parts: readonly Part[];
-  /** From here on more text could change what goes. */
+  /** From here on more text could change the result. */
   readonly open: number;
   readonly view: SecretView;
-  /** What formats saw, with what stood before. */
+  /** What formats saw, with the context before it. */
   readonly text: string;
   readonly followsGap: (index: number) => boolean;
 }
@@ -53,7 +51,7 @@ export function* lookInSteps(raw: string, known: KnownSecrets, options: LookOpti
   const plain = options.plain ?? (yield* known.searchInSteps(raw, isWhole));
   const view = yield* viewInSteps(blanked(raw, plain.found));
   yield;
-  // Where nothing hides anything both are the same.
+  // Without anything hidden both are the same.
   const hidden = view.text.length === raw.length ? NOTHING : yield* known.searchInSteps(view.text, isWhole);
   const from = before.text.length;
   const text = before.text + blanked(view.text, hidden.found);
@@ -87,7 +85,7 @@ const gapBefore = (view: SecretView, index: number): boolean =>
 const shifted = ({ from, to }: Found, by: number): Found => ({ from: from + by, to: to + by });
 const knownPart = ({ from, to }: Found): Part => ({ kind: KNOWN_SECRET, from, to, start: from, sure: to });
 
-/** What stands before the character at `at` of the text that was looked at. */
+/** The context before the character at `at`. */
 export function lookback({ view, text, followsGap }: Look, at: number): Lookback {
   const before = text.length - view.text.length;
   const count = charsBefore(view, at);
@@ -98,7 +96,7 @@ export function lookback({ view, text, followsGap }: Look, at: number): Lookback
   return { text: text.slice(from, end), gaps: [...gaps, isGap] };
 }
 
-/** So many characters of the view begin before this place. */
+/** How many characters of the view begin before this position. */
 export function charsBefore(view: SecretView, at: number): number {
   let [low, high] = [0, view.text.length];
   while (low < high) {
@@ -109,7 +107,7 @@ export function charsBefore(view: SecretView, at: number): number {
   return low;
 }
 
-/** With the first character of a mark in place of what will be one, so that formats see what they will see when it is. */
+/** With brackets in place of secrets, so that formats see what they will see after redaction. */
 function blanked(text: string, found: readonly Found[]): string {
   if (found.length === 0) return text;
   const pieces: string[] = [];
@@ -123,7 +121,7 @@ function blanked(text: string, found: readonly Found[]): string {
   return pieces.join("") + text.slice(at);
 }
 
-/** What overlaps is one; what is known by its value gives it its name. */
+/** Joins overlaps; an exact value gives its kind. */
 export function joined(parts: readonly Part[]): readonly Mark[] {
   const marks: Mark[] = [];
   for (const next of parts.toSorted((a, b) => a.from - b.from || b.to - a.to)) {
@@ -139,7 +137,7 @@ export function joined(parts: readonly Part[]): readonly Mark[] {
   return marks;
 }
 
-/** The text between two places with its marks; of one that began before only that it goes on is said. */
+/** A range of the text with its marks; a secret that began before it has none. */
 export function withMarks(text: string, marks: readonly Mark[], range: { from: number; to: number }): string {
   const pieces: string[] = [];
   let at = range.from;

@@ -1,16 +1,13 @@
 /**
- * Text as secrets are looked for in it: without terminal control sequences, which may stand before or inside a token, and
- * with percent-encoded characters decoded, which may stand around one. Every character knows where it came from, so that
- * what is found is taken out of the text as it was.
+ * Text for the search: without terminal control sequences, which may be inside a token, and with percent-encoded
+ * characters decoded. Every character knows its origin, so that secrets are removed from the original text.
  */
 
 import { atOnce, STEP_CHARS, type Steps } from "../record/steps.ts";
 
 export interface SecretView {
   readonly text: string;
-  /** Where the character begins in the text as it was. */
   startOf(index: number): number;
-  /** Where the character ends there. */
   endOf(index: number): number;
 }
 
@@ -19,7 +16,7 @@ export interface SecretView {
 const CUT_OFF = /(?:\u001B(?:\[[0-?]{0,64})?[ -/]{0,8}|%(?:25){0,8}[0-9A-Fa-f]?)$/;
 const MAX_ENCODED_CHARS = 80;
 
-/** One pass over the text, into arrays of its size: what is in it changes nothing about the time. */
+/** One pass over the text, into arrays of its size: the time does not depend on the content. */
 export function* viewInSteps(raw: string): Steps<SecretView> {
   const first = raw.search(HIDING);
   if (first < 0) return { text: raw, startOf: (index) => index, endOf: (index) => index + 1 };
@@ -48,7 +45,7 @@ export function secretView(raw: string): SecretView {
 
 interface Seen {
   readonly codes: Uint16Array;
-  /** By the character of the view behind the first that hides something: where it stood. */
+  /** The origin of each character after the first hidden one. */
   readonly starts: Uint32Array;
   size: number;
   at: number;
@@ -97,7 +94,7 @@ function spanEnd(raw: string, from: number, set: { low: number; high: number; mo
   return at;
 }
 
-/** Of one encoded character of ASCII, `%253D` too; 0 where there is none. Half of another stays as it is written. */
+/** Of one encoded ASCII character, `%253D` too; 0: there is none. Bytes of other characters stay encoded. */
 function encodedWidth(raw: string, at: number): number {
   let end = at + 1;
   while (end < at + 1 + 2 * MAX_ENCODINGS && raw[end] === "2" && raw[end + 1] === "5") end += 2;
@@ -106,12 +103,10 @@ function encodedWidth(raw: string, at: number): number {
 }
 const MAX_ENCODINGS = 8;
 
-/** What the two digits before `end` say. */
 function decoded(raw: string, end: number): number {
   return digit(raw, end - 2) * 16 + digit(raw, end - 1);
 }
 
-/** -1: no hexadecimal digit. */
 function digit(raw: string, at: number): number {
   const code = raw.charCodeAt(at);
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
@@ -119,7 +114,7 @@ function digit(raw: string, at: number): number {
   return letter >= 0 && letter < 6 ? letter + 10 : -1;
 }
 
-/** How much of the end could be the beginning of a control sequence or an encoded character. */
+/** How much of the end could begin a control sequence or an encoded character. */
 export function cutOffLength(raw: string): number {
   return CUT_OFF.exec(raw.slice(-MAX_ENCODED_CHARS))?.[0].length ?? 0;
 }

@@ -1,6 +1,6 @@
 /**
- * Storing appends: events with their projections and keys in one short transaction. What an append becomes is decided in
- * `record/prepare.ts`; here are the look-ups it needs and the statements.
+ * Stores appends: events with their projections and keys in one short transaction. `record/prepare.ts` decides what an
+ * append becomes; here are its look-ups and statements.
  */
 import { isHeddleError, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
@@ -22,7 +22,6 @@ import { noteTakers, refuseLost, type LeaseTime } from "./leases.ts";
 import { project } from "./project.ts";
 import { readVersions } from "./read.ts";
 
-/** Inside the write transaction. */
 export function store(connection: Connection, prepared: PreparedAppend, time: LeaseTime): Appended {
   const { append, contentHash } = prepared;
   const { stream, key, lease } = append;
@@ -52,7 +51,7 @@ export function store(connection: Connection, prepared: PreparedAppend, time: Le
   return { events, isRepeat: false };
 }
 
-/** Inside the write transaction: what one append is refused for undoes that one alone. */
+/** Inside the write transaction: a refused append is undone alone. */
 export function storeAll(connection: Connection, members: readonly Member[], time: () => LeaseTime): Outcome[] {
   return members.map(({ prepared }): Outcome => {
     connection.run("SAVEPOINT member");
@@ -61,7 +60,7 @@ export function storeAll(connection: Connection, members: readonly Member[], tim
       connection.run("RELEASE member");
       return { appended };
     } catch (error) {
-      // Anything else is the disk's or the database's, and everybody's.
+      // Anything else is a fault of the disk or the database, and fails all.
       if (!isHeddleError(error)) throw error;
       connection.run("ROLLBACK TO member");
       connection.run("RELEASE member");
@@ -96,7 +95,7 @@ function findRepeat(
   if (row === undefined) return undefined;
   const stream = text(row, "stream");
   if (text(row, "content_hash") !== contentHash) {
-    // Whoever used the key has the lease now, and that is what the other must know.
+    // The one who used the key has the lease now, which is what the caller must know.
     if (append.lease !== undefined) refuseLost(connection, append.lease);
     refuseOtherContent(key, stream);
   }

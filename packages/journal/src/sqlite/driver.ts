@@ -1,6 +1,6 @@
 /**
- * The only file that knows node:sqlite. A connection with prepared statements kept, transactions that never stay open,
- * and waiting for other processes in short steps, so that neither the event loop nor a user is held up by a lock.
+ * The only file that knows node:sqlite: cached statements, transactions that never stay open, and short waits for other
+ * processes, so that a lock blocks neither the event loop nor a user.
  */
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
@@ -16,10 +16,10 @@ export type Durability = "full" | "relaxed";
 const BUSY_TIMEOUT_MS = 5;
 const BUSY_DEADLINE_MS = 30_000;
 const MAX_BUSY_PAUSE_MS = 20;
-/** What a checkpoint leaves of a WAL that once grew large. */
+/** What a checkpoint leaves of a large WAL. */
 const WAL_KEPT_BYTES = 16 * 1024 * 1024;
 
-/** Does something with the connection as it is now; waits while another process holds the lock. */
+/** Uses the current connection; waits while another process holds the lock. */
 export type Read = <T>(work: (connection: Connection) => T) => Promise<T>;
 
 export interface Connection {
@@ -29,19 +29,19 @@ export interface Connection {
   iterate(sql: string, ...values: Value[]): Iterable<Row>;
   run(sql: string, ...values: Value[]): void;
   exec(sql: string): void;
-  /** All or nothing, and nothing of it visible before the end. The work must not wait for anything. */
+  /** All or nothing. The work must be synchronous. */
   transaction<T>(durability: Durability, work: () => T): T;
-  /** A copy of what is committed, WAL included, in an empty file; also while this connection holds the write lock. */
+  /** Copies what is committed, WAL included, into an empty file; also while this connection holds the write lock. */
   copyTo(file: string): void;
   close(): void;
 }
 
-/** Writes all of the WAL into the database; busy while somebody reads from it. */
+/** Writes all of the WAL into the database; busy while anyone reads from it. */
 export function foldWal(connection: Connection): void {
   if (connection.get("PRAGMA wal_checkpoint(TRUNCATE)")?.["busy"] !== 0) throw busyError();
 }
 
-/** Another number whenever another connection has committed. */
+/** Changes whenever another connection has committed. */
 export function changeCount(connection: Connection): number {
   return Number(connection.get("PRAGMA data_version")?.["data_version"]);
 }
@@ -61,7 +61,7 @@ export async function connect(file: string, access: Access): Promise<Connection>
   return connectionOf(db, isReadOnly, copyTo);
 }
 
-/** A store with nothing in it, for reading what is left of one that is gone. */
+/** An empty store, for reading what is left of a lost one. */
 export async function connectToNothing(createSchema: (connection: Connection) => void): Promise<Connection> {
   const { DatabaseSync } = await import("node:sqlite");
   const connection = connectionOf(new DatabaseSync(":memory:"), true, () => undefined);
@@ -71,7 +71,6 @@ export async function connectToNothing(createSchema: (connection: Connection) =>
 
 function connectionOf(db: DatabaseSync, isReadOnly: boolean, copyTo: (file: string) => void): Connection {
   const statements = new Map<string, StatementSync>();
-  // FULL is what SQLite starts with.
   let durability: Durability = "full";
 
   function prepare(sql: string): StatementSync {
@@ -103,7 +102,7 @@ function connectionOf(db: DatabaseSync, isReadOnly: boolean, copyTo: (file: stri
         prepare("COMMIT").run();
         return result;
       } catch (error) {
-        // SQLite ends the transaction by itself on some failures, a full disk among them.
+        // SQLite ends the transaction itself on some failures, such as a full disk.
         if (db.isTransaction) db.exec("ROLLBACK");
         throw error;
       }
@@ -116,7 +115,7 @@ function connectionOf(db: DatabaseSync, isReadOnly: boolean, copyTo: (file: stri
   };
 }
 
-/** Does the work again while another process holds the lock, with growing, uneven pauses, up to a deadline. */
+/** Repeats the work while another process holds the lock, with growing, random pauses, up to a deadline. */
 export async function untilFree<T>(work: () => T | Promise<T>, deadlineMs = BUSY_DEADLINE_MS): Promise<T> {
   const deadline = clockMs() + deadlineMs;
   for (let attempt = 1; ; attempt += 1) {

@@ -1,4 +1,4 @@
-/** Leases in SQL: the fence that every append passes, and the rows by which a process shows other hosts that it lives. */
+/** Leases in SQL: the check of every append, and the rows by which a process shows other hosts that it lives. */
 import { holderNamed, leaseLost, ownerOf, type EventBody, type Lease } from "@heddle/protocol";
 import { createLeases, LEASE_MS, type LeaseRow, type Leases, type OwnerRow } from "../record/leases.ts";
 import { integer, text, type Row } from "../record/rows.ts";
@@ -6,9 +6,8 @@ import type { Connection, Read } from "./driver.ts";
 import type { OpenJournalOptions } from "./open-store.ts";
 
 /**
- * One row for each process that holds something, renewed for all it holds at once. `beat` is another number after each
- * renewal, so that whoever watches needs no clock of the owner. No event says any of this, and none needs to: a row that is
- * lost is made again by the next taking.
+ * One row for each process that holds something, renewed for all at once. `beat` changes with each renewal, so that
+ * watchers need no clock of the owner. Not derived from events: a lost row is made again by the next taking.
  */
 export const LEASE_OWNERS_TABLE = `
 CREATE TABLE lease_owners (
@@ -49,7 +48,7 @@ export function refuseLost(connection: Connection, lease: Lease): void {
   if (current !== lease.epoch) throw leaseLost(lease, current);
 }
 
-/** Inside the write transaction, after the events: whoever takes something is seen from then on. */
+/** Inside the write transaction, after the events: new holders are visible from then on. */
 export function noteTakers(connection: Connection, events: readonly EventBody[], { now, leaseMs }: LeaseTime): void {
   for (const body of events) {
     if (!("holder" in body)) continue;
@@ -65,7 +64,7 @@ export function noteTakers(connection: Connection, events: readonly EventBody[],
   }
 }
 
-/** Inside a write transaction; answers what the process holds. */
+/** Inside a write transaction; returns what the process holds. */
 function renew(connection: Connection, owner: string, { now, leaseMs }: LeaseTime): readonly Lease[] {
   connection.run("UPDATE lease_owners SET beat = beat + 1, expires_at = ? WHERE id = ?", now + leaseMs, owner);
   return connection.all("SELECT subject, epoch FROM leases WHERE owner = ?", owner).map(toLease);

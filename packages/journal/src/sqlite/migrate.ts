@@ -1,7 +1,6 @@
 /**
- * Brings a store to today's schema. `PRAGMA user_version` says where it is; the steps never change
- * once released. All steps run in one transaction, so a crash leaves the old schema or the new one; before
- * the first of them a copy of the database is put aside.
+ * Brings a store to the current schema. `PRAGMA user_version` has its version; released steps never change. All steps
+ * run in one transaction, so that a crash leaves the old schema or the new one; before them the database is copied.
  */
 import { HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
@@ -13,15 +12,15 @@ import { createProjections, rebuildAll } from "./project.ts";
 import { integer } from "../record/rows.ts";
 
 /**
- * The first makes the tables that only grow; the others change projections, which are made anew after the last step:
- * 2 names, previews and forks of threads, 3 moved and ephemeral ones, 4 archived ones, 5 settings and queued input, 6 git
- * info, 7 tasks and notifications, 8 sinks, 9 the ledger, 10 marks and the folders of tasks, 11 leases (whose owners have a
- * table of their own that is no projection: renewing is no fact), 12 marks of tasks.
+ * The first makes the tables that only grow; the others change projections, which are rebuilt after the last step: 2
+ * names, previews and forks of threads, 3 moved and ephemeral ones, 4 archived ones, 5 settings and queued input, 6 git
+ * info, 7 tasks and notifications, 8 sinks, 9 the ledger, 10 marks and the folders of tasks, 11 leases (whose owners
+ * are in a table that is not a projection), 12 marks of tasks.
  */
 const MIGRATIONS: readonly string[] = [EVENTS_TABLE, ...Array.from({ length: 9 }, () => ""), LEASE_OWNERS_TABLE, ""];
 const NEWEST = MIGRATIONS.length;
 
-/** "hedl": tells a Heddle store from any other SQLite file. */
+/** "hedl": distinguishes a Heddle store from any other SQLite file. */
 const APPLICATION_ID = 0x6865646c;
 
 export function schemaVersion(connection: Connection): number {
@@ -39,7 +38,7 @@ export function isCurrent(version: number, file: string): boolean {
   return version === NEWEST;
 }
 
-/** True when the file holds tables of another program. Tables first: Heddle's own appear together with its id. */
+/** The file has tables of another program. Tables first: Heddle's own appear together with its id. */
 export function isForeign(connection: Connection): boolean {
   if (connection.get("SELECT 1 FROM sqlite_schema LIMIT 1") === undefined) return false;
   return integer(connection.get("PRAGMA application_id"), "application_id") !== APPLICATION_ID;
@@ -47,10 +46,10 @@ export function isForeign(connection: Connection): boolean {
 
 /**
  * Several processes may open a new home at once: the first through the lock migrates, the others find it done.
- * `mayCreate` is asked inside the lock, when nobody else can be creating the store.
+ * `mayCreate` is called inside the lock, when nobody else can be creating the store.
  */
 export async function migrate(connection: Connection, file: string, mayCreate: () => boolean): Promise<void> {
-  // Only an empty file can be told; any other would be written to, whether it is whole or not.
+  // Only for an empty file; any other would be written to, whether it is whole or not.
   await untilFree(() => {
     if (integer(connection.get("PRAGMA page_count"), "page_count") === 0)
       connection.exec("PRAGMA auto_vacuum = INCREMENTAL");
@@ -74,7 +73,6 @@ export async function migrate(connection: Connection, file: string, mayCreate: (
   if (migratedFrom !== undefined && migratedFrom > 0) dropOlderCopies(file, migratedFrom);
 }
 
-/** The tables of today, for a connection that has none. */
 export function createSchema(connection: Connection): void {
   for (const sql of MIGRATIONS) connection.exec(sql);
   createProjections(connection);

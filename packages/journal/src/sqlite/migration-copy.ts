@@ -1,13 +1,13 @@
 /**
- * The copy of the database that is taken before its tables change: `heddle.db.schema-N`, as it stood at schema N. It is
- * kept until a later migration has succeeded, so that there is a way back and never more than one copy.
+ * The copy of the database before its tables change: `heddle.db.schema-N`. Kept until a later migration has succeeded,
+ * so that there is a way back and never more than one copy.
  */
 import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Connection } from "./driver.ts";
 import { makePrivateFile, syncFolder } from "../home.ts";
 
-/** While holding the write lock, before anything is changed. Whole under its name, or not there. */
+/** While holding the write lock, before anything changes. Whole under its name, or absent. */
 export function keepCopy(connection: Connection, database: string, schema: number): void {
   const path = copyPath(database, schema);
   const partial = `${path}.partial`;
@@ -29,7 +29,6 @@ export function keepCopy(connection: Connection, database: string, schema: numbe
   syncFolder(dirname(path));
 }
 
-/** After the migration from `schema` has been committed. */
 export function dropOlderCopies(database: string, schema: number): void {
   for (const path of copiesOf(database)) if (path !== copyPath(database, schema)) rmSync(path, { force: true });
 }

@@ -1,7 +1,6 @@
 /**
- * What is looked at whenever a store is opened; the cost does not grow with the store. Newest witness lines (8 KiB of
- * each file) against the events they name; hashes and links of the newest 16 events; their bodies up to 64 KiB.
- * Damage further back is found by `verify`.
+ * Checks a store whenever it is opened, at a fixed cost: the newest witness lines (8 KiB of each file) against their
+ * events; hashes and links of the newest 16 events, with bodies up to 64 KiB. `verify` finds damage further back.
  */
 import { existsSync } from "node:fs";
 import { hasCheckpoints } from "../evidence/checkpoints.ts";
@@ -43,7 +42,7 @@ function newestClaims(path: string): { claims: readonly Claim[]; notices: readon
     if (tornLines === 0) return { claims, notices: [] };
     return { claims, notices: [{ kind: "witness-torn", message: tornMessage(path, tornLines) }] };
   } catch (error) {
-    // Somebody else's store, opened to read: its owner checks the witness.
+    // Another owner's store, opened to read: its owner checks the witness.
     if (faultOf(error) !== "read-only") throw error;
     return { claims: [], notices: [{ kind: "witness-unreadable", message: `${path} cannot be read by this user` }] };
   }
@@ -66,8 +65,8 @@ function checkNewest(connection: Connection): Damage | undefined {
 }
 
 /**
- * For a database that is missing or has no tables: proof that there was one. Then it is not created anew.
- * The witness is read before the database is looked at again, because another process may be creating it right now.
+ * For a database that is missing or has no tables: proof that there was one. Then it is not created again. The witness
+ * is read before the database is looked at again, because another process may be creating it.
  */
 export function proofOfLoss(paths: HomePaths): Damage | undefined {
   const message = (proof: string): string => `${paths.database} is missing or empty, but ${proof} lists events in it`;

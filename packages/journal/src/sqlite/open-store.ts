@@ -1,6 +1,6 @@
 /**
- * Opens the files of a store, in the strongest way they allow: writable, else for reading, else not at all with the
- * reason. A store that is damaged or lost is never created anew and never touched by a writing connection again.
+ * Opens the files of a store in the strongest way they allow: for writing, for reading, or not at all with the reason.
+ * A damaged or lost store is never recreated and never written again.
  */
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { HeddleError } from "@heddle/protocol";
@@ -13,14 +13,13 @@ import type { Redactor } from "../redaction/redact.ts";
 import { asDamage, faultOf, readOnlyError, toStoreError } from "./store-errors.ts";
 
 export interface OpenJournalOptions {
-  /** Folder of Heddle's own files; made when missing. */
   readonly home: string;
   readonly now?: () => number;
-  /** How long a process may leave its leases unrenewed before another host may take them; twelve seconds when absent. */
+  /** How long a process may leave its leases unrenewed before another host may take them; absent: twelve seconds. */
   readonly leaseMs?: number | undefined;
-  /** Exact values never to be stored, such as the provider keys of this process. */
+  /** Exact values never to be stored, such as provider keys. */
   readonly secrets?: readonly string[];
-  /** Shared with whoever learns of secrets while the journal is open; it learns `secrets` too. */
+  /** Shared with whatever learns of secrets while the journal is open; it learns `secrets` too. */
   readonly redactor?: Redactor | undefined;
 }
 
@@ -28,7 +27,7 @@ export interface OpenStore {
   readonly connection: Connection;
   readonly damage: Damage | undefined;
   readonly notices: readonly Notice[];
-  /** Set when it is open for reading only: what to tell whoever wants to write. */
+  /** Set when it is open for reading only: the error for writers. */
   readonly refusal?: HeddleError;
 }
 
@@ -37,7 +36,7 @@ export async function openStore(paths: HomePaths): Promise<OpenStore> {
     if (!isWritable(paths)) return await openForReading(paths, readOnlyError(paths.database));
     return await openForWriting(paths).catch(async (error: unknown) => {
       const refusal = toStoreError(error, paths.database);
-      // A writer needs room for SQLite's index before its first word; what was saved can be read without it.
+      // A writer needs room for SQLite's index at once; reading works without it.
       if (refusal.code === "store.full" && !isEmpty(paths)) return await openForReading(paths, refusal);
       throw refusal;
     });
@@ -62,7 +61,7 @@ function isWritable(paths: HomePaths): boolean {
 async function openForWriting(paths: HomePaths): Promise<OpenStore> {
   if (isEmpty(paths)) {
     const loss = proofOfLoss(paths);
-    // Asked again: another process may have created the store, and told of events in it, in between.
+    // Checked again: another process may have created the store, and written events, in between.
     if (loss !== undefined && isEmpty(paths)) return openNothing(loss);
     makePrivateFile(paths.database);
   }
@@ -97,8 +96,8 @@ async function bringUpToDate(connection: Connection, paths: HomePaths): Promise<
 }
 
 /**
- * A writing connection that closes last folds the WAL into the database and deletes it; in a damaged store that would
- * destroy evidence. A reading connection is opened first, so that the writing one is not the last.
+ * The last writing connection that closes folds the WAL into the database and deletes it; in a damaged store that would
+ * destroy evidence. So a reading connection is opened first.
  */
 async function openDamaged(writing: Connection, paths: HomePaths, damage: Damage): Promise<OpenStore> {
   try {
@@ -114,7 +113,7 @@ async function openDamaged(writing: Connection, paths: HomePaths, damage: Damage
   }
 }
 
-/** Nothing can be read of it, so readers find nothing, and `damage` says why. */
+/** Nothing can be read of it; `damage` has the reason. */
 async function openNothing(damage: Damage): Promise<OpenStore> {
   return { connection: await connectToNothing(createSchema), damage, notices: [] };
 }
@@ -135,7 +134,7 @@ async function connectForReading(paths: HomePaths, refusal: HeddleError): Promis
     return connection;
   } catch (error) {
     connection.close();
-    // Without a WAL nothing is missing from the file itself, and nobody can write to it here.
+    // Without a WAL the file itself is complete, and nobody can write to it here.
     if (sizeOf(`${paths.database}-wal`) > 0) throw new HeddleError(refusal.code, refusal.message, { cause: error });
     return await connect(paths.database, "immutable");
   }

@@ -1,4 +1,4 @@
-/** Carries out in SQLite what events change in the tables that answer questions. */
+/** Applies in SQLite what events change in the query tables. */
 import type { StoredEvent } from "@heddle/protocol";
 import type { Cells, Found, Look, RowChange } from "../projections/changes.ts";
 import { PROJECTIONS } from "../projections/projections.ts";
@@ -22,7 +22,7 @@ export function createProjections(connection: Connection): void {
   connection.exec(PROJECTION_TABLES);
 }
 
-/** Inside a transaction: readers see the old tables until the new ones are whole. */
+/** Inside a transaction: readers see the old tables until the new ones are complete. */
 export function rebuildAll(connection: Connection): void {
   createProjections(connection);
   const rows = connection.iterate(`SELECT ${EVENT_COLUMNS} FROM events WHERE body IS NOT NULL ORDER BY position`);

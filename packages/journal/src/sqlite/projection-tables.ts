@@ -1,4 +1,4 @@
-/** The tables of the projections. Events have theirs in `events-table.ts`; these can be dropped and made anew from them. */
+/** The tables of the projections; they can be dropped and rebuilt from events. */
 export const PROJECTION_TABLES = `
 CREATE TABLE threads (
   id TEXT PRIMARY KEY,

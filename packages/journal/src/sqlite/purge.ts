@@ -1,7 +1,7 @@
 /**
- * Removing what a deleted thread said. Its bodies go, in the database and in the copy an earlier migration left; its
- * hashes stay, so that chain, checkpoints and witness still fit. The freed bytes are overwritten, and the room is given
- * back: in slices, between which others append. A crash in between leaves a note, and whoever deletes next, or serves, goes on.
+ * Removes the bodies of a deleted thread, in the database and in the copy of an earlier migration; its hashes stay, so
+ * that chain, checkpoints and witness still match. The freed bytes are overwritten, and the room is given back in
+ * slices, between which others append.
  */
 import { setImmediate as breathe } from "node:timers/promises";
 import { HeddleError, type StoredEvent } from "@heddle/protocol";
@@ -18,7 +18,7 @@ import { usedBy } from "./queries/usage.ts";
 import type { Redactor } from "../redaction/redact.ts";
 import { integer, text } from "../record/rows.ts";
 
-/** Named in a refusal; who has more forks than this finds the rest by deleting these. */
+/** Named in a refusal; the rest shows after deleting these. */
 const MAX_NAMED_FORKS = 20;
 
 /** Bodies at a time: a few milliseconds, also where each is large, because a slice ends with the row that fills it. */
@@ -30,7 +30,7 @@ export interface Purging extends Purge {
   readonly time: LeaseTime;
 }
 
-/** Inside the write transaction: ends the thread. The one event that says so keeps what the thread took. */
+/** Inside the write transaction: ends the thread. Its last event keeps the thread's usage. */
 export function purge(connection: Connection, { stream, author, reason, redactor, time }: Purging): StoredEvent {
   refuseWhileNeeded(connection, stream);
   const usage = [...usedBy(connection, stream)];
@@ -43,11 +43,13 @@ export function purge(connection: Connection, { stream, author, reason, redactor
 
 export interface Forgotten {
   readonly stream: string;
-  /** The version of `thread.deleted`. */
   readonly before: number;
 }
 
-/** Inside a write transaction of its own: removes some bodies behind a version; answers the last one, undefined: none is left. */
+/**
+ * Inside a write transaction of its own: removes some bodies after a version; returns the last one, undefined: none is
+ * left.
+ */
 export function forgetSome(connection: Connection, { stream, before }: Forgotten, after: number): number | undefined {
   const rows = connection.all(
     `SELECT version, octet_length(body) AS bytes FROM events
@@ -94,7 +96,7 @@ function refuseWhileNeeded(connection: Connection, stream: string): void {
   throw new HeddleError("thread.has-forks", message, { details: { threadId: stream, forks: forks.join(" ") } });
 }
 
-/** Otherwise SQLite leaves freed bytes where they are until it needs their place. */
+/** Otherwise SQLite leaves freed bytes until it needs their pages. */
 function overwriting<T>(connection: Connection, work: () => T): T {
   connection.exec("PRAGMA secure_delete = ON");
   try {
@@ -104,9 +106,9 @@ function overwriting<T>(connection: Connection, work: () => T): T {
   }
 }
 
-/** Writing a larger database anew would hold up everybody for more than a moment. */
+/** Rewriting a larger database would block everybody for more than a moment. */
 const MAX_REWRITTEN_BYTES = 32 * 1024 * 1024;
-/** Pages that are given back at a time: a few milliseconds. */
+/** A few milliseconds at a time. */
 const SLICE_PAGES = 256;
 const SETTLE_DEADLINE_MS = 5000;
 
@@ -114,18 +116,18 @@ export function isSmall(file: string): boolean {
   return sizeOf(file) <= MAX_REWRITTEN_BYTES;
 }
 
-/** A thread that is marked as deleted at that version; a note whose transaction was lost names none. */
+/** The thread is deleted at that version; a note whose transaction was lost names none. */
 export function isEnded(connection: Connection, { stream, before }: Forgotten): boolean {
   const row = connection.get("SELECT type FROM events WHERE stream = ? AND version = ?", stream, before);
   return row !== undefined && text(row, "type") === "thread.deleted";
 }
 
-/** Runs a piece of work in its turn, so that appends come between two of them. */
+/** Runs work in its turn, so that appends come in between. */
 export type InTurn = <T>(work: () => T | Promise<T>) => Promise<T>;
 
 /**
- * Gives the room back and empties the WAL. A small database is written anew, because SQLite moves rows between pages and
- * leaves fragments of them behind; a large one is cut in slices. Answers what keeps old bytes or the room from going.
+ * Gives the room back and empties the WAL. A small database is rewritten, because SQLite leaves fragments of moved
+ * rows; a large one is cut in slices. Returns what keeps old bytes or room.
  */
 export async function settle(
   connection: Connection,
@@ -152,13 +154,13 @@ export async function settle(
   }
 }
 
-/** Whole, and so that it can be cut from then on. */
+/** From then on it can be cut. */
 export function rewrite(connection: Connection): void {
   connection.exec("PRAGMA auto_vacuum = INCREMENTAL");
   connection.exec("VACUUM");
 }
 
-/** Said when a database is made, or written anew. */
+/** Set when a database is made or rewritten. */
 function canBeCut(connection: Connection): boolean {
   return integer(connection.get("PRAGMA auto_vacuum"), "auto_vacuum") === 2;
 }
@@ -168,7 +170,7 @@ function emptied(connection: Connection, file: string): string | undefined {
   return isDone ? undefined : `old pages stay in ${file}-wal until no reader needs them`;
 }
 
-/** The copy that was taken before the last migration forgets as well; answers as `settle` does. */
+/** The same for the copy before the last migration; returns as `settle` does. */
 export async function purgeCopies(database: string, stream: string, before: number): Promise<string | undefined> {
   const unsettled: string[] = [];
   for (const path of copiesOf(database)) {

@@ -30,19 +30,17 @@ export interface PurgerOptions {
   readonly inTurn: InTurn;
   /** It makes room, so it may use what is reserved for the ends of turns. */
   write<T>(work: () => T): Promise<T>;
-  /** What is cached of a stream must not be used any more. */
+  /** The cache of a stream is invalid. */
   forgotten(stream: string): void;
   readonly notice: (notice: Notice) => void;
 }
 
 export interface Purger {
-  /** Bodies go with the next `finish`. */
   endThread(asked: Omit<Purging, "time">): Promise<StoredEvent>;
-  /** Carries out every purge that is noted, also those that a crash has cut off. */
+  /** Carries out every noted purge, also after a crash. */
   finish(): Promise<void>;
-  /** Never rejects. */
   settled(): Promise<void>;
-  /** Gives back no more room than it is about to. */
+  /** Stops giving back room after the current slice. */
   close(): Promise<void>;
 }
 
@@ -59,7 +57,7 @@ export function createPurger(options: PurgerOptions): Purger {
       await breathe();
     }
     options.forgotten(purged.stream);
-    // The room of a large store is given back when nobody waits for it any more.
+    // The room of a large store is given back when nobody waits for it.
     const isSoon = isSmall(paths.database);
     settling = settling.then(() => giveBack(purged));
     if (isSoon) await settling;
@@ -106,7 +104,7 @@ function notePurge(folder: string, { stream, before }: Forgotten): void {
 function readPurges(folder: string): readonly Forgotten[] {
   if (sizeOf(folder) < 0) return [];
   return readdirSync(folder).map((name) => {
-    // Another process may have finished it; a note that a crash cut says nothing.
+    // Another process may have finished it; a note that a crash cut is empty.
     const text = sizeOf(join(folder, name)) > 0 ? readFileSync(join(folder, name), "utf8") : "0";
     return { stream: decodeURIComponent(name), before: Number.parseInt(text, 10) || 0 };
   });

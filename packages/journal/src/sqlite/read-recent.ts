@@ -1,4 +1,4 @@
-/** Reading a stream or the whole journal from memory as far as it is there, from the database otherwise. */
+/** Reads a stream or the whole journal from memory where possible, from the database otherwise. */
 import type { StoredEvent } from "@heddle/protocol";
 import type { Connection } from "./driver.ts";
 import { breathe, LONG_CHARS, type LongPlaces } from "../record/breathe.ts";
@@ -12,7 +12,7 @@ interface From {
   readonly long: LongPlaces;
 }
 
-/** A page of a stream or of the whole journal. What is too long to be read in one go is read in turns with everything else. */
+/** A page of a stream or of the whole journal. Long pages are read in turns with everything else. */
 export async function readPage(options: ReadOptions, { reading, recent, long }: From): Promise<readonly StoredEvent[]> {
   const { stream, after, limit, types } = options;
   if (long.isAhead(options)) await breathe();
@@ -25,7 +25,7 @@ export async function readPage(options: ReadOptions, { reading, recent, long }: 
       if (found !== undefined) return found;
       if (isFirst) page.epoch = recent.epoch;
       readMore(connection, page, options);
-      // Nothing is awaited since the last of them was read, and nothing of the first was purged meanwhile.
+      // Nothing was awaited since the last batch, and nothing of the first was purged meanwhile.
       if (cursor !== undefined && page.isWhole && page.epoch === recent.epoch) {
         recent.keep(cursor, page.events, page.chars);
       }
@@ -34,7 +34,7 @@ export async function readPage(options: ReadOptions, { reading, recent, long }: 
     if (known !== undefined) return known;
   }
   long.met(page.events);
-  // It took its time; whoever asked begins a turn of its own.
+  // It took its time; the caller continues in a turn of its own.
   if (page.chars > LONG_CHARS) await breathe();
   return page.events;
 }
@@ -43,7 +43,6 @@ interface Page {
   readonly events: StoredEvent[];
   chars: number;
   isWhole: boolean;
-  /** Of what is remembered, when the page was begun. */
   epoch: number;
 }
 
@@ -58,8 +57,8 @@ function readMore(connection: Connection, page: Page, options: ReadOptions): voi
 }
 
 /**
- * The next events for somebody who follows, and is told when others have written. Not remembered: a batch that is cut for its
- * size looks like the end of the stream.
+ * The next events for a follower, which is woken when others write. Not cached: a batch that is cut for its size looks
+ * like the end of the stream.
  */
 export function nextBatch(
   connection: Connection,

@@ -1,13 +1,13 @@
-/** Reading by cursor: by version within a stream, by position in the whole journal. */
+/** Reads by cursor: by version within a stream, by position in the whole journal. */
 import type { StoredEvent } from "@heddle/protocol";
 import type { Connection, Row } from "./driver.ts";
 import type { ReadOptions } from "../journal.ts";
 import { EVENT_COLUMNS, integer, optionalText, toEvent } from "../record/rows.ts";
 
 const OF_STREAM = `SELECT ${EVENT_COLUMNS} FROM events WHERE stream = ? AND version > ? ORDER BY version LIMIT ?`;
-/** Without purged events: a reader of everything must get past a thread that its owner has deleted. */
+/** Without purged events: a reader of everything must get past deleted threads. */
 const OF_JOURNAL = `SELECT ${EVENT_COLUMNS} FROM events WHERE position > ? AND body IS NOT NULL ORDER BY position LIMIT ?`;
-/** SQLite's word for no limit. */
+/** No limit in SQLite. */
 const NO_LIMIT = -1;
 
 export const BATCH_EVENTS = 256;
@@ -16,13 +16,12 @@ const BATCH_CHARS = 1024 * 1024;
 
 export interface Batch {
   readonly events: readonly StoredEvent[];
-  /** Of what they say, as it is stored. */
   readonly chars: number;
   /** More may follow: it was ended for its size. */
   readonly isCut: boolean;
 }
 
-/** As many events as are wise to hold at once; at least one when there is one. */
+/** As many events as are sensible to hold at once; at least one when there is one. */
 export function readBatch(connection: Connection, { stream, after, limit = Infinity, types }: ReadOptions): Batch {
   const most = Number.isFinite(limit) ? limit : NO_LIMIT;
   const sql = withTypes(stream === undefined ? OF_JOURNAL : OF_STREAM, types);
@@ -43,7 +42,7 @@ function withTypes(sql: string, types: ReadOptions["types"]): string {
     : sql.replace(" ORDER BY", ` AND type IN (${types.map(() => "?").join(", ")}) ORDER BY`);
 }
 
-/** Rows as they are stored, as many as are wise to hold at once. */
+/** Rows as they are stored, as many as are sensible to hold at once. */
 export function readRows(
   connection: Connection,
   range: { readonly stream: string; readonly after: number; readonly upTo: number },

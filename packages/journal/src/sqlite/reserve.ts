@@ -1,7 +1,7 @@
 /**
- * A megabyte kept back, so that on a full disk a turn can still be ended on record: as a file, or, where there is no room
- * for one, by taking nothing but ends while less than that is free. Given up for a terminal event only, taken again when
- * there is room.
+ * A megabyte kept back, so that on a full disk a turn can still be ended on record: as a file, or, without room for
+ * one, by taking nothing but ends while less than that is free. Used for terminal events only, refilled when there is
+ * room.
  */
 import { randomFillSync } from "node:crypto";
 import { closeSync, openSync, unlinkSync, writeSync } from "node:fs";
@@ -10,16 +10,15 @@ import { sizeOf } from "../home.ts";
 import { faultOf, freeBytes } from "./store-errors.ts";
 
 const RESERVE_BYTES = 1024 * 1024;
-/** The reserve is not worth the last room on the disk. */
+/** The reserve does not take the last room on the disk. */
 const ROOM_BYTES = 2 * RESERVE_BYTES;
 const RETRY_AFTER_MS = 1000;
 
 export interface Reserve {
-  /** Others than ends may be written: what ends need stays. Asks the disk each time, because other processes give it up too. */
+  /** Others than ends may be written. Asks the disk each time, because other processes use the reserve too. */
   isKept(): boolean;
-  /** True when there was something to give up. */
   release(): boolean;
-  /** Cheap when the reserve is there. Never fails: without room it is tried again later. */
+  /** Cheap when the reserve exists. Never fails: without room it is tried again later. */
   refill(): void;
 }
 

@@ -1,4 +1,4 @@
-/** The journal on SQLite: one file `heddle.db` in the home, with its witness, checkpoints and key beside it. */
+/** The journal on SQLite: `heddle.db` in the home, with its witness, checkpoints and key beside it. */
 import { HeddleError, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { createAppendGroup, type AppendGroup, type Member, type Outcome } from "../record/append-group.ts";
@@ -69,7 +69,7 @@ class SqliteJournal implements Journal {
   /** `verify` found damage: the files stay as they are, as evidence. */
   #keepsFiles = false;
   #isClosed = false;
-  /** Appends of this process happen in the order of their calls. */
+  /** Appends of this process keep the order of their calls. */
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(opened: OpenStore, paths: HomePaths, options: OpenJournalOptions) {
@@ -178,7 +178,7 @@ class SqliteJournal implements Journal {
   async *tail(options: TailOptions): AsyncIterable<StoredEvent> {
     const { stream, signal } = options;
     let after = options.after;
-    // From here on the wake says it: asking before each batch would cost more than the batch.
+    // From here on the wake reports changes: asking before each batch would cost more than the batch.
     await this.#read(() => this.#recent.forgetWhenChanged());
     using follower = this.#wake.follow(stream);
     while (!signal.aborted && !this.#isClosed) {
@@ -189,7 +189,7 @@ class SqliteJournal implements Journal {
       );
       this.#long.met(events);
       for (const event of events) {
-        // Many may follow, and each does something with it.
+        // There may be many followers.
         if (isLong(event.body)) await breathe();
         if (signal.aborted) return;
         after = stream === undefined ? event.position : event.version;
@@ -214,7 +214,7 @@ class SqliteJournal implements Journal {
     const known = this.damage;
     if (known === undefined || report.damage.some(({ message }) => message === known.message)) return report;
     const concerns = stream === undefined || known.stream === undefined || known.stream === stream;
-    // What was found on opening comes first: of a file that cannot be read, the rest only says that nothing is there.
+    // Damage found on opening comes first: of an unreadable file, the rest only shows that nothing is there.
     return concerns ? { ...report, damage: [known, ...report.damage] } : report;
   }
 
@@ -253,7 +253,7 @@ class SqliteJournal implements Journal {
     this.#wake.close();
     this.#testimony.flush();
     this.#testimony.close();
-    // While a reader is there, closing a writer does not fold the WAL into a database that was found damaged.
+    // An open reader keeps a closing writer from folding the WAL into a damaged database.
     const reader = this.#keepsFiles && this.isWritable ? await connect(this.#paths.database, "read-only") : undefined;
     reader?.get("SELECT count(*) FROM sqlite_schema");
     this.#connection.close();
@@ -276,7 +276,7 @@ class SqliteJournal implements Journal {
     }
   }
 
-  /** Never rejects: every member is told how its own append went. */
+  /** Never rejects: every member gets its own result. */
   async #appendAll(members: readonly Member[]): Promise<void> {
     if (members.some(({ prepared }) => isLongAppend(prepared))) await breathe();
     const outcomes = members.length > 1 ? await this.#storeTogether(members) : undefined;
@@ -291,7 +291,7 @@ class SqliteJournal implements Journal {
     }
   }
 
-  /** undefined: it could not be done for all at once, and nothing was stored. */
+  /** undefined: not possible for all at once, and nothing was stored. */
   async #storeTogether(members: readonly Member[]): Promise<readonly Outcome[] | undefined> {
     const isFull = members.some(({ prepared }) => durabilityOf(prepared) === "full");
     let outcomes: readonly Outcome[];
@@ -314,7 +314,6 @@ class SqliteJournal implements Journal {
         this.#committed(outcome.appended, prepared);
         return outcome;
       } catch (error) {
-        // The others have theirs.
         return { error };
       }
     });

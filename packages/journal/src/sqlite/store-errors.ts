@@ -1,13 +1,10 @@
-/**
- * What went wrong with the store, in Heddle's codes. SQLite and the file system say the same things in two languages;
- * this is the one place that understands both.
- */
+/** Faults of the store as Heddle's error codes, from SQLite and from the file system. */
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import type { Damage } from "../journal.ts";
 
-/** Less than this and a failed write is a full disk, whatever name SQLite gives it. */
+/** With less than this, a failed write is a full disk, whatever SQLite calls it. */
 export const FULL_BELOW_BYTES = 64 * 1024;
 
 export type StoreFault = "busy" | "full" | "read-only" | "damaged" | "io" | "other";
@@ -45,7 +42,7 @@ export function faultOf(error: unknown): StoreFault {
   return "other";
 }
 
-/** A failed write of any name on a disk without room is a full disk: SQLite says IOERR when its index cannot grow. */
+/** SQLite reports IOERR when its index cannot grow. */
 export function writeFaultOf(error: unknown, file: string): StoreFault {
   const fault = faultOf(error);
   return fault === "io" && freeBytes(file) < FULL_BELOW_BYTES ? "full" : fault;
@@ -85,7 +82,7 @@ export function readOnlyError(file: string, cause?: unknown): HeddleError {
   );
 }
 
-/** How much an ordinary user may still write beside the file; endless where that cannot be told. */
+/** How much an ordinary user may still write; infinite where that is unknown. */
 export function freeBytes(file: string): number {
   try {
     const stats = statfsSync(dirname(file));
@@ -100,7 +97,7 @@ export function busyError(): Error {
   return Object.assign(new Error("database is locked"), { errcode: 5 });
 }
 
-/** A page that SQLite cannot follow ends the walk; that is damage to report, not a failure to verify. */
+/** A page that SQLite cannot read is damage to report, not a failure to verify. */
 export function asDamage(error: unknown): Damage {
   const isDamage = faultOf(error) === "damaged" || (isHeddleError(error) && error.code === "store.damaged");
   if (!isDamage || !(error instanceof Error)) throw error;

@@ -1,4 +1,3 @@
-/** Rows of the table of events, for whoever verifies or exports them. */
 import type { StoredRows } from "../evidence/stored-rows.ts";
 import { EVENT_COLUMNS } from "../record/rows.ts";
 import { untilFree, type Connection, type Read } from "./driver.ts";

@@ -1,31 +1,32 @@
 /**
- * Wakes who follows a stream, or all of them, when there is something new. A commit of this process wakes them at once;
- * commits of others are noticed by asking SQLite whether the file changed, every few milliseconds and only while somebody
- * waits. Who follows a stream sleeps through the commits of others: a server holds hundreds of quiet threads.
+ * Wakes followers of a stream, or of all, when there is something new. Commits of this process wake them at once; those
+ * of others are found by polling SQLite, only while someone waits. Followers of one stream sleep through commits of
+ * others: a server has hundreds of quiet threads.
  */
 
 /** Half of the 50 ms that a reader in another process may lag behind. */
 const POLL_MS = 25;
-/** While nothing happens for long: still within those 50 ms, at little more than half the cost of being idle. */
+/** After a long silence: still within those 50 ms, at little more than half the cost. */
 const IDLE_POLL_MS = 45;
 const IDLE_AFTER_POLLS = 200;
 
 export interface Wake {
-  /** Without a stream: of all. */
   follow(stream: string | undefined): Follower;
-  /** Something was committed here. */
   now(stream: string): void;
   close(): void;
 }
 
 export interface Follower extends Disposable {
-  /** Called before reading: a commit from here on ends the next wait, also one that comes before it. */
+  /** Before reading: a commit from here on ends the next wait. */
   mark(): void;
-  /** Resolves when there was a commit after the mark, when the signal aborts, or when the wake is closed. */
+  /** Resolves after a commit since the mark, when the signal aborts, or when the wake is closed. */
   wait(signal: AbortSignal): Promise<void>;
 }
 
-/** `changeCount`: a number that differs after each commit of another connection; `onOthers` hears of it before anybody wakes. */
+/**
+ * `changeCount`: a number that differs after each commit of another connection; `onOthers` is called before anyone
+ * wakes.
+ */
 export function createWake(changeCount: () => number, onOthers: () => void): Wake {
   const followers = new Map<string | undefined, Set<Sleeper>>();
   let waiting = 0;
@@ -35,7 +36,6 @@ export function createWake(changeCount: () => number, onOthers: () => void): Wak
   let quietPolls = 0;
   let everyMs = POLL_MS;
 
-  /** At the pace that the silence so far allows. */
   function keepPace(): void {
     const paceMs = quietPolls < IDLE_AFTER_POLLS ? POLL_MS : IDLE_POLL_MS;
     if (timer !== undefined && paceMs === everyMs) return;
@@ -52,7 +52,7 @@ export function createWake(changeCount: () => number, onOthers: () => void): Wak
     for (const follower of followers.get(key) ?? []) follower.wake();
   }
 
-  /** A store that cannot be asked has changed, for all that is known; whoever reads it meets the failure and reports it. */
+  /** A store that cannot be polled counts as changed; its readers report the failure. */
   function ask(): number | undefined {
     try {
       return changeCount();
@@ -89,7 +89,7 @@ export function createWake(changeCount: () => number, onOthers: () => void): Wak
 
   return {
     follow(stream) {
-      // Nobody has asked while nobody followed.
+      // Nobody has polled while nobody followed.
       if (followers.size === 0) seen = ask();
       const follower = new Sleeper({ waits, waitsNoMore });
       const beside = followers.get(stream);

@@ -1,6 +1,6 @@
 /**
- * Walks a large store with several threads. This file is both sides: the walker that verifying starts, and, loaded by such
- * a thread, what it runs. A walker takes the next range by itself until none is left, so that nobody waits for anybody.
+ * Walks a large store with several threads. This file is both sides: it starts the workers, and is what they run. A
+ * worker takes the next range until none is left.
  */
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import { HeddleError, type ErrorCode } from "@heddle/protocol";
@@ -13,16 +13,15 @@ import { checkStructure } from "./walk-store.ts";
 
 /** Positions at a time: a tenth of a second or two. */
 const RANGE = 16_384;
-/** Places in the shared memory. */
+/** Indexes in the shared memory. */
 const NEXT_PART = 0;
 const DONE_EVENTS = 1;
 const TELL_EVERY_MS = 100;
-/** The mark keeps a bundle, in which files are shared, from running as the program it is. */
+/** The flag keeps a bundle, in which files are shared, from running as the program. */
 const THREAD = 'globalThis.isHeddleThread = true; import(require("node:worker_threads").workerData.file);';
 
 export interface ParallelWalk {
   readonly database: string;
-  /** The last position when it begins. */
   readonly last: number;
   readonly walkers: number;
   readonly onProgress: (events: number) => void;
@@ -32,7 +31,6 @@ type Part = RowRange | "structure";
 
 interface Job {
   readonly isVerifying: true;
-  /** This one. */
   readonly file: string;
   readonly database: string;
   readonly parts: readonly Part[];
@@ -83,7 +81,6 @@ async function runWalker(job: Job, walked: WalkedRange[]): Promise<void> {
   }
 }
 
-/** In a thread of its own. */
 async function walk({ database, parts, shared }: Job, tell: (told: Told) => void): Promise<void> {
   try {
     const connection = await connect(database, "read-only");
@@ -106,7 +103,7 @@ async function walk({ database, parts, shared }: Job, tell: (told: Told) => void
           if (done === true) return value;
         }
       } catch (error) {
-        // A page that cannot be followed ends this range and no other.
+        // A damaged page ends this range and no other.
         return { ...NOTHING_WALKED, damage: [asDamage(error)] };
       }
     }

@@ -1,4 +1,4 @@
-/** Goes over all events of the store: in several threads where there are many, otherwise here, with pauses in which others run. */
+/** Walks all events of the store: in several threads where there are many, otherwise here, with pauses. */
 import { availableParallelism } from "node:os";
 import { setImmediate as breathe } from "node:timers/promises";
 import type { VerifyWatch } from "../journal.ts";
@@ -19,7 +19,7 @@ export async function walkStore(
 ): Promise<readonly WalkedRange[]> {
   const last = lastPosition(connection);
   const { walkers = last < MANY_EVENTS ? 1 : Math.min(MAX_WALKERS, availableParallelism()) } = watch;
-  // A store that this process may only read may have to be read in a way of its own.
+  // A read-only store may have to be opened in a special way.
   if (stream === undefined && walkers > 1 && !connection.isReadOnly) {
     const { walkInParallel } = await import("./walk-in-parallel.ts");
     return walkInParallel({ database, last, walkers, onProgress: (events) => onProgress({ events, of: last }) });
@@ -35,7 +35,7 @@ export async function walkStore(
   }
 }
 
-/** SQLite's own look at its pages, as a range without events. */
+/** SQLite's own check of its pages, as a range without events. */
 export function checkStructure(connection: Connection): WalkedRange {
   const said = text(connection.get("PRAGMA quick_check(1)"), "quick_check");
   const message = `the database file is damaged: ${said}`;

@@ -22,23 +22,23 @@ import {
   writeFaultOf,
 } from "./store-errors.ts";
 
-/** What stands in the way is not asked for more often than this. */
+/** A failed write is not probed more often than this. */
 const LOOK_AGAIN_MS = 250;
 const FOLD_AGAIN_MS = 1000;
-/** With more free than this the WAL, which SQLite folds at 4 MB, is in nobody's way. */
+/** With more free space than this the WAL, which SQLite folds at 4 MB, does no harm. */
 const SHORT_BELOW_BYTES = 16 * 1024 * 1024;
 /** A smaller one is not worth the syncs. */
 const FOLD_ABOVE_BYTES = 128 * 1024;
 
 export interface WriteKind {
   readonly durability: "full" | "relaxed";
-  /** A full disk must not keep a turn open: room that was kept for its end is given up. */
+  /** A full disk must not keep a turn open: its end may use the reserve. */
   readonly endsTurn: boolean;
 }
 
-/** It makes room, so it may take what is kept for ends. */
+/** It makes room, so it may use the reserve. */
 export const MAKES_ROOM: WriteKind = { durability: "full", endsTurn: true };
-/** Losing one to a power cut is losing the process that it speaks for. */
+/** Losing one to a power cut is losing its process. */
 export const RENEWING: WriteKind = { durability: "relaxed", endsTurn: false };
 export const PLAIN: WriteKind = { durability: "full", endsTurn: false };
 
@@ -50,11 +50,11 @@ export class StoreWriter {
   #damage: Damage | undefined;
   #refusal: HeddleError;
   #isFailed = false;
-  /** How the last write failed; none has worked since. */
+  /** The last failed write; none has succeeded since. */
   #fault: { readonly error: HeddleError; readonly lookedAt: number } | undefined;
   #foldNotBefore = 0;
 
-  /** `onReopen`: what is kept of the connection before is worth nothing any more. */
+  /** `onReopen`: caches of the old connection are invalid. */
   constructor(opened: OpenStore, paths: HomePaths, onReopen: () => void) {
     this.#connection = opened.connection;
     this.#damage = opened.damage;
@@ -91,7 +91,7 @@ export class StoreWriter {
     }
   }
 
-  /** After a commit. On a small or nearly full disk the WAL is folded before it takes the room that folding needs. */
+  /** After a commit. On a nearly full disk the WAL is folded before it takes the room that folding needs. */
   keepRoom(): void {
     this.#reserve.refill();
     const { database } = this.#paths;
@@ -99,7 +99,7 @@ export class StoreWriter {
     if (free < SHORT_BELOW_BYTES && sizeOf(`${database}-wal`) > Math.max(FOLD_ABOVE_BYTES, free / 4)) this.#fold();
   }
 
-  /** Why a write would be refused now. Tried out only after one was. */
+  /** Why a write would be refused now. Probed only after one was. */
   async refusal(): Promise<HeddleError | undefined> {
     if (this.#damage !== undefined) return new HeddleError("store.damaged", this.#damage.message);
     const fault = this.#fault;
@@ -131,7 +131,7 @@ export class StoreWriter {
     }
   }
 
-  /** Folding needs room itself, and a reader may be in the way: then nothing is lost, and nothing won. */
+  /** Folding needs room itself, and a reader may block it: then nothing changes. */
   #fold(): boolean {
     const { database } = this.#paths;
     const isShort = freeBytes(database) < SHORT_BELOW_BYTES && sizeOf(`${database}-wal`) > 0;
@@ -150,9 +150,9 @@ export class StoreWriter {
     if (!this.#fold() || !this.#reserve.isKept()) throw fullError(this.#paths.database);
   }
 
-  /** What a failure means for later calls, and the error to tell. */
+  /** What a failure means for later calls, and the error to report. */
   #failed(error: unknown): HeddleError {
-    // A refusal of what was to be stored says nothing about the store.
+    // The refusal of an append says nothing about the store.
     if (isHeddleError(error) && error.code !== "store.full" && error.code !== "store.read-only") return error;
     const told = toStoreError(error, this.#paths.database);
     switch (writeFaultOf(error, this.#paths.database)) {
@@ -173,9 +173,9 @@ export class StoreWriter {
   }
 
   /**
-   * After a failed sync the kernel may call pages clean that never reached the disk, so syncing again proves nothing.
-   * A new connection writes all of the WAL into the database, as new pages with a sync of their own, before going on.
-   * And a store that could only be read because the disk was full can be written when it no longer is.
+   * After a failed sync the kernel may call pages clean that never reached the disk, so syncing again proves nothing. A
+   * new connection writes all of the WAL into the database, as new pages with their own sync. A store that was
+   * read-only because of a full disk can be written when it no longer is.
    */
   async #reopenWhenNeeded(): Promise<void> {
     if (this.#isFailed) {
@@ -198,7 +198,6 @@ export class StoreWriter {
   }
 }
 
-/** A write that changes nothing. */
 function touch(connection: Connection): void {
   connection.exec(`PRAGMA user_version = ${schemaVersion(connection)}`);
 }

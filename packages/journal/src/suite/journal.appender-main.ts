@@ -23,7 +23,7 @@ for (let index = 1; index <= work.count; index += 1) {
   try {
     const { durability = "full" } = work;
     const { events } = await journal.append({ stream: work.stream, author: "system", events: [body], durability });
-    // Written at once, so that what was acknowledged is known even when the next instruction is a kill.
+    // Written at once, so that acknowledged events are known even after a kill.
     writeSync(1, `ack ${events[0]?.id}\n`);
   } catch (error) {
     writeSync(1, `refused ${toHeddleError(error).code}\n`);

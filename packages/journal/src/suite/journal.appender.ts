@@ -1,4 +1,4 @@
-/** A child process that opens a store and appends, saying the id of each event once it is acknowledged. For tests. */
+/** A child process that opens a store, appends, and prints the id of each acknowledged event. For tests. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -12,11 +12,10 @@ export interface AppenderOptions {
   readonly count: number;
   readonly failpoint?: string;
   readonly durability?: "full" | "relaxed";
-  /** Characters of each event. */
   readonly size?: number;
-  /** After a refused append the next one is tried; otherwise it ends there. */
+  /** After a refused append the next one is tried; otherwise it ends. */
   readonly goesOn?: boolean;
-  /** How the child is started; the command it is given comes last. */
+  /** How the child is started; its command comes last. */
   readonly wrapper?: readonly string[];
 }
 
@@ -24,14 +23,11 @@ export interface AppenderEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stderr: string;
-  /** Error codes of appends that were refused. */
   readonly refused: readonly string[];
 }
 
 export interface Appender extends AsyncDisposable {
-  /** Of acknowledged events, so far. */
   readonly ids: readonly string[];
-  /** Waits until so many are acknowledged. */
   acknowledged(count: number): Promise<void>;
   ended(): Promise<AppenderEnd>;
   kill(): Promise<void>;

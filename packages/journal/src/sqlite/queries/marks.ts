@@ -1,4 +1,3 @@
-/** Events by their marks, in SQL. */
 import type { MarkLook, MarkQueries } from "../../queries/marks.ts";
 import { integer, toEvent, type Row } from "../../record/rows.ts";
 import type { Connection, Read } from "../driver.ts";

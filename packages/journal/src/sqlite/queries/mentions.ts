@@ -1,4 +1,4 @@
-/** Looking for text in what was said. A scan in steps: a search is seldom, and an index would cost every append. */
+/** Searches text. A scan in steps: searches are rare, and an index would cost every append. */
 import type { Connection } from "../driver.ts";
 import type { ThreadQueries } from "../../queries/threads.ts";
 import { EVENT_COLUMNS, integer, toEvent } from "../../record/rows.ts";

@@ -1,4 +1,3 @@
-/** Questions about notifications, in SQL. */
 import type { NotificationQueries, NotificationRow } from "../../queries/notifications.ts";
 import { integer, optionalInteger, optionalText, text, type Row } from "../../record/rows.ts";
 import type { Read } from "../driver.ts";
@@ -14,7 +13,7 @@ export function notificationQueries(read: Read): NotificationQueries {
       );
       const conditions = asked.map(([column]) => `${column} = ?`);
       const values = asked.map(([, value]) => value);
-      // Ids sort by what they tell of.
+      // Ids sort by their events.
       if (after !== undefined) {
         conditions.push("id < ?");
         values.push(after);

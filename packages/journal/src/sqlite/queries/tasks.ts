@@ -1,4 +1,3 @@
-/** Questions about tasks, in SQL. */
 import type { TaskRecord } from "@heddle/protocol";
 import { toTask } from "../../projections/tasks.ts";
 import type { TaskPageRequest, TaskQueries } from "../../queries/tasks.ts";
@@ -41,7 +40,7 @@ export function taskQueries(read: Read): TaskQueries {
       ),
     due: (now, { limit, among }) =>
       tasks(
-        // By its own index, in order: with any other, the whole queue is sorted for every look at its front.
+        // By its own index, in order: any other would sort the whole queue each time.
         `SELECT record FROM tasks INDEXED BY tasks_queue
          WHERE next_at IS NOT NULL AND is_held = 0 AND next_at <= ?
            AND NOT EXISTS (SELECT 1 FROM tasks AS busy INDEXED BY tasks_held WHERE busy.is_held = 1 AND busy.folder = tasks.folder

@@ -1,4 +1,4 @@
-/** One page of threads, sorted and filtered by the database, so that a list costs the same however many there are before it. */
+/** One page of threads, sorted and filtered by the database, so that a list costs the same at any offset. */
 import type { Connection } from "../driver.ts";
 import type { ThreadPageRequest, ThreadRow } from "../../queries/threads.ts";
 import { COLUMNS, toThread } from "./thread-rows.ts";

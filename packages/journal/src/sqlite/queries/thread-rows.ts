@@ -1,4 +1,4 @@
-/** Rows of threads, turns and queued input, and the statements that find them. */
+/** Rows of threads, turns and queued input, and their statements. */
 import { gitInfoIn, settingsIn } from "../../projections/threads.ts";
 import { usageIn } from "../../projections/usage-days.ts";
 import type { QueuedRow, ThreadRow, TurnRow } from "../../queries/threads.ts";

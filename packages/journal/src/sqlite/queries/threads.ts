@@ -1,11 +1,10 @@
-/** Questions about threads and turns, in SQL. */
 import type { ThreadQueries } from "../../queries/threads.ts";
 import type { Read } from "../driver.ts";
 import { mentions } from "./mentions.ts";
 import { threadPage } from "./thread-page.ts";
 import { QUEUED, THREADS, toQueued, toThread, toTurn, TURNS } from "./thread-rows.ts";
 
-/** Sorts after everything an id can go on with. */
+/** Sorts after every continuation of an id. */
 export const LAST_ID = "\u{10FFFF}";
 
 export function threadQueries(read: Read): ThreadQueries {

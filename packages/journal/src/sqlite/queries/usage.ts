@@ -1,4 +1,3 @@
-/** Questions about token usage and costs, in SQL. */
 import type { EventOf } from "@heddle/protocol";
 import { SUM_COLUMNS, toSums } from "../../projections/usage-days.ts";
 import { USAGE_KEYS, type UsageQueries } from "../../queries/usage.ts";
@@ -46,7 +45,6 @@ export function usageQueries(read: Read): UsageQueries {
 
 type Kept = NonNullable<EventOf<"thread.deleted">["usage"]>[number];
 
-/** What a thread used, for the event that ends it. */
 export function usedBy(connection: Connection, threadId: string): readonly Kept[] {
   const rows = connection.all(
     `SELECT day, provider, model, task_id, ${SUMS} FROM usage_days WHERE thread_id = ?
