@@ -40,7 +40,7 @@ import { endInputs, endTerminals, listCommands, listTerminals } from "./sandboxe
 import type { ArchiveThread, DeleteThread, ThreadSelector } from "./threads/threads.ts";
 import { StartWatch } from "./turns/start-watch.ts";
 import { interruptTurn, type Interruptible } from "./turns/turn-acts.ts";
-import { createTurnPlaces, type TurnPlaces } from "./sandboxes/turn-places.ts";
+import { createTurnPlaces, type EnterThread, type TurnPlaces } from "./sandboxes/turn-places.ts";
 import { holdTurn } from "./turns/turn-lease.ts";
 import { createPolicies, type OpenHooks, type Policies } from "./turns/policy.ts";
 import { awaitTerminal, type TerminalEvent } from "./turns/terminal.ts";
@@ -123,8 +123,7 @@ class Engine implements Heddle {
     this.#options = options;
     this.#ends = createPendingEnds(journal, options);
     this.#mcpLogins = lazyMcpLogins({ ...options, onSecrets: journal.redactor.learn });
-    this.#places = createTurnPlaces({
-      options,
+    this.#places = createTurnPlaces(options, {
       journal,
       mcpLogins: this.#mcpLogins,
       starts: this.#starts,
@@ -136,7 +135,7 @@ class Engine implements Heddle {
       journal,
       starts: this.#starts,
       check: (settings: TurnSettings) => this.#runner.check(settings),
-      enter: this.#places.enter,
+      enter: (thread: EnterThread) => this.#places.enter(thread),
       run: (turn: TurnRequest, epoch: number) => void this.#run(turn, epoch).catch(() => undefined),
     };
     this.#parked = openParked?.(engine, recovered.parked);

@@ -65,36 +65,16 @@ export function makePrivateFile(path: string): void {
 
 /** A new name is durable only when its folder is. */
 export function syncFolder(folder: string): void {
-  const fd = openSync(folder, "r");
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
+  syncFile(folder);
 }
 
 export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? -1;
 }
 
-export interface TextLines {
-  readonly lines: readonly string[];
-  readonly isTorn: boolean;
-}
-
 /** The last whole lines of a file, from at most `maxBytes` of it. No file, no lines. */
-export function readLastLines(path: string, maxBytes = Number.POSITIVE_INFINITY): TextLines {
-  const text = readEnd(path, maxBytes);
-  if (text === undefined || text.content === "") return { lines: [], isTorn: false };
-  const lines = text.content.split("\n");
-  const rest = lines.pop() ?? "";
-  if (text.isCut) lines.shift();
-  if (rest !== "") lines.push(rest);
-  return { lines: lines.filter((line) => line !== ""), isTorn: rest !== "" };
-}
-
-function readEnd(path: string, maxBytes: number): { content: string; isCut: boolean } | undefined {
-  if (!existsSync(path)) return undefined;
+export function readLastLines(path: string, maxBytes = Number.POSITIVE_INFINITY): readonly string[] {
+  if (!existsSync(path)) return [];
   const fd = openSync(path, "r");
   try {
     const size = fstatSync(fd).size;
@@ -106,7 +86,9 @@ function readEnd(path: string, maxBytes: number): { content: string; isCut: bool
       if (count === 0) break;
       filled += count;
     }
-    return { content: buffer.toString("utf8", 0, filled), isCut: start > 0 };
+    const lines = buffer.toString("utf8", 0, filled).split("\n");
+    if (start > 0) lines.shift();
+    return lines.filter((line) => line !== "");
   } finally {
     closeSync(fd);
   }

@@ -14,20 +14,13 @@ const CLOSING_MS = 1000;
 const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 1000;
 
-export interface PendingEnds {
-  readonly lost: number;
-  /** Stores an end as soon as possible, or throws the reason when it gives up. */
-  store<T>(turnId: string, attempt: () => Promise<T>): Promise<T>;
-  /** The error for a running turn whose interrupt could not be recorded. */
-  unrecorded(turnId: string, error: unknown): HeddleError;
-  close(): void;
-}
+export type PendingEnds = ReturnType<typeof createPendingEnds>;
 
 /** Waits until it is closed; in an unattended run for a few seconds. */
 export function createPendingEnds(
   journal: Pick<Journal, "damage">,
   { isUnattended, log = () => undefined }: Pick<HeddleOptions, "isUnattended" | "log">,
-): PendingEnds {
+) {
   const waiting = new Set<string>();
   const closing = new AbortController();
   let lost = 0;
@@ -56,18 +49,22 @@ export function createPendingEnds(
   }
 
   return {
-    get lost() {
+    /** How many were given up. */
+    get lost(): number {
       return lost;
     },
-    store: (turnId, attempt) => store(turnId, attempt).finally(() => waiting.delete(turnId)),
-    unrecorded(turnId, error) {
+    /** Stores an end as soon as possible, or throws the reason when it gives up. */
+    store: <T>(turnId: string, attempt: () => Promise<T>): Promise<T> =>
+      store(turnId, attempt).finally(() => waiting.delete(turnId)),
+    /** The error for a running turn whose interrupt could not be recorded. */
+    unrecorded(turnId: string, error: unknown): HeddleError {
       const { code, message, details } = toHeddleError(error);
       const what = waiting.has(turnId)
         ? `turn ${turnId} has stopped, and its end is stored as soon as the store takes it`
         : `turn ${turnId} was asked to stop, but that could not be recorded`;
       return new HeddleError(code, `${what}: ${message}`, { cause: error, details });
     },
-    close() {
+    close(): void {
       setTimeout(() => closing.abort(), CLOSING_MS).unref();
     },
   };

@@ -18,21 +18,11 @@ import type { Greeter } from "./greeting.ts";
 import { askModel } from "./response.ts";
 import { warning } from "./told.ts";
 
-interface Asker {
-  readonly spent: Spent;
-  /**
-   * One request; repeated once with a smaller context when it is too large for the model, and without stored parts that
-   * the provider refuses.
-   */
-  ask(): ReturnType<typeof askModel>;
-  compactOnly(): Promise<void>;
-}
-
 export function createAsker(
   provider: Provider,
   { turn, io }: Greeter,
   { context, tools }: { readonly context: Context; readonly tools: TurnTools },
-): Asker {
+) {
   const { turnId, settings } = turn;
   const window = windowOf(settings, modelInfo(provider, settings.model).windowTokens);
   let weighed: { readonly toolset: Toolset; readonly tokens: number } | undefined;
@@ -81,10 +71,15 @@ export function createAsker(
   }
 
   return {
-    get spent() {
+    /** Of all requests, those for summaries included. */
+    get spent(): Spent {
       return spent;
     },
-    async ask() {
+    /**
+     * One request; repeated once with a smaller context when it is too large for the model, and without stored parts that
+     * the provider refuses.
+     */
+    async ask(): ReturnType<typeof askModel> {
       if (mayCompact && isTooLarge()) {
         await compact("auto");
         // What could not be made smaller is not tried again.
@@ -102,7 +97,7 @@ export function createAsker(
         }
       }
     },
-    async compactOnly() {
+    async compactOnly(): Promise<void> {
       const outcome = await compact("manual");
       if (outcome.kind === "failed") throw outcome.error;
       if (outcome.kind === "nothing") {

@@ -60,7 +60,7 @@ export function createEmbeddedRunner(options: EmbeddedOptions, journal: Journal)
         },
       };
       const schema = await outputSchemaOf(turn.settings);
-      return await createLoop(provider(turn.settings), greeter, { context, schema }).run();
+      return runLoop(provider(turn.settings), greeter, { context, schema });
     },
   };
 }
@@ -82,29 +82,24 @@ function folding(io: TurnIo, context: Context): TurnIo {
   };
 }
 
-interface Loop {
-  run(): Promise<TurnOutcome>;
-}
-
-interface LoopParts {
-  readonly context: Context;
-  readonly schema: JsonSchema | undefined;
-}
-
-function createLoop(provider: Provider, greeter: Greeter, { context, schema }: LoopParts): Loop {
+async function runLoop(
+  provider: Provider,
+  greeter: Greeter,
+  { context, schema }: { readonly context: Context; readonly schema: JsonSchema | undefined },
+): Promise<TurnOutcome> {
   const { turn, io } = greeter;
   const { turnId } = turn;
   const tools = createTurnTools(modelInfo(provider, turn.settings.model), greeter);
   const asker = createAsker(provider, greeter, { context, tools });
   let skills: readonly Skill[] = [];
   let hasActed = false;
-  let isMending = false;
+  let isRepairing = false;
 
   async function hearSteering(): Promise<boolean> {
     const told = await tellSteering(greeter, await io.takeSteering(), skills);
     for (const injected of io.takeInjected()) context.apply(injected);
     // New input asks for another answer, not for the old one fixed.
-    if (told > 0) isMending = false;
+    if (told > 0) isRepairing = false;
     return told > 0;
   }
 
@@ -114,7 +109,7 @@ function createLoop(provider: Provider, greeter: Greeter, { context, schema }: L
     const { output, stopReason, explanation } = await asker.ask();
     const calls = toolCalls(output);
     hasActed ||= output.some(({ kind }) => kind !== "reasoning");
-    if (calls.length > 0 && !isMending) {
+    if (calls.length > 0 && !isRepairing) {
       await runCalls(calls, { turn, io, toolset: tools.toolset });
       io.signal.throwIfAborted();
       return false;
@@ -126,12 +121,12 @@ function createLoop(provider: Provider, greeter: Greeter, { context, schema }: L
     // After its work a model may end without a message; a turn of nothing at all is not a success.
     if (!hasActed) throw new HeddleError("provider.malformed", "the model's answer is empty");
     if (await hearSteering()) return false;
-    if (!isMending && (await mustGoOn(io, turnId, output))) return false;
+    if (!isRepairing && (await mustGoOn(io, turnId, output))) return false;
     const violations = schema === undefined ? [] : outputViolations(schema, output);
     if (violations.length === 0) return true;
-    if (isMending) throw schemaViolated(violations);
-    isMending = true;
-    await io.record(askToMend(turnId, violations), "system");
+    if (isRepairing) throw schemaViolated(violations);
+    isRepairing = true;
+    await io.record(askToRepair(turnId, violations), "system");
     return false;
   }
 
@@ -158,16 +153,12 @@ function createLoop(provider: Provider, greeter: Greeter, { context, schema }: L
     while (!(await step()));
   }
 
-  return {
-    async run() {
-      try {
-        await carryOut();
-        return { kind: "completed", spent: asker.spent };
-      } catch (error) {
-        return { kind: "failed", failure: toFailure(error), spent: asker.spent };
-      }
-    },
-  };
+  try {
+    await carryOut();
+    return { kind: "completed", spent: asker.spent };
+  } catch (error) {
+    return { kind: "failed", failure: toFailure(error), spent: asker.spent };
+  }
 }
 
 function unsettledCalls({ history, turnId }: TurnRequest): readonly ModelToolCall[] {
@@ -195,7 +186,7 @@ async function mustGoOn(io: TurnIo, turnId: string, output: readonly ModelOutput
   return true;
 }
 
-function askToMend(turnId: string, violations: readonly string[]): RunnerEvent[] {
+function askToRepair(turnId: string, violations: readonly string[]): RunnerEvent[] {
   const { code, message } = schemaViolated(violations);
   return [
     ...warning(turnId, code, `${message}; the model is asked once to fix it`),

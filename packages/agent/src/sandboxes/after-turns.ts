@@ -16,15 +16,11 @@ export interface AfterTurnsOptions {
 
 export type ViolationRecorder = (threadId: string, violations: readonly ProtectedPathViolation[]) => Promise<void>;
 
-export interface AfterTurns extends AsyncDisposable {
-  follow(threadId: string): void;
-}
-
 const EVERY_MS = 2000;
 /** Pause after a look, in multiples of its duration. */
 const REST = 20;
 
-export function createAfterTurns({ places, record, everyMs = EVERY_MS }: AfterTurnsOptions): AfterTurns {
+export function createAfterTurns({ places, record, everyMs = EVERY_MS }: AfterTurnsOptions) {
   const followed = new Map<string, Promise<void>>();
   const closing = new AbortController();
 
@@ -57,14 +53,14 @@ export function createAfterTurns({ places, record, everyMs = EVERY_MS }: AfterTu
   }
 
   return {
-    follow(threadId) {
+    follow(threadId: string): void {
       const living = places.living(threadId);
       if (followed.has(threadId) || closing.signal.aborted || living === undefined) return;
       if (living.ends.length === 0 && !living.hasServers) return;
       const watching = watch(threadId).finally(() => followed.delete(threadId));
       followed.set(threadId, watching);
     },
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       closing.abort();
       await Promise.all(followed.values());
     },

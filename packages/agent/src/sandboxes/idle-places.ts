@@ -17,16 +17,11 @@ export interface IdleLimits {
 const DEFAULT_COUNT = 8;
 const DEFAULT_MS = 300_000;
 
-export interface IdlePlaces extends Disposable {
-  wait(threadId: string): void;
-  forget(threadId: string): void;
-}
-
 /** `close` is called for one thread at a time; `busy`: something still runs there, and it is called again later. */
 export function createIdlePlaces(
   { count = DEFAULT_COUNT, ms = DEFAULT_MS }: IdleLimits,
   close: (threadId: string) => Promise<"closed" | "busy">,
-): IdlePlaces {
+) {
   const waiting = new Map<string, number>();
   let timer: NodeJS.Timeout | undefined;
   let closing = Promise.resolve();
@@ -63,10 +58,10 @@ export function createIdlePlaces(
 
   return {
     wait,
-    forget(threadId) {
+    forget(threadId: string): void {
       waiting.delete(threadId);
     },
-    [Symbol.dispose]() {
+    [Symbol.dispose](): void {
       clearTimeout(timer);
       waiting.clear();
     },

@@ -43,31 +43,21 @@ export interface EnterOptions {
   readonly allowTools: readonly string[];
 }
 
-export interface Places extends AsyncDisposable {
-  /** Throws `sandbox.unavailable` when the host cannot enforce this envelope. */
-  enter(options: EnterOptions): Promise<TurnPlace>;
-  state(threadId: string): ThreadState | undefined;
-  /** undefined: the thread has no open sandbox. */
-  living(threadId: string): { readonly ends: readonly Promise<unknown>[]; readonly hasServers: boolean } | undefined;
-  /** Looks for violations in every sandbox of the thread. */
-  sweep(threadId: string): Promise<readonly ProtectedPathViolation[]>;
-  /** Ends everything inside, then looks for violations once more. */
-  leave(threadId: string): Promise<readonly ProtectedPathViolation[]>;
-  /** As `leave`, unless something still runs there (undefined); output of ended commands is kept. */
-  rest(threadId: string): Promise<readonly ProtectedPathViolation[] | undefined>;
-}
+export type Places = ReturnType<typeof createPlaces>;
+type Violations = readonly ProtectedPathViolation[];
 
 /** With the wider sandboxes, by envelope. */
 interface OpenPlace extends TurnPlace {
   readonly wider: Map<string, Promise<Walls>>;
 }
 
-export function createPlaces(options: PlacesOptions): Places {
+export function createPlaces(options: PlacesOptions) {
   const open = new Map<string, OpenPlace>();
   /** Of idle threads whose sandbox was closed: ended commands whose end the model has not seen. */
   const untold = new Map<string, ThreadState>();
 
-  async function leave(threadId: string): Promise<readonly ProtectedPathViolation[]> {
+  /** Ends everything inside, then looks for violations once more. */
+  async function leave(threadId: string): Promise<Violations> {
     const place = open.get(threadId);
     open.delete(threadId);
     const state = place?.state ?? untold.get(threadId);
@@ -77,7 +67,8 @@ export function createPlaces(options: PlacesOptions): Places {
     return place === undefined ? [] : [...byServers, ...(await inEach(place, (sandbox) => sandbox.close()))];
   }
 
-  async function rest(threadId: string): Promise<readonly ProtectedPathViolation[] | undefined> {
+  /** As `leave`, unless something still runs there (undefined); output of ended commands is kept. */
+  async function rest(threadId: string): Promise<Violations | undefined> {
     const place = open.get(threadId);
     if (place === undefined) return [];
     if (place.state.processes.running.length > 0) return undefined;
@@ -89,7 +80,8 @@ export function createPlaces(options: PlacesOptions): Places {
   }
 
   return {
-    async enter({ threadId, workspace, envelope, allowTools }) {
+    /** Throws `sandbox.unavailable` when the host cannot enforce this envelope. */
+    async enter({ threadId, workspace, envelope, allowTools }: EnterOptions): Promise<TurnPlace> {
       const known = open.get(threadId);
       if (known !== undefined && canonical(known.envelope) === canonical(envelope)) return known;
       if (known !== undefined) await options.onViolations(threadId, await leave(threadId));
@@ -118,14 +110,16 @@ export function createPlaces(options: PlacesOptions): Places {
       open.set(threadId, place);
       return place;
     },
-    state: (threadId) => open.get(threadId)?.state,
-    living(threadId) {
+    state: (threadId: string): ThreadState | undefined => open.get(threadId)?.state,
+    /** undefined: the thread has no open sandbox. */
+    living(threadId: string): { readonly ends: readonly Promise<unknown>[]; readonly hasServers: boolean } | undefined {
       const place = open.get(threadId);
       if (place === undefined) return undefined;
       const ends = place.state.processes.running.map(({ ended }) => ended);
       return { ends, hasServers: place.mcp?.hasProcesses === true };
     },
-    async sweep(threadId) {
+    /** Looks for violations in every sandbox of the thread. */
+    async sweep(threadId: string): Promise<Violations> {
       const place = open.get(threadId);
       if (place === undefined) return [];
       const isLast = place.state.processes.running.length === 0 && place.mcp?.hasProcesses !== true;
@@ -134,17 +128,14 @@ export function createPlaces(options: PlacesOptions): Places {
     },
     leave,
     rest,
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       for (const threadId of [...open.keys(), ...untold.keys()])
         await options.onViolations(threadId, await leave(threadId));
     },
   };
 }
 
-async function inEach(
-  place: OpenPlace,
-  look: (sandbox: Sandbox) => Promise<readonly ProtectedPathViolation[]>,
-): Promise<readonly ProtectedPathViolation[]> {
+async function inEach(place: OpenPlace, look: (sandbox: Sandbox) => Promise<Violations>): Promise<Violations> {
   const beside = await Promise.allSettled(place.wider.values());
   const opened = beside.flatMap((end) => (end.status === "fulfilled" ? [end.value.sandbox] : []));
   const violations: ProtectedPathViolation[] = [];

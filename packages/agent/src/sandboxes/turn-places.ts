@@ -8,19 +8,10 @@ import { createAfterTurns, recordViolations, type ViolationRecorder } from "./af
 import type { HeddleOptions } from "../heddle.ts";
 import { createIdlePlaces } from "./idle-places.ts";
 import type { LazyMcpLogins } from "../mcp/mcp-logins.ts";
-import { createPlaces, type Places } from "./places.ts";
-import type { TurnOutcome, TurnRequest } from "../runners/runner.ts";
-import type { createSerial } from "../turns/serial.ts";
+import { createPlaces } from "./places.ts";
+import type { TurnOutcome, TurnPlace, TurnRequest } from "../runners/runner.ts";
+import type { Serial } from "../turns/serial.ts";
 import { turnEnvelope } from "../turns/turn-envelope.ts";
-
-export interface TurnPlacesOptions {
-  readonly options: HeddleOptions;
-  readonly journal: Journal;
-  readonly mcpLogins: LazyMcpLogins;
-  /** Serializes the starts of a thread: none begins in a sandbox that is being closed. */
-  readonly starts: ReturnType<typeof createSerial>;
-  readonly isWorkedIn: (threadId: string) => boolean;
-}
 
 export interface EnterThread {
   readonly threadId: string;
@@ -28,16 +19,19 @@ export interface EnterThread {
   readonly settings: TurnSettings;
 }
 
-export interface TurnPlaces extends AsyncDisposable {
-  readonly state: Places["state"];
-  readonly enter: (thread: EnterThread) => Promise<TurnRequest["place"]>;
-  end(turn: TurnRequest, outcome: TurnOutcome): Promise<void>;
-  wait(threadId: string): void;
-  leave(threadId: string): Promise<void>;
-  drop(threadId: string): Promise<void>;
-}
+export type TurnPlaces = ReturnType<typeof createTurnPlaces>;
 
-export function createTurnPlaces({ options, journal, mcpLogins, starts, isWorkedIn }: TurnPlacesOptions): TurnPlaces {
+export function createTurnPlaces(
+  options: HeddleOptions,
+  engine: {
+    readonly journal: Journal;
+    readonly mcpLogins: LazyMcpLogins;
+    /** Serializes the starts of a thread: none begins in a sandbox that is being closed. */
+    readonly starts: Serial;
+    readonly isWorkedIn: (threadId: string) => boolean;
+  },
+) {
+  const { journal, mcpLogins, starts, isWorkedIn } = engine;
   const record: ViolationRecorder = (threadId, violations) => recordViolations(journal, threadId, violations);
   const places = createPlaces({
     home: options.home,
@@ -61,31 +55,33 @@ export function createTurnPlaces({ options, journal, mcpLogins, starts, isWorked
     }),
   );
   return {
-    state: (threadId) => places.state(threadId),
-    enter({ threadId, workspace, settings }) {
+    state: places.state,
+    enter({ threadId, workspace, settings }: EnterThread): Promise<TurnPlace> {
       idle.forget(threadId);
       const envelope = turnEnvelope(options, { settings, workspace });
       const { allowedTools: allowTools = [] } = settings;
       return places.enter({ threadId, workspace, envelope, allowTools });
     },
     /** An interrupted or unattended turn leaves nothing running; otherwise open processes wait for the next turn. */
-    async end({ threadId, turnId }, outcome) {
+    async end({ threadId, turnId }: TurnRequest, outcome: TurnOutcome): Promise<void> {
       const lostWall = outcome.kind === "failed" && outcome.failure.code === "sandbox.failed";
       const endsPlace = options.isUnattended || outcome.kind === "interrupted" || lostWall;
       const violations = endsPlace ? await places.leave(threadId) : await places.sweep(threadId);
       await recordViolations(journal, threadId, violations, turnId);
       if (!endsPlace) afterTurns.follow(threadId);
     },
-    wait(threadId) {
+    wait(threadId: string): void {
       if (!options.isUnattended) idle.wait(threadId);
     },
-    async leave(threadId) {
+    /** Outside a turn; violations are recorded. */
+    async leave(threadId: string): Promise<void> {
       await record(threadId, await places.leave(threadId));
     },
-    async drop(threadId) {
+    /** Of a thread without a record. */
+    async drop(threadId: string): Promise<void> {
       await places.leave(threadId);
     },
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       idle[Symbol.dispose]();
       await afterTurns[Symbol.asyncDispose]();
       await places[Symbol.asyncDispose]();

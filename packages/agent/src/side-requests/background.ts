@@ -29,10 +29,6 @@ export interface BackgroundOptions {
   readonly timeoutMs?: number;
 }
 
-export interface Background extends AsyncDisposable {
-  summarise(threadId: string): Promise<string | undefined>;
-}
-
 type Purpose = Exclude<EventOf<"background.ran">["purpose"], "sample">;
 
 const MAX_RUNNING = 2;
@@ -50,10 +46,10 @@ const MAX_UNTITLED_TURNS = 20;
 const CHAT_ORIGIN = "chat:";
 
 export function openBackground(options: BackgroundOptions): Background {
-  return new Runner(options);
+  return new Background(options);
 }
 
-class Runner implements Background {
+export class Background implements AsyncDisposable {
   readonly #options: BackgroundOptions;
   readonly #closing = new AbortController();
   readonly #slots = createSlots({ running: MAX_RUNNING, waiting: MAX_WAITING });

@@ -9,27 +9,23 @@ import {
   type By,
   type EventBody,
   type EventOf,
-  type InputPart,
   type StoredEvent,
-  type TurnSettings,
 } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { Journal } from "@heddle/journal";
+import type { StartTurn } from "../heddle.ts";
 import { thisHolder } from "../recovery/holder.ts";
 import { appendAt } from "../threads/append-at.ts";
 
-export interface AdmitOptions extends By {
+type Asked = "input" | "settings" | "once" | "clientId" | "turnId" | "subject";
+
+export interface AdmitOptions extends By, Pick<StartTurn, Asked> {
   readonly threadId: string;
+  /** The thread begins with this turn. */
   readonly newThread?: Omit<EventOf<"thread.created">, "type" | "v">;
+  /** The thread works in this folder from here on. */
   readonly movedTo?: string;
-  readonly input: readonly InputPart[];
-  readonly settings: TurnSettings;
-  readonly once?: readonly string[] | undefined;
-  readonly clientId?: string;
-  /** Of queued input: its turn begins under the id it was queued with. */
-  readonly turnId?: string;
   readonly task?: "compact" | "review" | "shell" | "goal";
-  readonly subject?: string;
   readonly timeoutMs?: number;
 }
 

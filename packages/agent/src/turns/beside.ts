@@ -14,23 +14,13 @@ export function userTimeoutMs(wantedMs = MAX_SHELL_MS): number {
   return Math.min(wantedMs, MAX_SHELL_MS);
 }
 
-export interface Beside {
-  /** Runs a turn, and commands beside it. A turn that is a command of the user needs no runner. */
-  around(turn: TurnRequest, io: BareIo, run: () => Promise<TurnOutcome>): Promise<TurnOutcome>;
-  /** The turn it is part of; undefined: none of the thread runs here. Its end is in the journal. */
-  run(threadId: string, command: UserCommand): string | undefined;
-}
+export type Beside = ReturnType<typeof createBeside>;
 
-interface Running {
-  readonly turn: TurnRequest;
-  readonly io: BareIo;
-  readonly commands: Set<Promise<void>>;
-}
-
-export function createBeside(): Beside {
-  const running = new Map<string, Running>();
+export function createBeside() {
+  const running = new Map<string, { turn: TurnRequest; io: BareIo; commands: Set<Promise<void>> }>();
   return {
-    async around(turn, io, run) {
+    /** Runs a turn, and commands beside it. A turn that is a command of the user needs no runner. */
+    async around(turn: TurnRequest, io: BareIo, run: () => Promise<TurnOutcome>): Promise<TurnOutcome> {
       const commands = new Set<Promise<void>>();
       running.set(turn.threadId, { turn, io, commands });
       let outcome: TurnOutcome;
@@ -46,7 +36,8 @@ export function createBeside(): Beside {
       // Stopping the command stopped the turn that waited for it.
       return hasWaited && io.signal.aborted ? { kind: "interrupted", spent: outcome.spent } : outcome;
     },
-    run(threadId, command) {
+    /** Returns the turn it is part of; undefined: none of the thread runs here. */
+    run(threadId: string, command: UserCommand): string | undefined {
       const beside = running.get(threadId);
       if (beside === undefined || beside.io.signal.aborted) return undefined;
       // The item reports a command that fails; a failed record fails the turn at its next one.

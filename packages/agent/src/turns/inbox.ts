@@ -6,17 +6,7 @@ import type { EventBody, EventOf, StoredAnswer, StoredEvent } from "@heddle/prot
 import type { SteeringInput } from "../runners/runner.ts";
 import type { ReadJournal } from "../threads/history.ts";
 
-export interface TurnInbox extends AsyncDisposable {
-  /** Rejects when the signal aborts or the journal cannot be read. */
-  resolution(approvalId: string, signal: AbortSignal): Promise<StoredAnswer>;
-  /** By the call's item. */
-  clientAnswer(itemId: string, signal: AbortSignal): Promise<EventOf<"tool.answered">>;
-  takeSteering(): Promise<readonly SteeringInput[]>;
-  /** Reads to the end of the stream and returns its version. */
-  seenVersion(): Promise<number>;
-  hasSteering(): boolean;
-  takeInjected(): readonly Injected[];
-}
+export type TurnInbox = ReturnType<typeof openInbox>;
 
 /** Injected by a client, or the result of a command of the user beside the turn. */
 export type Injected = EventOf<"context.injected"> | EventOf<"context.added">;
@@ -36,7 +26,7 @@ export interface InboxOptions {
   onFailure(error: unknown): void;
 }
 
-export function openInbox(journal: ReadJournal, options: InboxOptions): TurnInbox {
+export function openInbox(journal: ReadJournal, options: InboxOptions) {
   const closing = new AbortController();
   const resolutions = createReplies<StoredAnswer>();
   const clientAnswers = createReplies<EventOf<"tool.answered">>();
@@ -86,19 +76,22 @@ export function openInbox(journal: ReadJournal, options: InboxOptions): TurnInbo
   const following = follow();
 
   return {
-    resolution: (approvalId, signal) => resolutions.wait(approvalId, signal),
-    clientAnswer: (itemId, signal) => clientAnswers.wait(itemId, signal),
-    async takeSteering() {
+    /** By approval id; rejects when the signal aborts or the journal cannot be read. */
+    resolution: (approvalId: string, signal: AbortSignal) => resolutions.wait(approvalId, signal),
+    /** By the item of the call. */
+    clientAnswer: (itemId: string, signal: AbortSignal) => clientAnswers.wait(itemId, signal),
+    async takeSteering(): Promise<readonly SteeringInput[]> {
       await catchUp();
       return steering.splice(0);
     },
-    async seenVersion() {
+    /** Reads to the end of the stream and returns its version. */
+    async seenVersion(): Promise<number> {
       await catchUp();
       return seen;
     },
-    hasSteering: () => steering.length > 0,
-    takeInjected: () => injected.splice(0),
-    async [Symbol.asyncDispose]() {
+    hasSteering: (): boolean => steering.length > 0,
+    takeInjected: (): readonly Injected[] => injected.splice(0),
+    async [Symbol.asyncDispose](): Promise<void> {
       closing.abort();
       await following;
     },
@@ -108,21 +101,16 @@ export function openInbox(journal: ReadJournal, options: InboxOptions): TurnInbo
 const PAGE = 500;
 
 /** Replies by id; the first one wins. */
-interface Replies<Reply> {
-  put(id: string, reply: Reply): void;
-  wait(id: string, signal: AbortSignal): Promise<Reply>;
-}
-
-function createReplies<Reply>(): Replies<Reply> {
+function createReplies<Reply>() {
   const known = new Map<string, Reply>();
   const waiting = new Map<string, (reply: Reply) => void>();
   return {
-    put(id, reply) {
+    put(id: string, reply: Reply): void {
       if (known.has(id)) return;
       known.set(id, reply);
       waiting.get(id)?.(reply);
     },
-    async wait(id, signal) {
+    async wait(id: string, signal: AbortSignal): Promise<Reply> {
       signal.throwIfAborted();
       const reply = known.get(id);
       if (reply !== undefined) return reply;

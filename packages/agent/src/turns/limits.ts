@@ -17,18 +17,15 @@ export function checkLimits(provider: Provider, { model, limits }: TurnSettings)
   );
 }
 
-export interface Meter {
-  /** Before the events are recorded; an error means that they must not be, and the request not sent. */
-  before(events: readonly RunnerEvent[]): HeddleError | undefined;
-  after(events: readonly RunnerEvent[]): HeddleError | undefined;
-}
+export type Meter = ReturnType<typeof createMeter>;
 
-export function createMeter(limits: TurnLimits): Meter {
+export function createMeter(limits: TurnLimits) {
   const requests = new Set<string>();
   let spent: Spent = NOTHING_SPENT;
 
   return {
-    before(events) {
+    /** Before the events are recorded; an error means that they must not be, and the request not sent. */
+    before(events: readonly RunnerEvent[]): HeddleError | undefined {
       for (const event of events) {
         // Retries of one request have the same id; only the first is new.
         if (event.type !== "model.requested" || requests.has(event.requestId)) continue;
@@ -38,7 +35,7 @@ export function createMeter(limits: TurnLimits): Meter {
       }
       return undefined;
     },
-    after(events) {
+    after(events: readonly RunnerEvent[]): HeddleError | undefined {
       for (const event of events) {
         if (event.type !== "model.responded") continue;
         const { usage, costUsd } = event;

@@ -5,15 +5,12 @@ import type { ItemDelta } from "@heddle/protocol";
 
 export type DeltaListener = (delta: ItemDelta) => void;
 
-export interface Live {
-  publish(delta: ItemDelta): void;
-  listen(threadId: string, listener: DeltaListener): Disposable;
-}
+export type Live = ReturnType<typeof createLive>;
 
-export function createLive(): Live {
+export function createLive() {
   const byThread = new Map<string, Set<DeltaListener>>();
   return {
-    publish(delta) {
+    publish(delta: ItemDelta): void {
       const listeners = byThread.get(delta.threadId);
       if (listeners === undefined) return;
       for (const listener of listeners) {
@@ -24,7 +21,7 @@ export function createLive(): Live {
         }
       }
     },
-    listen(threadId, listener) {
+    listen(threadId: string, listener: DeltaListener): Disposable {
       const listeners = byThread.get(threadId) ?? new Set();
       byThread.set(threadId, listeners);
       listeners.add(listener);

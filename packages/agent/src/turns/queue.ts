@@ -13,21 +13,18 @@ import {
   type Author,
   type By,
   type Failure,
-  type InputPart,
   type TurnSettings,
 } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { appendAt } from "../threads/append-at.ts";
 import { eventAt } from "../threads/history.ts";
 import { awaitTerminal } from "./terminal.ts";
-import type { Acts, Heddle } from "../heddle.ts";
+import type { Acts, Heddle, StartTurn } from "../heddle.ts";
 
-export interface QueueInput extends By {
+export interface QueueInput extends By, Pick<StartTurn, "input" | "once"> {
   readonly threadId: string;
-  readonly input: readonly InputPart[];
   /** Resolved when it was queued: later nobody may be there to ask. */
   readonly settings: TurnSettings;
-  readonly once?: readonly string[] | undefined;
   readonly clientId?: string | undefined;
 }
 
@@ -38,14 +35,6 @@ export interface QueuedInput extends QueueInput {
 
 export interface DequeueInput extends Pick<QueuedInput, "threadId" | "turnId" | "by"> {
   readonly failure: Failure;
-}
-
-export interface TurnQueue extends AsyncDisposable {
-  /** Durable when it resolves; begun as soon as nothing before it runs or waits. Returns the id of its turn. */
-  add(queued: QueueInput): Promise<string>;
-  remove(queued: DequeueInput): Promise<boolean>;
-  /** Begins what is queued in every thread; for a server that has just opened. */
-  resume(): Promise<void>;
 }
 
 /** A program that queues more is broken. */
@@ -69,10 +58,10 @@ export async function queuedInputs(journal: Journal, threadId: string): Promise<
 }
 
 export function openTurnQueue(options: QueueOptions): TurnQueue {
-  return new Queue(options);
+  return new TurnQueue(options);
 }
 
-class Queue implements TurnQueue {
+export class TurnQueue implements AsyncDisposable {
   readonly #options: QueueOptions;
   readonly #closing = new AbortController();
   readonly #drains = new Map<string, Promise<void>>();
@@ -81,6 +70,7 @@ class Queue implements TurnQueue {
     this.#options = options;
   }
 
+  /** Durable when it resolves; begun as soon as nothing before it runs or waits. Returns the id of its turn. */
   async add({ threadId, input, settings, once = [], clientId, by }: QueueInput): Promise<string> {
     const { journal } = this.#options.heddle;
     const waiting = await journal.threads.queued(threadId);
@@ -108,6 +98,7 @@ class Queue implements TurnQueue {
     return turnId;
   }
 
+  /** False: it is not queued. */
   async remove({ threadId, turnId, failure, by }: DequeueInput): Promise<boolean> {
     const { journal } = this.#options.heddle;
     return appendAt(journal, threadId, async (expectedVersion) => {
@@ -119,6 +110,7 @@ class Queue implements TurnQueue {
     });
   }
 
+  /** Begins what is queued in every thread; for a server that has just opened. */
   async resume(): Promise<void> {
     const waiting = await this.#options.heddle.journal.threads.queued();
     for (const threadId of new Set(waiting.map((row) => row.threadId))) this.#drain(threadId);

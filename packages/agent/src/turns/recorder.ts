@@ -40,27 +40,14 @@ interface OpenItem {
   lastCheckpointAt: number;
 }
 
-export interface Recorder {
-  record(events: readonly EventBody[], author?: Author): Promise<readonly EventBody[]>;
-  stream(delta: Omit<ItemDelta, "threadId" | "turnId">): void;
-  /**
-   * Completes every open item as interrupted, except those that are followed, and settles every intent without a result
-   * as unknown.
-   */
-  closeOpenItems(): Promise<void>;
-  /** Completes the item when its command ends; returns what was recorded then. Never rejects. */
-  follow(itemId: string, ongoing: OngoingItem): Promise<readonly EventBody[]>;
-  closeFollowed(): Promise<void>;
-}
+export type Recorder = ReturnType<typeof createRecorder>;
 
-export interface RecorderOptions {
-  readonly threadId: string;
-  readonly turnId: string;
-  readonly runner: string;
-}
-
-export function createRecorder(pen: Pen, live: Live, options: RecorderOptions): Recorder {
-  const { threadId, turnId } = options;
+export function createRecorder(
+  pen: Pen,
+  live: Live,
+  { threadId, turnId, runner }: { readonly threadId: string; readonly turnId: string; readonly runner: string },
+) {
+  const agent: Author = `agent:${runner}`;
   const open = new Map<string, OpenItem>();
   const intents = new Map<string, EventOf<"tool.intended">>();
   let queue: Promise<void> = Promise.resolve();
@@ -98,8 +85,6 @@ export function createRecorder(pen: Pen, live: Live, options: RecorderOptions): 
     enqueue([{ type: "item.checkpointed", v: 1, turnId, itemId, channel, appended }], agent).catch(() => undefined);
   }
 
-  const agent: Author = `agent:${options.runner}`;
-
   async function record(events: readonly EventBody[], author: Author): Promise<readonly EventBody[]> {
     const completed = new Set(events.flatMap((event) => (event.type === "item.completed" ? [event.item.id] : [])));
     for (const id of completed) {
@@ -119,8 +104,9 @@ export function createRecorder(pen: Pen, live: Live, options: RecorderOptions): 
   const following = createFollowing(turnId, (events) => record(events, agent));
 
   return {
-    record: (events, author = agent) => record(events, author),
-    stream(delta) {
+    /** Returns the events as they are stored. */
+    record: (events: readonly EventBody[], author: Author = agent) => record(events, author),
+    stream(delta: Omit<ItemDelta, "threadId" | "turnId">): void {
       const item = open.get(delta.itemId);
       if (item === undefined) return;
       const text = item.redactor.push(delta.delta);
@@ -128,7 +114,11 @@ export function createRecorder(pen: Pen, live: Live, options: RecorderOptions): 
       publish({ ...delta, delta: text });
       checkpoint(item, delta.channel);
     },
-    async closeOpenItems() {
+    /**
+     * Completes every open item as interrupted, except those that are followed, and settles every intent without a result
+     * as unknown.
+     */
+    async closeOpenItems(): Promise<void> {
       // After a failed record more is open than is known here.
       await queue;
       const left = [...open.values()].filter(({ item }) => !following.has(item.id));
@@ -142,24 +132,16 @@ export function createRecorder(pen: Pen, live: Live, options: RecorderOptions): 
       });
       await enqueue([...settled, ...completed], "system");
     },
-    follow: (itemId, ongoing) => following.follow(itemId, ongoing),
-    async closeFollowed() {
+    /** Completes the item when its command ends; returns what was recorded then. Never rejects. */
+    follow: (itemId: string, ongoing: OngoingItem) => following.follow(itemId, ongoing),
+    async closeFollowed(): Promise<void> {
       await following.close();
       await queue;
     },
   };
 }
 
-interface Following {
-  has(itemId: string): boolean;
-  follow: Recorder["follow"];
-  close(): Promise<void>;
-}
-
-function createFollowing(
-  turnId: string,
-  record: (events: readonly EventBody[]) => Promise<readonly EventBody[]>,
-): Following {
+function createFollowing(turnId: string, record: (events: readonly EventBody[]) => Promise<readonly EventBody[]>) {
   const followed = new Map<string, OngoingItem>();
 
   /** Removed first: an item is ended once, by its command or by the turn. */
@@ -168,12 +150,12 @@ function createFollowing(
   }
 
   return {
-    has: (itemId) => followed.has(itemId),
-    follow(itemId, ongoing) {
+    has: (itemId: string): boolean => followed.has(itemId),
+    follow(itemId: string, ongoing: OngoingItem): Promise<readonly EventBody[]> {
       followed.set(itemId, ongoing);
       return ongoing.ended.then(end).catch(() => []);
     },
-    async close() {
+    async close(): Promise<void> {
       for (const ongoing of followed.values()) await end(ongoing.isRunning ? ongoing.leave() : await ongoing.ended);
     },
   };

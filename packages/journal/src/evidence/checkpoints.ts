@@ -81,7 +81,7 @@ export function* readCheckpoints(folder: string, stream?: string, maxBytes?: num
   for (const path of stream === undefined ? filesIn(folder) : [fileOf(folder, stream)]) {
     const checkpoints: Checkpoint[] = [];
     let tornLines = 0;
-    for (const line of readLastLines(path, maxBytes).lines) {
+    for (const line of readLastLines(path, maxBytes)) {
       const checkpoint = parse(line);
       if (checkpoint === undefined) tornLines += 1;
       else checkpoints.push(checkpoint);

@@ -13,7 +13,7 @@ import {
 } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, isHeddleError } from "@heddle/protocol";
 import { sha256 } from "../record/chain.ts";
 import { makePrivateFolder, syncFolder } from "../home.ts";
 
@@ -51,6 +51,19 @@ function signerOf(folder: string): Signer {
 export function loadVerifier(folder: string): Verifier | undefined {
   const key = readPublicKey(folder);
   return key && toVerifier(key);
+}
+
+export type Key =
+  | { readonly kind: "usable"; readonly verifier: Verifier | undefined }
+  | { readonly kind: "unusable"; readonly message: string };
+
+export function loadKey(folder: string): Key {
+  try {
+    return { kind: "usable", verifier: loadVerifier(folder) };
+  } catch (error) {
+    if (!isHeddleError(error)) throw error;
+    return { kind: "unusable", message: `checkpoints cannot be verified: ${error.message}` };
+  }
 }
 
 export function verifierOf(publicPem: string): Verifier {

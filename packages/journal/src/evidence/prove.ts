@@ -2,14 +2,13 @@
  * Checks a thread before it continues, at a cost that does not grow with it: links and bodies of what it continues
  * from, its newest checkpoints, and the newest lines of the witness. `verify` finds damage further back.
  */
-import { isHeddleError } from "@heddle/protocol";
 import type { HomePaths } from "../home.ts";
 import type { Damage } from "../journal.ts";
 import { genesisOf } from "../record/chain.ts";
 import { integer, text } from "../record/rows.ts";
 import { checkLink, type Head } from "./check-link.ts";
 import { checkCheckpoint, readCheckpoints } from "./checkpoints.ts";
-import { loadVerifier, type Verifier } from "./keys.ts";
+import { loadKey } from "./keys.ts";
 import type { StoredRows } from "./stored-rows.ts";
 import { bodyGone } from "./walk.ts";
 import { firstLoss, readClaims } from "./witness.ts";
@@ -32,24 +31,15 @@ export async function proveEnd(
       (await firstLoss(stored, claims, stream));
     if (damage !== undefined) return damage;
     const key = loadKey(paths.keys);
-    if (key === "unusable") return undefined;
+    // An unreadable key puts nothing stored in doubt.
+    if (key.kind === "unusable") return undefined;
     for (const checkpoint of checkpoints) {
-      const found = await checkCheckpoint(stored, checkpoint, key);
+      const found = await checkCheckpoint(stored, checkpoint, key.verifier);
       if (found !== undefined) return found;
     }
     return undefined;
   } catch (error) {
     return stored.damageOf(error);
-  }
-}
-
-/** An unreadable key puts nothing stored in doubt. */
-function loadKey(folder: string): Verifier | undefined | "unusable" {
-  try {
-    return loadVerifier(folder);
-  } catch (error) {
-    if (isHeddleError(error)) return "unusable";
-    throw error;
   }
 }
 

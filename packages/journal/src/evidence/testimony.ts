@@ -1,51 +1,68 @@
 /**
  * Writes witness and checkpoints of committed appends. A failure here changes nothing: the append stands, and the next
- * line covers this one. Relaxed appends are left out, because losing them to a power cut is not damage.
+ * line covers this one. Relaxed appends are left out, because losing them to a power cut is not damage. Checkpoints are
+ * written a moment after they are due, so that reading the key, signing and syncing do not delay an append.
  */
 import type { StoredEvent } from "@heddle/protocol";
 import type { HomePaths } from "../home.ts";
 import type { Notice } from "../journal.ts";
-import { createCheckpointWriter, type CheckpointWriter } from "./checkpoint-writer.ts";
-import { checkpointDue } from "./checkpoints.ts";
-import { openWitness, type Witness } from "./witness.ts";
+import { checkpointDue, writeCheckpoint } from "./checkpoints.ts";
+import { loadOrMakeSigner, type Signer } from "./keys.ts";
+import { openWitness } from "./witness.ts";
 
-export interface Testimony extends Pick<CheckpointWriter, "flush">, Pick<Witness, "rotateWhenLarge" | "close"> {
-  committed(events: readonly StoredEvent[], durability: "full" | "relaxed"): void;
-}
+/** A turn has reached its model by then on a busy machine too, and little is lost by a crash. */
+const DELAY_MS = 250;
+
+export type Testimony = ReturnType<typeof openTestimony>;
 
 /** `sync`: makes relaxed commits durable. */
 export function openTestimony(
   { witness: file, checkpoints: folder, keys }: HomePaths,
   { sync, notice }: { readonly sync: () => void; readonly notice: (notice: Notice) => void },
-): Testimony {
+) {
   const witness = openWitness(file);
-  const checkpoints = createCheckpointWriter({
-    folder,
-    keys,
-    sync: () => witness.sync(),
-    onFailure: (error) => failed("checkpoint-failed", error),
-  });
+  const due: StoredEvent[] = [];
+  let signer: Signer | undefined;
+  let timer: NodeJS.Timeout | undefined;
 
-  function failed(kind: "witness-failed" | "checkpoint-failed", error: unknown): void {
-    const said = error instanceof Error ? error.message : String(error);
-    notice({ kind, message: `an event is stored, its ${kind.replace("-failed", "")} is not: ${said}` });
+  function attempt(kind: "witness-failed" | "checkpoint-failed", work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      notice({ kind, message: `an event is stored, its ${kind.replace("-failed", "")} is not: ${reason}` });
+    }
+  }
+
+  /** Writes the checkpoints that are due. */
+  function flush(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    const heads = due.splice(0);
+    if (heads.length > 0) attempt("checkpoint-failed", () => witness.sync());
+    for (const head of heads) {
+      attempt("checkpoint-failed", () => {
+        signer ??= loadOrMakeSigner(keys);
+        writeCheckpoint(folder, head, signer);
+      });
+    }
   }
 
   return {
-    committed(events, durability) {
+    committed(events: readonly StoredEvent[], durability: "full" | "relaxed"): void {
       const last = events.at(-1);
-      const due = checkpointDue(events);
-      if (last === undefined || (durability === "relaxed" && due === undefined)) return;
+      const head = checkpointDue(events);
+      if (last === undefined || (durability === "relaxed" && head === undefined)) return;
       const { position, stream, version, hash } = last;
-      try {
+      attempt("witness-failed", () => {
         if (durability === "relaxed") sync();
         witness.write({ position, stream, version, hash, count: events.length });
-      } catch (error) {
-        failed("witness-failed", error);
-      }
-      if (due !== undefined) checkpoints.due(due);
+      });
+      if (head === undefined) return;
+      due.push(head);
+      timer ??= setTimeout(flush, DELAY_MS).unref();
     },
-    flush: () => checkpoints.flush(),
+    flush,
     rotateWhenLarge: () => witness.rotateWhenLarge(),
     close: () => witness.close(),
   };

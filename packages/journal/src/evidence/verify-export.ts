@@ -9,6 +9,7 @@ import type { Damage } from "../journal.ts";
 import { verifierOf, type Verifier } from "./keys.ts";
 import { integer, text, wrongKind, type Row } from "../record/rows.ts";
 import { checkLink } from "./check-link.ts";
+import { MAX_REPORTED } from "./walk.ts";
 
 export interface ExportReport {
   readonly thread: string | undefined;
@@ -29,8 +30,6 @@ export interface UnsignedEnd {
   readonly signedTo: number;
   readonly lastVersion: number;
 }
-
-const MAX_REPORTED = 100;
 
 /** With or without newlines; only one line is held at a time. */
 export async function verifyExport(lines: AsyncIterable<string> | Iterable<string>): Promise<ExportReport> {

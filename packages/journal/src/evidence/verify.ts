@@ -3,15 +3,16 @@
  * store's own structures. Reports what was altered; changes nothing.
  */
 import { setImmediate as breathe } from "node:timers/promises";
-import { isHeddleError } from "@heddle/protocol";
 import { checkCheckpoint, readCheckpoints } from "./checkpoints.ts";
 import type { HomePaths } from "../home.ts";
 import type { Damage, MissingEvidence, Notice, VerifyReport } from "../journal.ts";
-import { loadVerifier, type Verifier } from "./keys.ts";
-import { missingCheckpoints, missingWitness } from "./missing.ts";
+import { loadKey } from "./keys.ts";
 import type { StoredRows } from "./stored-rows.ts";
-import { CHUNK, joinRanges, MAX_REPORTED, type Walk, type WalkedRange } from "./walk.ts";
+import { integer } from "../record/rows.ts";
+import { CHUNK, joinRanges, MAX_REPORTED, type TurnEnds, type Walk, type WalkedRange } from "./walk.ts";
 import { firstLoss, readClaims, tornMessage } from "./witness.ts";
+
+const NEWEST_BYTES = 8 * 1024;
 
 export async function verifyStore(
   stored: StoredRows,
@@ -36,7 +37,8 @@ export async function verifyStore(
     walked = await joinRanges(stored, await walk());
     for (const found of walked.damage) report(found);
     report(await firstLoss(stored, claims, stream));
-    const key = loadKey(paths.keys, notices);
+    const key = loadKey(paths.keys);
+    if (key.kind === "unusable") notices.push({ kind: "key-unusable", message: key.message });
     for (const file of readCheckpoints(paths.checkpoints, stream)) {
       if (file.tornLines > 0) {
         notices.push({ kind: "checkpoint-torn", message: tornMessage(file.path, file.tornLines) });
@@ -62,17 +64,46 @@ export async function verifyStore(
   return { events, streams, checkpoints, damage, notices, missing, violations };
 }
 
-type Key =
-  | { readonly kind: "usable"; readonly verifier: Verifier | undefined }
-  | { readonly kind: "unusable"; readonly message: string };
+/**
+ * Whether the evidence outside the database exists. Its loss proves nothing, but without it a record that was cut or
+ * rehashed looks whole. A crash may lose the newest line of each kind, so that one is never reported.
+ */
+async function missingWitness(
+  rows: StoredRows,
+  paths: HomePaths,
+  turnEnds: readonly TurnEnds[],
+): Promise<readonly MissingEvidence[]> {
+  if (turnEnds.length === 0 && !(await hasSeveralAppends(rows))) return [];
+  // Read after the events: a line that another process wrote meanwhile counts.
+  if (readClaims(paths.witness, NEWEST_BYTES).claims.length > 0) return [];
+  const message = `${paths.witness} has no line of any append, so it cannot be shown that the end of the record is complete`;
+  return [{ kind: "witness", message }];
+}
 
-function loadKey(folder: string, notices: Notice[]): Key {
-  try {
-    return { kind: "usable", verifier: loadVerifier(folder) };
-  } catch (error) {
-    if (!isHeddleError(error)) throw error;
-    const message = `checkpoints cannot be verified: ${error.message}`;
-    notices.push({ kind: "key-unusable", message });
-    return { kind: "unusable", message };
-  }
+/** Events of one append have the same time; later ones a later one. */
+async function hasSeveralAppends(rows: StoredRows): Promise<boolean> {
+  const [first] = await rows.page({ after: 0 }, 1);
+  const last = await rows.at(await rows.lastPosition());
+  return first !== undefined && last !== undefined && integer(first, "at") < integer(last, "at");
+}
+
+/**
+ * `signed`: the newest checkpoint of each stream. A crash may have come before the first one of a stream, but not
+ * before the first one of several.
+ */
+function missingCheckpoints(
+  folder: string,
+  turnEnds: readonly TurnEnds[],
+  signed: ReadonlyMap<string, number>,
+): readonly MissingEvidence[] {
+  const hasNone = signed.size === 0 && turnEnds.length > 1;
+  return turnEnds
+    .flatMap(({ stream, newest, before }): MissingEvidence[] => {
+      const head = signed.get(stream);
+      if (!hasNone && (head ?? 0) >= before) return [];
+      const what = head === undefined ? "no checkpoint" : `no checkpoint after event ${head}`;
+      const message = `${folder} has ${what} of ${stream}, whose turns end at event ${newest}; it cannot be proved that they were not rewritten`;
+      return [{ kind: "checkpoint", message, stream }];
+    })
+    .slice(0, MAX_REPORTED);
 }

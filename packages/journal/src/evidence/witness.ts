@@ -23,15 +23,7 @@ export interface Claim {
   readonly hash: string;
 }
 
-export interface Witness {
-  write(claim: Claim): void;
-  sync(): void;
-  /** Only while holding the write lock of the store. */
-  rotateWhenLarge(): void;
-  close(): void;
-}
-
-export function openWitness(path: string): Witness {
+export function openWitness(path: string) {
   let fd: number | undefined;
   let writtenBytes = 0;
 
@@ -41,7 +33,7 @@ export function openWitness(path: string): Witness {
   }
 
   return {
-    write(claim) {
+    write(claim: Claim): void {
       failpoint("journal.witness.before-write");
       const line = `${claim.position} ${claim.count} ${encodeURIComponent(claim.stream)} ${claim.version} ${claim.hash}`;
       fd ??= openForAppend(path);
@@ -55,10 +47,11 @@ export function openWitness(path: string): Witness {
       writtenBytes += line.length;
       failpoint("journal.witness.after-write");
     },
-    sync() {
+    sync(): void {
       if (fd !== undefined) fsyncSync(fd);
     },
-    rotateWhenLarge() {
+    /** Only while holding the write lock of the store. */
+    rotateWhenLarge(): void {
       if (writtenBytes < ROTATE_AT_BYTES / 8) return;
       writtenBytes = 0;
       if (sizeOf(path) < ROTATE_AT_BYTES) return;
@@ -80,7 +73,7 @@ export function readClaims(path: string, maxBytes?: number): Claims {
   const claims: Claim[] = [];
   let tornLines = 0;
   for (const file of [`${path}.1`, path]) {
-    for (const line of readLastLines(file, maxBytes).lines) {
+    for (const line of readLastLines(file, maxBytes)) {
       const claim = parse(line);
       if (claim === undefined) tornLines += 1;
       else claims.push(claim);

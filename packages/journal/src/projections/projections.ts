@@ -2,13 +2,11 @@
 import type { Projection } from "./changes.ts";
 import { leases } from "./leases.ts";
 import { marks } from "./marks.ts";
-import { notifications } from "./notifications.ts";
-import { queued } from "./queued.ts";
+import { notifications, sinks } from "./notifications.ts";
 import { requests } from "./requests.ts";
-import { sinks } from "./sinks.ts";
 import { tasks } from "./tasks.ts";
 import { threads } from "./threads.ts";
-import { turns } from "./turns.ts";
+import { queued, turns } from "./turns.ts";
 import { usageDays } from "./usage-days.ts";
 
 /** In this order: the ledger looks up the request of an answer before it is closed. */

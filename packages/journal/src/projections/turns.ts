@@ -21,3 +21,23 @@ export const turns: Projection = {
     }
   },
 };
+
+/** One row per queued input, until it is begun, refused, or deleted with its thread. */
+export const queued: Projection = {
+  table: "queued_turns",
+  changes({ stream, version, position, body }) {
+    switch (body.type) {
+      case "turn.queued": {
+        const values = { thread_id: stream, queued_version: version, queued_position: position };
+        return [{ kind: "insert", table: "queued_turns", key: { id: body.turnId }, values }];
+      }
+      case "turn.admitted":
+      case "turn.dequeued":
+        return [{ kind: "delete", table: "queued_turns", where: { id: body.turnId, thread_id: stream } }];
+      case "thread.deleted":
+        return [{ kind: "delete", table: "queued_turns", where: { thread_id: stream } }];
+      default:
+        return NO_CHANGES;
+    }
+  },
+};

@@ -12,21 +12,18 @@ export interface Member {
   readonly reject: (error: unknown) => void;
 }
 
-export interface AppendGroup {
-  add(prepared: PreparedAppend): Promise<Appended>;
-  /** Commits what has come so far before anything else begins. */
-  flush(): void;
-}
+export type AppendGroup = ReturnType<typeof createAppendGroup>;
 
 /** After this many groups of a single stream, others are not waited for. */
 const QUIET_GROUPS = 4;
 
-export function createAppendGroup(commit: (members: readonly Member[]) => void): AppendGroup {
+export function createAppendGroup(commit: (members: readonly Member[]) => void) {
   let members: Member[] = [];
   const streams = new Set<string>();
   let tickEnd: NodeJS.Immediate | undefined;
   let quiet = QUIET_GROUPS;
 
+  /** Commits what has come so far before anything else begins. */
   function flush(): void {
     if (members.length === 0) return;
     const group = members;
@@ -42,7 +39,7 @@ export function createAppendGroup(commit: (members: readonly Member[]) => void):
   }
 
   return {
-    add(prepared) {
+    add(prepared: PreparedAppend): Promise<Appended> {
       const { promise, resolve, reject } = Promise.withResolvers<Appended>();
       members.push({ prepared, resolve, reject });
       streams.add(prepared.append.stream);

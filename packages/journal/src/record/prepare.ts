@@ -5,7 +5,7 @@
 import { canonical, HeddleError, isUser, newEventId, upcast, type EventBody, type StoredEvent } from "@heddle/protocol";
 import type { Append } from "../journal.ts";
 import type { Redactor } from "../redaction/redact.ts";
-import { LONG_CHARS, measured } from "./breathe.ts";
+import { measured } from "./breathe.ts";
 import { genesisOf, hashOf, sha256 } from "./chain.ts";
 import { atOnce, type Steps } from "./steps.ts";
 
@@ -13,6 +13,10 @@ export interface PreparedAppend {
   readonly append: Append;
   readonly bodies: readonly PreparedBody[];
   readonly contentHash: string;
+  readonly durability: "full" | "relaxed";
+  /** Of the stored bodies. */
+  readonly chars: number;
+  readonly endsTurn: boolean;
 }
 
 interface PreparedBody {
@@ -35,7 +39,9 @@ export function* prepareInSteps(append: Append, redactor: Redactor): Steps<Prepa
   // The same content from another user under the same key is the same act, and so is a resend of what an older Heddle stored.
   const author = isUser(append.author) ? "user" : append.author;
   const contentHash = sha256(canonical({ stream, author, bodies: bodies.map((body) => body.hash) }));
-  return { append, bodies, contentHash };
+  const chars = bodies.reduce((sum, { stored }) => sum + stored.length, 0);
+  const endsTurn = append.events.some((event) => event.type === "turn.completed");
+  return { append, bodies, contentHash, durability: append.durability ?? "full", chars, endsTurn };
 }
 
 function* prepareBody(event: EventBody, redactor: Redactor): Steps<PreparedBody> {
@@ -108,20 +114,4 @@ export function refuseDeleted(threadId: string, { type }: Pick<Head, "type">): v
 export function refuseOtherContent(key: string, stream: string): never {
   const details = { key, stream };
   throw new HeddleError("store.id-conflict", `the key ${key} was used before with other content`, { details });
-}
-
-export function durabilityOf({ append }: PreparedAppend): "full" | "relaxed" {
-  return append.durability ?? "full";
-}
-
-export function charsOf({ bodies }: PreparedAppend): number {
-  return bodies.reduce((sum, { stored }) => sum + stored.length, 0);
-}
-
-export function isLongAppend(prepared: PreparedAppend): boolean {
-  return charsOf(prepared) > LONG_CHARS;
-}
-
-export function endsTurn(prepared: PreparedAppend): boolean {
-  return prepared.append.events.some((event) => event.type === "turn.completed");
 }

@@ -9,13 +9,9 @@ import type { Append, Appended } from "../journal.ts";
 import type { Redactor } from "../redaction/redact.ts";
 import { atOnce, inTurns } from "./steps.ts";
 
-export interface Preparing {
-  append(append: Append): Promise<Appended>;
-  /** Resolves when earlier calls have been added, of one stream or of all; undefined: none is pending. */
-  added(stream?: string): Promise<unknown> | undefined;
-}
+export type Preparing = ReturnType<typeof createPreparing>;
 
-export function createPreparing(redactor: Redactor, add: (prepared: PreparedAppend) => Promise<Appended>): Preparing {
+export function createPreparing(redactor: Redactor, add: (prepared: PreparedAppend) => Promise<Appended>) {
   /** By stream: the last pending append. */
   const ahead = new Map<string, Promise<unknown>>();
 
@@ -43,12 +39,14 @@ export function createPreparing(redactor: Redactor, add: (prepared: PreparedAppe
   }
 
   return {
-    async append(append) {
+    async append(append: Append): Promise<Appended> {
       const isLong = charsLeft(append.events, LONG_CHARS) < 0;
       if (isLong || ahead.has(append.stream)) return addBehind(append, isLong);
       return add(atOnce(prepareInSteps(append, redactor)));
     },
-    added: (stream) => (stream === undefined ? Promise.all(ahead.values()) : ahead.get(stream)),
+    /** Resolves when earlier calls have been added, of one stream or of all. */
+    added: (stream?: string): Promise<unknown> | undefined =>
+      stream === undefined ? Promise.all(ahead.values()) : ahead.get(stream),
   };
 }
 

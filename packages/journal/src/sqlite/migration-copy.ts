@@ -2,10 +2,10 @@
  * The copy of the database before its tables change: `heddle.db.schema-N`. Kept until a later migration has succeeded,
  * so that there is a way back and never more than one copy.
  */
-import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { readdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Connection } from "./driver.ts";
-import { makePrivateFile, syncFolder } from "../home.ts";
+import { makePrivateFile, syncFile, syncFolder } from "../home.ts";
 
 /** While holding the write lock, before anything changes. Whole under its name, or absent. */
 export function keepCopy(connection: Connection, database: string, schema: number): void {
@@ -15,12 +15,7 @@ export function keepCopy(connection: Connection, database: string, schema: numbe
   try {
     makePrivateFile(partial);
     connection.copyTo(partial);
-    const fd = openSync(partial, "r");
-    try {
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
+    syncFile(partial);
     renameSync(partial, path);
   } catch (error) {
     rmSync(partial, { force: true });

@@ -35,16 +35,9 @@ export interface PurgerOptions {
   readonly notice: (notice: Notice) => void;
 }
 
-export interface Purger {
-  endThread(asked: Omit<Purging, "time">): Promise<StoredEvent>;
-  /** Carries out every noted purge, also after a crash. */
-  finish(): Promise<void>;
-  settled(): Promise<void>;
-  /** Stops giving back room after the current slice. */
-  close(): Promise<void>;
-}
+export type Purger = ReturnType<typeof createPurger>;
 
-export function createPurger(options: PurgerOptions): Purger {
+export function createPurger(options: PurgerOptions) {
   const { paths, connection, inTurn, notice } = options;
   const closing = new AbortController();
   let settling: Promise<void> = Promise.resolve();
@@ -71,24 +64,26 @@ export function createPurger(options: PurgerOptions): Purger {
   }
 
   return {
-    async endThread(asked) {
+    /** In the turn of the caller; bodies go with the next `finish`. */
+    async endThread(asked: Omit<Purging, "time">): Promise<StoredEvent> {
       const end = (): StoredEvent => {
         const deleted = purge(connection(), { ...asked, time: options.time() });
         notePurge(paths.purging, { stream: deleted.stream, before: deleted.version });
         return deleted;
       };
-      const deleted = await inTurn(() => options.write(end));
+      const deleted = await options.write(end);
       options.forgotten(deleted.stream);
       return deleted;
     },
-    async finish() {
+    /** Carries out every noted purge, also after a crash. */
+    async finish(): Promise<void> {
       for (const purged of readPurges(paths.purging)) {
         if (await inTurn(() => isEnded(connection(), purged))) await forget(purged);
         clearPurge(paths.purging, purged.stream);
       }
     },
-    settled: () => settling,
-    async close() {
+    settled: (): Promise<void> => settling,
+    async close(): Promise<void> {
       closing.abort();
       await settling;
     },

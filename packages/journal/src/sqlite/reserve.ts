@@ -14,30 +14,24 @@ const RESERVE_BYTES = 1024 * 1024;
 const ROOM_BYTES = 2 * RESERVE_BYTES;
 const RETRY_AFTER_MS = 1000;
 
-export interface Reserve {
-  /** Others than ends may be written. Asks the disk each time, because other processes use the reserve too. */
-  isKept(): boolean;
-  release(): boolean;
-  /** Cheap when the reserve exists. Never fails: without room it is tried again later. */
-  refill(): void;
-}
-
-export function openReserve(path: string): Reserve {
+export function openReserve(path: string) {
   let isFull = sizeOf(path) >= RESERVE_BYTES;
   let notBefore = 0;
   return {
-    isKept() {
+    /** Others than ends may be written. Asks the disk each time, because other processes use the reserve too. */
+    isKept(): boolean {
       isFull = sizeOf(path) >= RESERVE_BYTES;
       return isFull || freeBytes(path) >= RESERVE_BYTES;
     },
-    release() {
+    release(): boolean {
       if (sizeOf(path) <= 0) return false;
       unlinkSync(path);
       isFull = false;
       notBefore = clockMs() + RETRY_AFTER_MS;
       return true;
     },
-    refill() {
+    /** Cheap when the reserve exists. Never fails: without room it is tried again later. */
+    refill(): void {
       if (isFull || clockMs() < notBefore) return;
       notBefore = clockMs() + RETRY_AFTER_MS;
       isFull = fill(path);

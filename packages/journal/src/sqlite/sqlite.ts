@@ -3,7 +3,7 @@ import { HeddleError, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { createAppendGroup, type AppendGroup, type Member, type Outcome } from "../record/append-group.ts";
 import { store, storeAll } from "./append.ts";
-import { breathe, isLong, LongPlaces } from "../record/breathe.ts";
+import { breathe, isLong, LONG_CHARS, LongPlaces } from "../record/breathe.ts";
 import { changeCount, connect, foldWal, untilFree, type Connection, type Read } from "./driver.ts";
 import { leaseTime, sqliteLeases, type LeaseTime } from "./leases.ts";
 import { pathsOf, sizeOf, syncFile, type HomePaths } from "../home.ts";
@@ -21,7 +21,7 @@ import type {
   VerifyWatch,
 } from "../journal.ts";
 import { openStore, type OpenJournalOptions, type OpenStore } from "./open-store.ts";
-import { charsOf, durabilityOf, endsTurn, isLongAppend, type PreparedAppend } from "../record/prepare.ts";
+import type { PreparedAppend } from "../record/prepare.ts";
 import { rebuildAll } from "./project.ts";
 import { createPreparing, type Preparing } from "../record/preparing.ts";
 import type { Purger } from "./purger.ts";
@@ -132,12 +132,15 @@ class SqliteJournal implements Journal {
 
   async purge(asked: Purge): Promise<StoredEvent> {
     try {
-      await this.#preparing.added(asked.stream);
-      const purger = await this.#openPurger();
-      const deleted = await purger.endThread({ ...asked, redactor: this.redactor });
+      const before = this.#preparing.added(asked.stream);
+      if (before !== undefined) await before;
+      // In its turn from here on: appends that are called later come after the end.
+      const deleted = await this.#inTurn(async () =>
+        (await this.#openPurger()).endThread({ ...asked, redactor: this.redactor }),
+      );
       this.#wake.now(deleted.stream);
       this.#testimony.committed([deleted], "full");
-      await purger.finish();
+      await this.finishPurges();
       return deleted;
     } catch (error) {
       throw toStoreError(error, this.#paths.database);
@@ -278,7 +281,7 @@ class SqliteJournal implements Journal {
 
   /** Never rejects: every member gets its own result. */
   async #appendAll(members: readonly Member[]): Promise<void> {
-    if (members.some(({ prepared }) => isLongAppend(prepared))) await breathe();
+    if (members.some(({ prepared }) => prepared.chars > LONG_CHARS)) await breathe();
     const outcomes = members.length > 1 ? await this.#storeTogether(members) : undefined;
     for (const [index, { prepared, resolve, reject }] of members.entries()) {
       try {
@@ -293,7 +296,7 @@ class SqliteJournal implements Journal {
 
   /** undefined: not possible for all at once, and nothing was stored. */
   async #storeTogether(members: readonly Member[]): Promise<readonly Outcome[] | undefined> {
-    const isFull = members.some(({ prepared }) => durabilityOf(prepared) === "full");
+    const isFull = members.some(({ prepared }) => prepared.durability === "full");
     let outcomes: readonly Outcome[];
     try {
       failpoint("journal.append.before-begin");
@@ -325,18 +328,18 @@ class SqliteJournal implements Journal {
       this.#testimony.rotateWhenLarge();
       return store(this.#connection, prepared, this.#time());
     };
-    const appended = await this.#write(work, { durability: durabilityOf(prepared), endsTurn: endsTurn(prepared) });
+    const appended = await this.#write(work, prepared);
     this.#committed(appended, prepared);
     return appended;
   }
 
   #committed(appended: Appended, prepared: PreparedAppend): void {
     if (appended.isRepeat) return;
-    this.#recent.added(appended.events, charsOf(prepared));
+    this.#recent.added(appended.events, prepared.chars);
     this.#long.met(appended.events);
     this.#wake.now(prepared.append.stream);
     failpoint("journal.append.after-commit");
-    this.#testimony.committed(appended.events, durabilityOf(prepared));
+    this.#testimony.committed(appended.events, prepared.durability);
     this.#writer.keepRoom();
   }
 

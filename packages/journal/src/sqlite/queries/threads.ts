@@ -1,5 +1,5 @@
-import type { ThreadQueries } from "../../queries/threads.ts";
-import type { Read } from "../driver.ts";
+import type { QueuedRow, ThreadQueries, ThreadRow, TurnRow } from "../../queries/threads.ts";
+import type { Read, Value } from "../driver.ts";
 import { mentions } from "./mentions.ts";
 import { threadPage } from "./thread-page.ts";
 import { QUEUED, THREADS, toQueued, toThread, toTurn, TURNS } from "./thread-rows.ts";
@@ -8,45 +8,27 @@ import { QUEUED, THREADS, toQueued, toThread, toTurn, TURNS } from "./thread-row
 export const LAST_ID = "\u{10FFFF}";
 
 export function threadQueries(read: Read): ThreadQueries {
+  const threads = (sql: string, ...values: Value[]): Promise<readonly ThreadRow[]> =>
+    read((connection) => connection.all(sql, ...values).map(toThread));
+  const turns = (sql: string, ...values: Value[]): Promise<readonly TurnRow[]> =>
+    read((connection) => connection.all(sql, ...values).map(toTurn));
+  const queued = (sql: string, ...values: Value[]): Promise<readonly QueuedRow[]> =>
+    read((connection) => connection.all(sql, ...values).map(toQueued));
   return {
-    get: (threadId) =>
-      read((connection) => {
-        const row = connection.get(THREADS.get, threadId);
-        return row && toThread(row);
-      }),
+    get: async (threadId) => (await threads(THREADS.get, threadId))[0],
     list: ({ workspace, limit }) =>
-      read((connection) => {
-        const rows =
-          workspace === undefined
-            ? connection.all(THREADS.list, limit)
-            : connection.all(THREADS.listOfWorkspace, workspace, limit);
-        return rows.map(toThread);
-      }),
+      workspace === undefined ? threads(THREADS.list, limit) : threads(THREADS.listOfWorkspace, workspace, limit),
     page: (request) => read((connection) => threadPage(connection, request)),
     isDeleted: (threadId) => read((connection) => connection.get(THREADS.isDeleted, threadId) !== undefined),
-    named: (name, { limit }) => read((connection) => connection.all(THREADS.named, name, limit).map(toThread)),
-    beginningWith: (prefix, { limit }) =>
-      read((connection) => connection.all(THREADS.beginningWith, prefix, `${prefix}${LAST_ID}`, limit).map(toThread)),
-    forksOf: (threadId, { limit }) =>
-      read((connection) => connection.all(THREADS.forksOf, threadId, limit).map(toThread)),
-    turn: (turnId) =>
-      read((connection) => {
-        const row = connection.get(TURNS.get, turnId);
-        return row && toTurn(row);
-      }),
-    turns: (threadId) => read((connection) => connection.all(TURNS.ofThread, threadId).map(toTurn)),
-    lastTurn: (threadId, upTo = Number.MAX_SAFE_INTEGER) =>
-      read((connection) => {
-        const row = connection.get(TURNS.last, threadId, upTo);
-        return row && toTurn(row);
-      }),
-    queued: (threadId) =>
-      read((connection) => {
-        const rows = threadId === undefined ? connection.all(QUEUED.all) : connection.all(QUEUED.ofThread, threadId);
-        return rows.map(toQueued);
-      }),
-    ephemeral: () => read((connection) => connection.all(THREADS.ephemeral).map(toThread)),
+    named: (name, { limit }) => threads(THREADS.named, name, limit),
+    beginningWith: (prefix, { limit }) => threads(THREADS.beginningWith, prefix, `${prefix}${LAST_ID}`, limit),
+    forksOf: (threadId, { limit }) => threads(THREADS.forksOf, threadId, limit),
+    turn: async (turnId) => (await turns(TURNS.get, turnId))[0],
+    turns: (threadId) => turns(TURNS.ofThread, threadId),
+    lastTurn: async (threadId, upTo = Number.MAX_SAFE_INTEGER) => (await turns(TURNS.last, threadId, upTo))[0],
+    queued: (threadId) => (threadId === undefined ? queued(QUEUED.all) : queued(QUEUED.ofThread, threadId)),
+    ephemeral: () => threads(THREADS.ephemeral),
     mentions: (look) => read((connection) => mentions(connection, look)),
-    openTurns: () => read((connection) => connection.all(TURNS.open).map(toTurn)),
+    openTurns: () => turns(TURNS.open),
   };
 }
