@@ -31,49 +31,33 @@ const MAX_SOCKET_BYTES = 107;
 export async function claimStore(home: string, what: string): Promise<StoreClaim> {
   const folder = join(home, FOLDER);
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  await using pulse = await openPulse(folder);
+  await using unless = new AsyncDisposableStack();
+  const { server, socket } = await listen(folder);
+  unless.defer(() => close(server));
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const claims = await readClaims(folder);
     for (const claim of claims) await refuseLiving(claim, home);
     const number = Math.max(0, ...claims.map((claim) => claim.number)) + 1;
-    if (!(await make(folder, number, JSON.stringify({ what, holder: thisHolder(), socket: pulse.socket })))) continue;
+    if (!(await make(folder, number, JSON.stringify({ what, holder: thisHolder(), socket })))) continue;
     for (const claim of claims) await clean(folder, claim);
-    const kept = pulse.keep();
-    return { number, [Symbol.asyncDispose]: () => release(folder, number, kept) };
+    unless.move();
+    return { number, [Symbol.asyncDispose]: () => release(folder, number, server) };
   }
   throw new HeddleError("store.busy", `${home} is claimed by one server after another; try again`);
 }
 
-interface Pulse extends AsyncDisposable {
-  readonly socket: string;
-  /** Keeps it open after this block. */
-  keep(): Server;
-}
-
-/** Listens before the claim exists, so that every visible claim can be tested. */
-async function openPulse(folder: string): Promise<Pulse> {
+/** Listens before the claim exists, so that every visible claim can be tested. `socket`: "" where its name is too long. */
+async function listen(folder: string): Promise<{ readonly server: Server; readonly socket: string }> {
   const server = createServer((client) => client.destroy());
-  const name = `${uuidv7()}.sock`;
-  const fits = Buffer.byteLength(join(folder, name)) <= MAX_SOCKET_BYTES;
-  if (fits) {
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject).listen(join(folder, name), resolve);
-    }).catch((cause: unknown) => {
-      throw new HeddleError("store.failed", `${folder} cannot be written`, { cause });
-    });
-    server.unref();
-  }
-  let isKept = false;
-  return {
-    socket: fits ? name : "",
-    keep() {
-      isKept = true;
-      return server;
-    },
-    async [Symbol.asyncDispose]() {
-      if (!isKept) await close(server);
-    },
-  };
+  const socket = `${uuidv7()}.sock`;
+  if (Buffer.byteLength(join(folder, socket)) > MAX_SOCKET_BYTES) return { server, socket: "" };
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject).listen(join(folder, socket), resolve);
+  }).catch((cause: unknown) => {
+    throw new HeddleError("store.failed", `${folder} cannot be written`, { cause });
+  });
+  server.unref();
+  return { server, socket };
 }
 
 function close(server: Server): Promise<void> {
@@ -88,9 +72,9 @@ async function clean(folder: string, { number, socket }: Found): Promise<void> {
 }
 
 /** The number stays taken: a process that looked just before must not get it again. */
-async function release(folder: string, number: number, pulse: Server): Promise<void> {
+async function release(folder: string, number: number, server: Server): Promise<void> {
   await writeFile(join(folder, String(number)), "", { mode: 0o600 }).catch(() => undefined);
-  await close(pulse);
+  await close(server);
 }
 
 async function make(folder: string, number: number, content: string): Promise<boolean> {

@@ -129,7 +129,7 @@ function validate(value: unknown, schema: unknown, check: Check): void {
     tell(check, `it must be one of ${shown(schema["enum"])}`);
   if ("const" in schema && !same(schema["const"], value)) tell(check, `it must be ${shown(schema["const"])}`);
   if (typeof value === "string") validateText(value, schema, check);
-  if (typeof value === "number") validateNumber(value, schema, check);
+  if (typeof value === "number") keepBounds(value, "number", schema, check);
   if (Array.isArray(value)) validateList(value, schema, check);
   if (isRecord(value)) validateObject(value, schema, check);
   validateCombined(value, schema, check);
@@ -140,35 +140,52 @@ function typeFits(value: unknown, { type }: Keywords): boolean {
   return [type].flat().some((name) => typeof name === "string" && TYPES[name]?.(value) === true);
 }
 
+type Bound = readonly [
+  keyword: string,
+  isKept: (size: number, bound: number) => boolean,
+  text: (bound: number) => string,
+];
+
+const ofSize = (least: string, most: string, unit: string): readonly Bound[] => [
+  [least, (size, bound) => size >= bound, (bound) => `it must have at least ${bound} ${unit}`],
+  [most, (size, bound) => size <= bound, (bound) => `it must have at most ${bound} ${unit}`],
+];
+const BOUNDS = {
+  characters: ofSize("minLength", "maxLength", "characters"),
+  entries: ofSize("minItems", "maxItems", "entries"),
+  fields: ofSize("minProperties", "maxProperties", "fields"),
+  number: [
+    ["minimum", (value, bound) => value >= bound, (bound) => `it must be at least ${bound}`],
+    ["maximum", (value, bound) => value <= bound, (bound) => `it must be at most ${bound}`],
+    ["exclusiveMinimum", (value, bound) => value > bound, (bound) => `it must be more than ${bound}`],
+    ["exclusiveMaximum", (value, bound) => value < bound, (bound) => `it must be less than ${bound}`],
+    ["multipleOf", isMultiple, (bound) => `it must be a multiple of ${bound}`],
+  ],
+} as const satisfies Readonly<Record<string, readonly Bound[]>>;
+
+/** 0.3 is a multiple of 0.1, despite binary fractions. */
+function isMultiple(value: number, of: number): boolean {
+  const times = value / of;
+  return Math.abs(times - Math.round(times)) <= 1e-9 * Math.max(1, Math.abs(times));
+}
+
+function keepBounds(size: number, kind: keyof typeof BOUNDS, schema: Keywords, check: Check): void {
+  for (const [keyword, isKept, text] of BOUNDS[kind]) {
+    const bound = schema[keyword];
+    if (typeof bound === "number" && !isKept(size, bound)) tell(check, text(bound));
+  }
+}
+
 function validateText(value: string, schema: Keywords, check: Check): void {
-  const { minLength, maxLength, pattern } = schema;
-  const length = Array.from(value).length;
-  if (typeof minLength === "number" && length < minLength) tell(check, `it must have at least ${minLength} characters`);
-  if (typeof maxLength === "number" && length > maxLength) tell(check, `it must have at most ${maxLength} characters`);
+  const { pattern } = schema;
+  keepBounds(Array.from(value).length, "characters", schema, check);
   if (typeof pattern === "string" && !check.matches(patternOf(pattern, "#"), value))
     tell(check, `it must match ${pattern}`);
 }
 
-function validateNumber(value: number, schema: Keywords, check: Check): void {
-  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
-  if (typeof minimum === "number" && value < minimum) tell(check, `it must be at least ${minimum}`);
-  if (typeof maximum === "number" && value > maximum) tell(check, `it must be at most ${maximum}`);
-  if (typeof exclusiveMinimum === "number" && value <= exclusiveMinimum)
-    tell(check, `it must be more than ${exclusiveMinimum}`);
-  if (typeof exclusiveMaximum === "number" && value >= exclusiveMaximum)
-    tell(check, `it must be less than ${exclusiveMaximum}`);
-  if (typeof multipleOf === "number") {
-    const times = value / multipleOf;
-    // 0.3 is a multiple of 0.1, despite binary fractions.
-    if (Math.abs(times - Math.round(times)) > 1e-9 * Math.max(1, Math.abs(times)))
-      tell(check, `it must be a multiple of ${multipleOf}`);
-  }
-}
-
 function validateList(value: readonly unknown[], schema: Keywords, check: Check): void {
-  const { minItems, maxItems, uniqueItems, prefixItems, items, contains } = schema;
-  if (typeof minItems === "number" && value.length < minItems) tell(check, `it must have at least ${minItems} entries`);
-  if (typeof maxItems === "number" && value.length > maxItems) tell(check, `it must have at most ${maxItems} entries`);
+  const { uniqueItems, prefixItems, items, contains } = schema;
+  keepBounds(value.length, "entries", schema, check);
   if (uniqueItems === true && new Set(value.map(canonical)).size < value.length) tell(check, "its entries must differ");
   const first: readonly unknown[] = Array.isArray(prefixItems) ? prefixItems : [];
   for (const [index, entry] of value.entries()) {
@@ -184,11 +201,8 @@ function validateList(value: readonly unknown[], schema: Keywords, check: Check)
 
 function validateObject(value: Keywords, schema: Keywords, check: Check): void {
   const names = Object.keys(value);
-  const { minProperties, maxProperties, propertyNames, additionalProperties } = schema;
-  if (typeof minProperties === "number" && names.length < minProperties)
-    tell(check, `it must have at least ${minProperties} fields`);
-  if (typeof maxProperties === "number" && names.length > maxProperties)
-    tell(check, `it must have at most ${maxProperties} fields`);
+  const { propertyNames, additionalProperties } = schema;
+  keepBounds(names.length, "fields", schema, check);
   for (const name of strings(schema["required"]))
     if (!Object.hasOwn(value, name)) tell(check, `${JSON.stringify(name)} is missing`);
   for (const [name, needed] of fields(schema["dependentRequired"])) {
