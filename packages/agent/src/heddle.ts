@@ -15,7 +15,7 @@ import type {
 } from "@heddle/protocol";
 import type { SandboxLimits } from "@heddle/tools";
 import type { ThreadBeginning } from "./threads/create-thread.ts";
-import type { IdleLimits } from "./sandboxes/idle-places.ts";
+import type { IdleLimits } from "./sandboxes/idle-sandboxes.ts";
 import type { DeltaListener } from "./turns/live.ts";
 import type { Sample, SampleQuestion } from "./side-requests/sample.ts";
 import type { Runner } from "./runners/runner.ts";

@@ -25,7 +25,7 @@ import type {
   Terminal,
   TurnHandle,
 } from "./heddle.ts";
-import { grantedPlace } from "./approvals/hop.ts";
+import { grantedSandbox } from "./approvals/hop.ts";
 import type { readStoredSettings } from "./settings/stored.ts";
 import { keysInUse } from "./keys-in-use.ts";
 import { createLive, type DeltaListener } from "./turns/live.ts";
@@ -40,7 +40,7 @@ import { endInputs, endTerminals, listCommands, listTerminals } from "./sandboxe
 import type { ArchiveThread, DeleteThread, ThreadSelector } from "./threads/threads.ts";
 import { StartWatch } from "./turns/start-watch.ts";
 import { interruptTurn, type Interruptible } from "./turns/turn-acts.ts";
-import { createTurnPlaces, type EnterThread, type TurnPlaces } from "./sandboxes/turn-places.ts";
+import { createThreadSandboxes, type EnterThread, type ThreadSandboxes } from "./sandboxes/thread-sandboxes.ts";
 import { holdTurn } from "./turns/turn-lease.ts";
 import { createPolicies, type OpenHooks, type Policies } from "./turns/policy.ts";
 import { awaitTerminal, type TerminalEvent } from "./turns/terminal.ts";
@@ -105,7 +105,7 @@ class Engine implements Heddle {
   readonly recoveredTurns: number;
   readonly #options: HeddleOptions;
   readonly #live = createLive();
-  readonly #places: TurnPlaces;
+  readonly #places: ThreadSandboxes;
   readonly #runner: Runner;
   readonly #beside = createBeside();
   readonly #policies: Policies;
@@ -123,7 +123,7 @@ class Engine implements Heddle {
     this.#options = options;
     this.#ends = createPendingEnds(journal, options);
     this.#mcpLogins = lazyMcpLogins({ ...options, onSecrets: journal.redactor.learn });
-    this.#places = createTurnPlaces(options, {
+    this.#places = createThreadSandboxes(options, {
       journal,
       mcpLogins: this.#mcpLogins,
       starts: this.#starts,
@@ -239,7 +239,7 @@ class Engine implements Heddle {
     const turn = { threadId, turnId, workspace, settings, history, place, notices, watch };
     unless.move();
     // What was granted for the thread is for attended turns.
-    const done = this.#run(this.#options.isUnattended ? turn : { ...turn, place: await grantedPlace(turn) });
+    const done = this.#run(this.#options.isUnattended ? turn : { ...turn, place: await grantedSandbox(turn) });
     return { threadId, turnId, admittedVersion: history.at(-1)?.version ?? 0, done };
   }
 

@@ -30,7 +30,10 @@ export function isParking(reason: unknown): boolean {
   return isHeddleError(reason) && reason.code === "turn.parked";
 }
 
-export function metBefore(carried: CarriedOver | undefined, question: ApprovalQuestion): StoredQuestion | undefined {
+export function takeStoredQuestion(
+  carried: CarriedOver | undefined,
+  question: ApprovalQuestion,
+): StoredQuestion | undefined {
   const stored = carried?.questions.get(question.callId);
   // Another act under the same call, because the configuration has changed, is another question.
   if (stored === undefined || approvalKey(stored.question) !== approvalKey(question)) return undefined;
@@ -39,7 +42,7 @@ export function metBefore(carried: CarriedOver | undefined, question: ApprovalQu
 }
 
 /** The stored run of this hook for this call; it is not run again. A hook with another command is another hook. */
-export function ranBefore(
+export function takeStoredRun(
   carried: CarriedOver | undefined,
   asked: Pick<EventOf<"hook.ran">, "event" | "subject" | "command">,
 ): EventOf<"hook.ran"> | undefined {

@@ -6,21 +6,21 @@ import type { Journal } from "@heddle/journal";
 import type { TurnSettings } from "@heddle/protocol";
 import { requireOwnFolder } from "@heddle/tools";
 import { closeTurn, isEphemeral, watchHosts, type Recovered } from "../recovery/recover.ts";
-import type { TurnPlace, TurnRequest } from "../runners/runner.ts";
-import type { EnterThread } from "../sandboxes/turn-places.ts";
+import type { TurnSandbox, TurnRequest } from "../runners/runner.ts";
+import type { EnterThread } from "../sandboxes/thread-sandboxes.ts";
 import { readResumed } from "../threads/resumed.ts";
 import { requireSound } from "../threads/threads.ts";
 import { toFailure } from "../turns/outcome.ts";
 import type { Serial } from "../turns/serial.ts";
 import { declineAt } from "./approvals.ts";
-import { grantedPlace } from "./hop.ts";
+import { grantedSandbox } from "./hop.ts";
 import { carryOver, isAnswered, isAtQuestion, takeParked, waitingQuestions } from "./parked.ts";
 
 export interface CarryOn {
   readonly journal: Journal;
   readonly starts: Serial;
   readonly check: (settings: TurnSettings) => Promise<void>;
-  readonly enter: (thread: EnterThread) => Promise<TurnPlace>;
+  readonly enter: (thread: EnterThread) => Promise<TurnSandbox>;
   readonly run: (turn: TurnRequest, epoch: number) => void;
 }
 
@@ -100,5 +100,5 @@ async function prepareTurn(
   const history = await readResumed(journal, threadId);
   const carried = carryOver(turnId, history, waitingQuestions(turnId, history) ?? new Map());
   const turn = { threadId, turnId, workspace, settings, history, place, carried };
-  return { ...turn, place: await grantedPlace(turn) };
+  return { ...turn, place: await grantedSandbox(turn) };
 }

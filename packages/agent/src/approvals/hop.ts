@@ -9,7 +9,7 @@
  */
 import { HeddleError, type Envelope, type EventBody, type HopWish, type Permissions } from "@heddle/protocol";
 import { aboveCeiling, envelopeFor, envelopeHash, widenEnvelope, type Hops, type Walls } from "@heddle/tools";
-import type { TurnPlace, TurnRequest } from "../runners/runner.ts";
+import type { TurnSandbox, TurnRequest } from "../runners/runner.ts";
 import type { PolicyIo } from "../turns/policy.ts";
 
 export interface TurnHops extends Hops {
@@ -85,7 +85,7 @@ export function requireWithinCeiling(turn: Pick<TurnRequest, "settings" | "works
 /**
  * The sandbox with what was granted for the thread, or for this turn in an earlier process, within the current ceiling.
  */
-export async function grantedPlace(turn: TurnRequest): Promise<TurnPlace> {
+export async function grantedSandbox(turn: TurnRequest): Promise<TurnSandbox> {
   const { history, place } = turn;
   const ceiling = ceilingOf(turn);
   let to = place.envelope;
@@ -108,7 +108,7 @@ function ceilingOf({
   settings,
   workspace,
   place,
-}: Pick<TurnRequest, "settings" | "workspace"> & { readonly place: Pick<TurnPlace, "envelope"> }): Envelope {
+}: Pick<TurnRequest, "settings" | "workspace"> & { readonly place: Pick<TurnSandbox, "envelope"> }): Envelope {
   const { ceiling: mode = "danger-full-access", writableRoots, networkAccess, approvalPolicy: approval } = settings;
   const { masked } = place.envelope;
   return envelopeFor({ mode, workspace, writableRoots, networkAccess, approval, masked });

@@ -7,7 +7,7 @@ import {
   type StoredEvent,
 } from "@heddle/protocol";
 import { expect, test } from "vitest";
-import { metBefore, ranBefore } from "./carried.ts";
+import { takeStoredQuestion, takeStoredRun } from "./carried.ts";
 import { carryOver, leaseOf, waitingQuestions } from "./parked.ts";
 
 const turnId = "turn-1";
@@ -139,10 +139,10 @@ test("what nobody has heard is carried over: answers, and the steering that was 
 test("a stored answer is met once, by the same act alone", () => {
   const history = stored(admitted, asked, accepted);
   const carried = carryOver(turnId, history, waitingQuestions(turnId, history) ?? new Map());
-  expect(metBefore(carried, { ...question, wish: { kind: "outside" } })).toBeUndefined();
-  expect(metBefore(carried, { ...question, command: "make all" })).toBeUndefined();
-  expect(metBefore(carried, { ...question, reason: "in other words" })).toMatchObject({ approvalId: "a1" });
-  expect(metBefore(carried, question)).toBeUndefined();
+  expect(takeStoredQuestion(carried, { ...question, wish: { kind: "outside" } })).toBeUndefined();
+  expect(takeStoredQuestion(carried, { ...question, command: "make all" })).toBeUndefined();
+  expect(takeStoredQuestion(carried, { ...question, reason: "in other words" })).toMatchObject({ approvalId: "a1" });
+  expect(takeStoredQuestion(carried, question)).toBeUndefined();
 });
 
 test("what a hook said to a call without a result is met once, by the same hook alone", () => {
@@ -179,10 +179,12 @@ test("what a hook said to a call without a result is met once, by the same hook 
     accepted,
   );
   const carried = carryOver(turnId, history, waitingQuestions(turnId, history) ?? new Map());
-  expect(ranBefore(carried, { event: "PreToolUse", subject: "before", command: "guard" })).toBeUndefined();
-  expect(ranBefore(carried, { event: "PreToolUse", subject: callId, command: "another" })).toBeUndefined();
-  expect(ranBefore(carried, { event: "PreToolUse", subject: callId, command: "stopped" })).toBeUndefined();
-  expect(ranBefore(carried, { event: "PostToolUse", subject: callId, command: "guard" })).toBeUndefined();
-  expect(ranBefore(carried, { event: "PreToolUse", subject: callId, command: "guard" })).toEqual(ran(callId, "guard"));
-  expect(ranBefore(carried, { event: "PreToolUse", subject: callId, command: "guard" })).toBeUndefined();
+  expect(takeStoredRun(carried, { event: "PreToolUse", subject: "before", command: "guard" })).toBeUndefined();
+  expect(takeStoredRun(carried, { event: "PreToolUse", subject: callId, command: "another" })).toBeUndefined();
+  expect(takeStoredRun(carried, { event: "PreToolUse", subject: callId, command: "stopped" })).toBeUndefined();
+  expect(takeStoredRun(carried, { event: "PostToolUse", subject: callId, command: "guard" })).toBeUndefined();
+  expect(takeStoredRun(carried, { event: "PreToolUse", subject: callId, command: "guard" })).toEqual(
+    ran(callId, "guard"),
+  );
+  expect(takeStoredRun(carried, { event: "PreToolUse", subject: callId, command: "guard" })).toBeUndefined();
 });

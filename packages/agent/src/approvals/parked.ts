@@ -153,14 +153,14 @@ export function carryOver(turnId: string, history: readonly StoredEvent[], quest
   return {
     questions: new Map(questions),
     hookRuns: bodies.reduce(hookRunsWith, []),
-    unheard: [...answers, ...untold(turnId, own), ...stops],
+    unheard: [...answers, ...pendingSteering(turnId, own), ...stops],
     spent: bodies.reduce(spentWith, NOTHING_SPENT),
     admittedAt: admitted?.at ?? 0,
   };
 }
 
 /** Steering reaches the model in order, each once, unless a hook refuses it. */
-function untold(turnId: string, own: readonly StoredEvent[]): readonly StoredEvent[] {
+function pendingSteering(turnId: string, own: readonly StoredEvent[]): readonly StoredEvent[] {
   const told = own.filter(
     ({ body }) =>
       (body.type === "item.completed" && body.item.type === "userMessage" && body.item.id !== inputItemId(turnId)) ||

@@ -9,7 +9,7 @@ const MAX_ANSWER_CHARS = 10_000;
 
 /** Refuses what does not belong to the question. */
 export function checkAnswer(question: ApprovalQuestion, { decision, answers, content, granted }: ApprovalAnswer): void {
-  if (answers !== undefined) checkWords(question, answers);
+  if (answers !== undefined) checkAnswers(question, answers);
   if (content !== undefined && question.kind !== "elicitation") {
     throw new HeddleError("usage.invalid", "only a question from an MCP server can be answered with content");
   }
@@ -21,7 +21,7 @@ export function checkAnswer(question: ApprovalQuestion, { decision, answers, con
   }
 }
 
-function checkWords(question: ApprovalQuestion, answers: NonNullable<ApprovalAnswer["answers"]>): void {
+function checkAnswers(question: ApprovalQuestion, answers: NonNullable<ApprovalAnswer["answers"]>): void {
   if (question.kind !== "userInput") {
     throw new HeddleError("usage.invalid", "this question takes a decision, not answers");
   }

@@ -161,7 +161,7 @@ function piece({ role, input }: ContextEntry, maxBytes: number): string {
       return `${role === "message" ? "User" : "Note"}: ${fitText(wordsOf(input.parts), maxBytes)}`;
     case "assistant":
       return input.parts
-        .map((part) => saidText(part, maxBytes))
+        .map((part) => outputText(part, maxBytes))
         .filter((text) => text !== "")
         .join("\n");
     case "toolResult":
@@ -169,7 +169,7 @@ function piece({ role, input }: ContextEntry, maxBytes: number): string {
   }
 }
 
-function saidText(part: ModelOutputPart, maxBytes: number): string {
+function outputText(part: ModelOutputPart, maxBytes: number): string {
   switch (part.kind) {
     case "text":
       return `Assistant: ${fitText(part.text, maxBytes)}`;

@@ -34,13 +34,13 @@ const REDUCE: Readonly<Record<LeftOut["parts"], Reduce>> = {
   },
   images(input) {
     if (input.kind === "assistant" || !input.parts.some(({ type }) => type === "image")) return input;
-    return { ...input, parts: input.parts.map(inWords) };
+    return { ...input, parts: input.parts.map(asText) };
   },
   structure(input) {
-    if (input.kind === "toolResult") return userText(`Result of ${input.name}: ${wordsOf(input.parts.map(inWords))}`);
+    if (input.kind === "toolResult") return userText(`Result of ${input.name}: ${wordsOf(input.parts.map(asText))}`);
     if (input.kind === "user") return REDUCE.images(input);
     if (input.parts.every((part) => part.kind === "text" && part.opaque === undefined)) return input;
-    const text = input.parts.flatMap(saidWords).join("\n");
+    const text = input.parts.flatMap(outputTexts).join("\n");
     return text.trim() === "" ? undefined : { kind: "assistant", parts: [{ kind: "text", text }] };
   },
 };
@@ -54,12 +54,12 @@ function unsealed(part: ModelOutputPart): ModelOutputPart[] {
   return open.kind === "reasoning" ? [] : [open];
 }
 
-function inWords(part: InputPart): InputPart {
+function asText(part: InputPart): InputPart {
   if (part.type === "text") return part;
   return { type: "text", text: `[an image (${part.mediaType}) was here; the provider refused it]` };
 }
 
-function saidWords(part: ModelOutputPart): string[] {
+function outputTexts(part: ModelOutputPart): string[] {
   if (part.kind === "text") return [part.text];
   return part.kind === "reasoning" ? [] : [`[called ${part.name}: ${part.input}]`];
 }

@@ -35,7 +35,7 @@ export async function loadSurroundings(options: SurroundingsOptions): Promise<Su
   ]);
   const skills = found.filter((skill) => options.skills?.isEnabled(skill) ?? true);
   const sources = guides.map(({ path, sha256, truncatedBytes }) => ({ path, sha256, truncatedBytes }));
-  const parts = [describePlace(options)];
+  const parts = [describeEnvironment(options)];
   if (guides.length > 0) parts.push("Guidance from the repository; where two disagree the later one wins.");
   for (const guide of guides) {
     const cut = guide.truncatedBytes > 0 ? `\n[${guide.truncatedBytes} bytes left out]` : "";
@@ -46,7 +46,7 @@ export async function loadSurroundings(options: SurroundingsOptions): Promise<Su
   return { text: parts.join("\n\n"), sources, skills, skipped };
 }
 
-function describePlace({ workspace, envelope }: SurroundingsOptions): string {
+function describeEnvironment({ workspace, envelope }: SurroundingsOptions): string {
   const writable = envelope.sandbox === "off" ? "everything" : envelope.writeRoots.join(", ") || "nothing";
   return [
     "<environment>",

@@ -7,7 +7,7 @@ import { clockMs, HeddleError, toHeddleError, type EventOf, type HookConfig, typ
 import { CappedOutput, startCommand } from "@heddle/tools";
 import type { HookAnswer } from "./hook-answer.ts";
 import { toFailure } from "../turns/outcome.ts";
-import { ranBefore } from "../approvals/carried.ts";
+import { takeStoredRun } from "../approvals/carried.ts";
 import type { TurnRequest } from "../runners/runner.ts";
 import type { OpenHooks, PolicyIo } from "../turns/policy.ts";
 
@@ -49,7 +49,7 @@ function turnHooks(hooks: readonly HookConfig[], turn: TurnRequest, io: PolicyIo
   async function ask(hook: HookConfig, question: HookQuestion): Promise<HookAnswer> {
     const { event } = hook;
     const { signal } = question.limit ?? io;
-    const stored = ranBefore(turn.carried, { event, command: commandOf(hook), ...subjectOf(question) });
+    const stored = takeStoredRun(turn.carried, { event, command: commandOf(hook), ...subjectOf(question) });
     if (stored !== undefined) return answerOf(stored);
     const { answer, ran } = await runHook(hook, turn, question, signal);
     await io.record([{ type: "hook.ran", v: 1, turnId: turn.turnId, event, ...subjectOf(question), ...ran }], "system");

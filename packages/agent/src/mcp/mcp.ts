@@ -7,7 +7,7 @@ import { toolsFor, type GoalEndStatus, type McpReport, type MoreTools, type Tool
 import { clientToolsOf } from "../approvals/client-tools.ts";
 import { goalOf } from "../context/goal.ts";
 import type { RunnerEvent, TurnIo, TurnRequest } from "../runners/runner.ts";
-import { notice } from "../runners/told.ts";
+import { notice } from "../runners/notes.ts";
 
 export interface TurnTools {
   /** As of the last `refresh`. */

@@ -14,13 +14,13 @@ import { hasParts } from "../context/left-out-context.ts";
 import type { TurnTools } from "../mcp/mcp.ts";
 import type { RunnerEvent, Spent, TurnRequest } from "./runner.ts";
 import type { CompactionOutcome, Trigger } from "./compaction.ts";
-import type { Greeter } from "./greeting.ts";
+import type { RunContext } from "./prompt.ts";
 import { askModel } from "./response.ts";
-import { warning } from "./told.ts";
+import { warning } from "./notes.ts";
 
 export function createAsker(
   provider: Provider,
-  { turn, io }: Greeter,
+  { turn, io }: RunContext,
   { context, tools }: { readonly context: Context; readonly tools: TurnTools },
 ) {
   const { turnId, settings } = turn;
@@ -121,7 +121,7 @@ function refusedKinds(error: unknown): readonly LeftOut[] {
   return LADDER[String(error.details["refused"])] ?? [];
 }
 
-const IN_WORDS: Readonly<Record<LeftOut, string>> = {
+const NAMES: Readonly<Record<LeftOut, string>> = {
   sealed: "reasoning that only the provider can read",
   images: "images",
   structure: "the form of earlier tool calls and results; their text stays",
@@ -130,7 +130,7 @@ const IN_WORDS: Readonly<Record<LeftOut, string>> = {
 function leftOutEvents({ turnId, settings }: TurnRequest, parts: LeftOut, error: unknown): RunnerEvent[] {
   const { provider, model } = settings;
   const failure = toFailure(error);
-  const message = `the provider refused an earlier part of this conversation; it continues without ${IN_WORDS[parts]} (${failure.message})`;
+  const message = `the provider refused an earlier part of this conversation; it continues without ${NAMES[parts]} (${failure.message})`;
   return [
     { type: "context.left-out", v: 1, turnId, parts, provider, model, failure },
     ...warning(turnId, "context.left-out", message),

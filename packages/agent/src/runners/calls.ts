@@ -12,7 +12,7 @@ import { dispatch, fitText, type DispatchOutcome, type Sandbox, type Toolset } f
 import { wordsOf } from "../context/compacted-context.ts";
 import { hookTool } from "../hooks/hook-tools.ts";
 import type { RunnerEvent, TurnIo, TurnRequest } from "./runner.ts";
-import { hookNotes } from "./told.ts";
+import { hookNotes } from "./notes.ts";
 
 /** Enough to hide latency, few enough not to starve the machine. */
 const MAX_PARALLEL_READS = 8;

@@ -22,7 +22,7 @@ import { SUMMARY_INSTRUCTIONS } from "../context/instructions.ts";
 import type { Spent, TurnIo, TurnRequest } from "./runner.ts";
 import { shortAnswer, shortLimit, shortRequest } from "../side-requests/short-run.ts";
 import { addSpent, NOTHING_SPENT } from "../turns/outcome.ts";
-import { askAside, declined } from "./response.ts";
+import { askBeside, declined } from "./response.ts";
 
 export interface CompactionContext {
   readonly provider: Provider;
@@ -70,7 +70,7 @@ export async function runCompaction(trigger: Trigger, given: CompactionContext):
     const throughVersion = await io.seenVersion();
     using limit = shortLimit(io.signal, MAX_SUMMARY_MS);
     const request = summaryRequest(turn, plan, windowTokens);
-    const answer = await askAside(given.provider, request, turnId, { ...io, signal: limit.signal });
+    const answer = await askBeside(given.provider, request, turnId, { ...io, signal: limit.signal });
     spent = addSpent(spent, answer);
     const summary = summaryOf(answer, plan);
     const carried = carriedOver(context.plan, context.openCommands, (id) => isRunning(turn, id));
@@ -115,7 +115,7 @@ function summaryRequest(turn: TurnRequest, plan: CompactionPlan, windowTokens: n
   });
 }
 
-function summaryOf(answer: Awaited<ReturnType<typeof askAside>>, plan: CompactionPlan): string {
+function summaryOf(answer: Awaited<ReturnType<typeof askBeside>>, plan: CompactionPlan): string {
   if (answer.stopReason === "refusal") throw declined("the model declined to summarise", answer.explanation);
   return fitText(shortAnswer(answer.output), plan.maxSummaryBytes);
 }

@@ -24,9 +24,9 @@ import type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./ru
 import { ownSkillFolder } from "../context/skills.ts";
 import { createAsker, fittingNotes } from "./asker.ts";
 import { runCalls } from "./calls.ts";
-import { greet, tellSteering, type Greeter } from "./greeting.ts";
+import { recordPrompt, recordSteering, type RunContext } from "./prompt.ts";
 import { declined } from "./response.ts";
-import { hookNotes, warning } from "./told.ts";
+import { hookNotes, warning } from "./notes.ts";
 
 /** A connected client that is silent for this long will not answer. */
 const CLIENT_TOOL_MS = 300_000;
@@ -46,7 +46,7 @@ export function createEmbeddedRunner(options: EmbeddedOptions, journal: Journal)
     async run(turn, turnIo) {
       const context = createContext(turn.history.map(({ body }) => body));
       const io = folding(turnIo, context);
-      const greeter: Greeter = {
+      const run: RunContext = {
         turn,
         io,
         home: options.home,
@@ -60,7 +60,7 @@ export function createEmbeddedRunner(options: EmbeddedOptions, journal: Journal)
         },
       };
       const schema = await outputSchemaOf(turn.settings);
-      return runLoop(provider(turn.settings), greeter, { context, schema });
+      return runLoop(provider(turn.settings), run, { context, schema });
     },
   };
 }
@@ -84,19 +84,19 @@ function folding(io: TurnIo, context: Context): TurnIo {
 
 async function runLoop(
   provider: Provider,
-  greeter: Greeter,
+  run: RunContext,
   { context, schema }: { readonly context: Context; readonly schema: JsonSchema | undefined },
 ): Promise<TurnOutcome> {
-  const { turn, io } = greeter;
+  const { turn, io } = run;
   const { turnId } = turn;
-  const tools = createTurnTools(modelInfo(provider, turn.settings.model), greeter);
-  const asker = createAsker(provider, greeter, { context, tools });
+  const tools = createTurnTools(modelInfo(provider, turn.settings.model), run);
+  const asker = createAsker(provider, run, { context, tools });
   let skills: readonly Skill[] = [];
   let hasActed = false;
   let isRepairing = false;
 
-  async function hearSteering(): Promise<boolean> {
-    const told = await tellSteering(greeter, await io.takeSteering(), skills);
+  async function handleSteering(): Promise<boolean> {
+    const told = await recordSteering(run, await io.takeSteering(), skills);
     for (const injected of io.takeInjected()) context.apply(injected);
     // New input asks for another answer, not for the old one fixed.
     if (told > 0) isRepairing = false;
@@ -104,7 +104,7 @@ async function runLoop(
   }
 
   async function step(): Promise<boolean> {
-    await hearSteering();
+    await handleSteering();
     await tools.refresh();
     const { output, stopReason, explanation } = await asker.ask();
     const calls = toolCalls(output);
@@ -120,8 +120,8 @@ async function runLoop(
     if (stopReason === "refusal") throw declined("the model declined the request", explanation);
     // After its work a model may end without a message; a turn of nothing at all is not a success.
     if (!hasActed) throw new HeddleError("provider.malformed", "the model's answer is empty");
-    if (await hearSteering()) return false;
-    if (!isRepairing && (await mustGoOn(io, turnId, output))) return false;
+    if (await handleSteering()) return false;
+    if (!isRepairing && (await mustContinue(io, turnId, output))) return false;
     const violations = schema === undefined ? [] : outputViolations(schema, output);
     if (violations.length === 0) return true;
     if (isRepairing) throw schemaViolated(violations);
@@ -144,8 +144,8 @@ async function runLoop(
     if (admissionOf(turn).task === "compact") {
       if (!hasCompacted(turn)) await asker.compactOnly();
       // Added input makes it a turn like any other.
-      if (!(await hearSteering())) return;
-    } else skills = await greet(greeter);
+      if (!(await handleSteering())) return;
+    } else skills = await recordPrompt(run);
     const notes = fittingNotes(provider, turn);
     if (notes.length > 0) await io.record(notes, "system");
     await finishCalls();
@@ -179,8 +179,8 @@ function hasCompacted({ history, turnId }: TurnRequest): boolean {
 }
 
 /** True when a Stop hook makes the model continue. */
-async function mustGoOn(io: TurnIo, turnId: string, output: readonly ModelOutputPart[]): Promise<boolean> {
-  const reason = await io.policy.reasonToGoOn(output.findLast((part) => part.kind === "text")?.text ?? null);
+async function mustContinue(io: TurnIo, turnId: string, output: readonly ModelOutputPart[]): Promise<boolean> {
+  const reason = await io.policy.reasonToContinue(output.findLast((part) => part.kind === "text")?.text ?? null);
   if (reason === undefined) return false;
   await io.record(hookNotes(turnId, "Stop", [reason]), "system");
   return true;

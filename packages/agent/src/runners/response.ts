@@ -29,7 +29,7 @@ export async function askModel(asking: Asking, { mode }: Pick<TurnSettings, "mod
  * A side request: it makes no items and is not part of the conversation. The request and its usage are stored; the
  * caller keeps the text.
  */
-export function askAside(provider: Provider, request: ModelRequest, turnId: string, io: TurnIo): Promise<Completed> {
+export function askBeside(provider: Provider, request: ModelRequest, turnId: string, io: TurnIo): Promise<Completed> {
   return ask({ provider, request, turnId, io }, NO_ITEMS, { purpose: "compaction" });
 }
 

@@ -33,14 +33,14 @@ export interface TurnRequest {
   readonly settings: TurnSettings;
   /** The thread's past, inherited events included, up to and including this turn's admission. */
   readonly history: readonly StoredEvent[];
-  readonly place: TurnPlace;
+  readonly place: TurnSandbox;
   readonly notices?: readonly NoticeText[];
   readonly watch?: StartWatch;
   readonly carried?: CarriedOver | undefined;
 }
 
 /** The sandbox of a turn, and what runs inside it. */
-export interface TurnPlace {
+export interface TurnSandbox {
   readonly envelope: Envelope;
   readonly sandbox: Sandbox;
   readonly state: ThreadState;
@@ -88,7 +88,7 @@ export interface TurnPolicy {
   /** undefined: the thread has had a turn in this process before. */
   readonly sessionSource: "startup" | "resume" | undefined;
   /** When the agent wants to stop: why a Stop hook makes it continue; undefined: it may stop. */
-  reasonToGoOn(lastMessage: string | null): Promise<string | undefined>;
+  reasonToContinue(lastMessage: string | null): Promise<string | undefined>;
 }
 
 export interface TurnIo {

@@ -6,10 +6,10 @@ import { setTimeout } from "node:timers/promises";
 import type { Journal } from "@heddle/journal";
 import { clockMs } from "@heddle/protocol";
 import type { ProtectedPathViolation } from "@heddle/tools";
-import type { Places } from "./places.ts";
+import type { OpenSandboxes } from "./open-sandboxes.ts";
 
 export interface AfterTurnsOptions {
-  readonly places: Pick<Places, "living" | "sweep">;
+  readonly places: Pick<OpenSandboxes, "living" | "sweep">;
   readonly record: ViolationRecorder;
   readonly everyMs: number | undefined;
 }

@@ -2,7 +2,7 @@ import { EVENT_VERSIONS, NO_USAGE, type ApprovalQuestion, type EventBody } from 
 import { expect, test } from "vitest";
 import { openTestHeddle, type TestHeddle } from "../../test/test-heddle.ts";
 import { RUNNER_EVENTS, type Runner, type TurnIo, type TurnOutcome, type TurnRequest } from "../runners/runner.ts";
-import { notice } from "../runners/told.ts";
+import { notice } from "../runners/notes.ts";
 
 const COMPLETED: TurnOutcome = { kind: "completed", spent: { usage: NO_USAGE } };
 
@@ -76,7 +76,7 @@ test("14.6: any runner gets remembered approvals and Stop hooks from its turn", 
   const reasons: (string | undefined)[] = [];
   const runner = runnerOf(async (io) => {
     for (const callId of ["first", "second"]) answers.push(await io.ask({ ...question, callId, itemId: callId }));
-    for (let round = 0; round < 4; round += 1) reasons.push(await io.policy.reasonToGoOn("done"));
+    for (let round = 0; round < 4; round += 1) reasons.push(await io.policy.reasonToContinue("done"));
   });
   const hooks = [{ event: "Stop" as const, command: "echo more >&2; exit 2" }];
   await using t = await openTestHeddle({ runner, hooks, isUnattended: false });

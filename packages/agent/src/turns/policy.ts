@@ -8,7 +8,7 @@ import { isAct, rememberedApprovals } from "../approvals/approvals.ts";
 import { createHops } from "../approvals/hop.ts";
 import type { TurnHooks } from "../hooks/hooks.ts";
 import { RUNNER_EVENTS, type BareIo, type TurnIo, type TurnPolicy, type TurnRequest } from "../runners/runner.ts";
-import { warning } from "../runners/told.ts";
+import { warning } from "../runners/notes.ts";
 import { admissionOf } from "./outcome.ts";
 import type { Recorder } from "./recorder.ts";
 
@@ -53,7 +53,7 @@ export function createPolicies(
         hops,
         sessionSource,
         remembered: rememberedApprovals(turn.history, turn.carried),
-        reasonToGoOn: createStopQuestion(turn, io, hooks),
+        reasonToContinue: createStopCheck(turn, io, hooks),
         async end() {
           try {
             await hops.end();
@@ -84,7 +84,7 @@ async function endSession(hooks: TurnHooks): Promise<void> {
   }
 }
 
-function createStopQuestion({ turnId }: TurnRequest, io: PolicyIo, hooks: TurnHooks): TurnPolicy["reasonToGoOn"] {
+function createStopCheck({ turnId }: TurnRequest, io: PolicyIo, hooks: TurnHooks): TurnPolicy["reasonToContinue"] {
   let refused = 0;
   return async (lastMessage) => {
     const payload = { stop_hook_active: refused > 0, last_assistant_message: lastMessage };

@@ -16,7 +16,7 @@ import { clockMs, never, type Author, type EventBody, type EventOf, type Item, t
 import { createStreamRedactor, type StreamRedactor } from "@heddle/journal";
 import type { OngoingItem } from "@heddle/tools";
 import type { Live } from "./live.ts";
-import type { Pen } from "./turn-lease.ts";
+import type { LeasedJournal } from "./turn-lease.ts";
 import { OUTCOME_UNKNOWN } from "../context/context.ts";
 
 /** Acknowledged facts and everything that guards a side effect: on disk before anyone continues. */
@@ -43,7 +43,7 @@ interface OpenItem {
 export type Recorder = ReturnType<typeof createRecorder>;
 
 export function createRecorder(
-  pen: Pen,
+  pen: LeasedJournal,
   live: Live,
   { threadId, turnId, runner }: { readonly threadId: string; readonly turnId: string; readonly runner: string },
 ) {

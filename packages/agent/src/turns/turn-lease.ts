@@ -4,10 +4,10 @@ import { isHeddleError, type Lease } from "@heddle/protocol";
 import { thisHolder } from "../recovery/holder.ts";
 
 /** Appends carry the lease: a process that has lost it records nothing more. */
-export type Pen = Pick<Journal, "append" | "redactor">;
+export type LeasedJournal = Pick<Journal, "append" | "redactor">;
 
 export interface TurnLease extends Lease {
-  readonly pen: Pen;
+  readonly pen: LeasedJournal;
   readonly lost: AbortSignal;
   /** Renews the lease until the turn is over; logs when it was lost. */
   during<T>(turn: Promise<T>): Promise<T>;

@@ -27,13 +27,13 @@ import { toFailure, addSpent, NOTHING_SPENT } from "./outcome.ts";
 import { openInbox, type TurnInbox } from "./inbox.ts";
 import { createMeter, metered, type Meter } from "./limits.ts";
 import type { Live } from "./live.ts";
-import { isParking, metBefore } from "../approvals/carried.ts";
+import { isParking, takeStoredQuestion } from "../approvals/carried.ts";
 import type { PendingEnds } from "../recovery/pending-ends.ts";
 import { underPolicy, type Policies } from "./policy.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
-import type { Pen, TurnLease } from "./turn-lease.ts";
+import type { LeasedJournal, TurnLease } from "./turn-lease.ts";
 import type { BareIo, Runner, Spent, TurnOutcome, TurnRequest } from "../runners/runner.ts";
-import { notice } from "../runners/told.ts";
+import { notice } from "../runners/notes.ts";
 import type { ReadJournal } from "../threads/history.ts";
 import { isTerminalOf, terminalKey, type TerminalEvent } from "./terminal.ts";
 
@@ -69,7 +69,7 @@ export async function runTurn(deps: TurnDeps, request: TurnRequest, control: Abo
   const recorder = createRecorder(lease.pen, deps.live, { threadId, turnId, runner: deps.runner.name });
   const meter = createMeter(request.settings.limits ?? {});
   let turn = request;
-  if (carried !== undefined) remind(meter, request);
+  if (carried !== undefined) countEarlier(meter, request);
   let spent: Spent = carried?.spent ?? NOTHING_SPENT;
   for (;;) {
     const part = await carryOut(deps, turn, { inbox, recorder, meter, control, signal: control.signal });
@@ -169,7 +169,7 @@ async function runUnderPolicy(
 }
 
 /** Earlier usage counts too. */
-function remind(meter: Meter, { turnId, history }: TurnRequest): void {
+function countEarlier(meter: Meter, { turnId, history }: TurnRequest): void {
   for (const { body } of history) {
     if (body.type !== "model.requested" && body.type !== "model.responded") continue;
     if (body.turnId !== turnId) continue;
@@ -179,7 +179,7 @@ function remind(meter: Meter, { turnId, history }: TurnRequest): void {
 }
 
 /** Earlier questions that no call has asked again. */
-async function takeBackLeft(pen: Pen, { threadId, turnId, carried }: TurnRequest): Promise<void> {
+async function takeBackLeft(pen: LeasedJournal, { threadId, turnId, carried }: TurnRequest): Promise<void> {
   for (const { approvalId } of carried?.questions.values() ?? []) {
     await takeBack(pen, { threadId, turnId, approvalId, reason: "the call ended without an answer" });
   }
@@ -232,7 +232,7 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
     async ask(question, takenBack = signal) {
       const { threadId, turnId } = turn;
       const { isUnattended, approvalTimeoutMs: timeoutMs } = deps;
-      const stored = metBefore(turn.carried, question);
+      const stored = takeStoredQuestion(turn.carried, question);
       const options = { threadId, turnId, signal: takenBack, isUnattended, timeoutMs, stored };
       const resolution = await ask(deps.lease.pen, inbox, question, options);
       // Cancelling a question stops the turn as well.

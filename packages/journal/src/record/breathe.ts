@@ -37,7 +37,7 @@ export function isLong(body: EventBody): boolean {
 const MAX_STREAMS = 1_000;
 
 /** Where long events are, as far as this process has seen: readers wait for a turn before they read one. */
-export class LongPlaces {
+export class LongEvents {
   readonly #versions = new Map<string, number>();
   #position = 0;
 

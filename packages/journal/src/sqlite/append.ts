@@ -18,7 +18,7 @@ import {
 } from "../record/prepare.ts";
 import { integer, text } from "../record/rows.ts";
 import type { Connection } from "./driver.ts";
-import { noteTakers, refuseLost, type LeaseTime } from "./leases.ts";
+import { recordOwners, refuseLost, type LeaseTime } from "./leases.ts";
 import { project } from "./project.ts";
 import { readVersions } from "./read.ts";
 
@@ -36,7 +36,7 @@ export function store(connection: Connection, prepared: PreparedAppend, time: Le
     project(connection, event);
     return event;
   });
-  noteTakers(connection, append.events, time);
+  recordOwners(connection, append.events, time);
   if (key !== undefined) {
     connection.run(
       "INSERT INTO append_keys (key, content_hash, stream, first_version, last_version) VALUES (?, ?, ?, ?, ?)",

@@ -49,7 +49,7 @@ export function refuseLost(connection: Connection, lease: Lease): void {
 }
 
 /** Inside the write transaction, after the events: new holders are visible from then on. */
-export function noteTakers(connection: Connection, events: readonly EventBody[], { now, leaseMs }: LeaseTime): void {
+export function recordOwners(connection: Connection, events: readonly EventBody[], { now, leaseMs }: LeaseTime): void {
   for (const body of events) {
     if (!("holder" in body)) continue;
     connection.run("DELETE FROM lease_owners WHERE id NOT IN (SELECT owner FROM leases)");

@@ -68,7 +68,7 @@ export function createPurger(options: PurgerOptions) {
     async endThread(asked: Omit<Purging, "time">): Promise<StoredEvent> {
       const end = (): StoredEvent => {
         const deleted = purge(connection(), { ...asked, time: options.time() });
-        notePurge(paths.purging, { stream: deleted.stream, before: deleted.version });
+        writeNote(paths.purging, { stream: deleted.stream, before: deleted.version });
         return deleted;
       };
       const deleted = await options.write(end);
@@ -77,9 +77,9 @@ export function createPurger(options: PurgerOptions) {
     },
     /** Carries out every noted purge, also after a crash. */
     async finish(): Promise<void> {
-      for (const purged of readPurges(paths.purging)) {
+      for (const purged of readNotes(paths.purging)) {
         if (await inTurn(() => isEnded(connection(), purged))) await forget(purged);
-        clearPurge(paths.purging, purged.stream);
+        removeNote(paths.purging, purged.stream);
       }
     },
     settled: (): Promise<void> => settling,
@@ -90,13 +90,13 @@ export function createPurger(options: PurgerOptions) {
   };
 }
 
-function notePurge(folder: string, { stream, before }: Forgotten): void {
+function writeNote(folder: string, { stream, before }: Forgotten): void {
   makePrivateFolder(folder);
   writeFileSync(fileOf(folder, stream), `${before}\n`, { mode: 0o600 });
   syncFile(fileOf(folder, stream));
 }
 
-function readPurges(folder: string): readonly Forgotten[] {
+function readNotes(folder: string): readonly Forgotten[] {
   if (sizeOf(folder) < 0) return [];
   return readdirSync(folder).map((name) => {
     // Another process may have finished it; a note that a crash cut is empty.
@@ -105,7 +105,7 @@ function readPurges(folder: string): readonly Forgotten[] {
   });
 }
 
-function clearPurge(folder: string, stream: string): void {
+function removeNote(folder: string, stream: string): void {
   rmSync(fileOf(folder, stream), { force: true });
 }
 

@@ -1,7 +1,7 @@
 /** Reads a stream or the whole journal from memory where possible, from the database otherwise. */
 import type { StoredEvent } from "@heddle/protocol";
 import type { Connection } from "./driver.ts";
-import { breathe, LONG_CHARS, type LongPlaces } from "../record/breathe.ts";
+import { breathe, LONG_CHARS, type LongEvents } from "../record/breathe.ts";
 import type { ReadOptions } from "../journal.ts";
 import { BATCH_EVENTS, readBatch, type Batch } from "./read.ts";
 import type { RecentEvents } from "../record/recent-events.ts";
@@ -9,7 +9,7 @@ import type { RecentEvents } from "../record/recent-events.ts";
 interface From {
   readonly reading: <T>(work: (connection: Connection) => T) => Promise<T>;
   readonly recent: RecentEvents;
-  readonly long: LongPlaces;
+  readonly long: LongEvents;
 }
 
 /** A page of a stream or of the whole journal. Long pages are read in turns with everything else. */

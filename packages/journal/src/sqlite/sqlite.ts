@@ -3,7 +3,7 @@ import { HeddleError, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { createAppendGroup, type AppendGroup, type Member, type Outcome } from "../record/append-group.ts";
 import { store, storeAll } from "./append.ts";
-import { breathe, isLong, LONG_CHARS, LongPlaces } from "../record/breathe.ts";
+import { breathe, isLong, LONG_CHARS, LongEvents } from "../record/breathe.ts";
 import { changeCount, connect, foldWal, untilFree, type Connection, type Read } from "./driver.ts";
 import { leaseTime, sqliteLeases, type LeaseTime } from "./leases.ts";
 import { pathsOf, sizeOf, syncFile, type HomePaths } from "../home.ts";
@@ -58,7 +58,7 @@ class SqliteJournal implements Journal {
   readonly #time: () => LeaseTime;
   readonly #wake: Wake;
   readonly #recent: RecentEvents;
-  readonly #long = new LongPlaces();
+  readonly #long = new LongEvents();
   readonly #testimony: Testimony;
   readonly #group: AppendGroup;
   readonly #preparing: Preparing;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createIdlePlaces } from "./idle-places.ts";
+import { createIdleSandboxes } from "./idle-sandboxes.ts";
 
 function closer(): {
   closed: string[];
@@ -20,7 +20,7 @@ function closer(): {
 
 test("12.10: the ones that have waited longest are closed when there are too many", async () => {
   const { closed, close, settled } = closer();
-  using idle = createIdlePlaces({ count: 2 }, close);
+  using idle = createIdleSandboxes({ count: 2 }, close);
   for (const threadId of ["a", "b", "a", "c", "d"]) idle.wait(threadId);
   await settled();
   expect(closed).toEqual(["b", "a"]);
@@ -28,7 +28,7 @@ test("12.10: the ones that have waited longest are closed when there are too man
 
 test("12.10: one that is worked in again is not closed", async () => {
   const { closed, close, settled } = closer();
-  using idle = createIdlePlaces({ count: 1 }, close);
+  using idle = createIdleSandboxes({ count: 1 }, close);
   idle.wait("a");
   idle.forget("a");
   idle.wait("b");
@@ -38,7 +38,7 @@ test("12.10: one that is worked in again is not closed", async () => {
 
 test("12.10: each is closed when it has waited for long enough", async () => {
   const asked = Promise.withResolvers<string>();
-  using idle = createIdlePlaces({ ms: 1 }, async (threadId) => {
+  using idle = createIdleSandboxes({ ms: 1 }, async (threadId) => {
     asked.resolve(threadId);
     return "closed";
   });
@@ -48,7 +48,7 @@ test("12.10: each is closed when it has waited for long enough", async () => {
 
 test("12.10: more of them than may wait, all at work, are not asked without end", async () => {
   let asked = 0;
-  using idle = createIdlePlaces({ count: 1 }, async () => {
+  using idle = createIdleSandboxes({ count: 1 }, async () => {
     asked += 1;
     return "busy";
   });
@@ -60,7 +60,7 @@ test("12.10: more of them than may wait, all at work, are not asked without end"
 test("12.10: one in which something runs stays, and is asked about again", async () => {
   const answers: ("busy" | "closed")[] = ["busy", "busy", "closed"];
   const over = Promise.withResolvers<void>();
-  using idle = createIdlePlaces({ ms: 1 }, async () => {
+  using idle = createIdleSandboxes({ ms: 1 }, async () => {
     const answer = answers.shift() ?? "closed";
     if (answers.length === 0) over.resolve();
     return answer;

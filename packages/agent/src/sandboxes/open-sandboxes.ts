@@ -18,9 +18,9 @@ import {
 } from "@heddle/tools";
 import type { ViolationRecorder } from "./after-turns.ts";
 import { programFolders } from "./program-folders.ts";
-import type { TurnPlace } from "../runners/runner.ts";
+import type { TurnSandbox } from "../runners/runner.ts";
 
-export interface PlacesOptions {
+export interface SandboxOptions {
   readonly home: string;
   readonly env: NodeJS.ProcessEnv;
   readonly backend: "auto" | "namespaces" | "bwrap";
@@ -43,25 +43,25 @@ export interface EnterOptions {
   readonly allowTools: readonly string[];
 }
 
-export type Places = ReturnType<typeof createPlaces>;
+export type OpenSandboxes = ReturnType<typeof openSandboxes>;
 type Violations = readonly ProtectedPathViolation[];
 
 /** With the wider sandboxes, by envelope. */
-interface OpenPlace extends TurnPlace {
+interface OpenSandbox extends TurnSandbox {
   readonly wider: Map<string, Promise<Walls>>;
 }
 
-export function createPlaces(options: PlacesOptions) {
-  const open = new Map<string, OpenPlace>();
+export function openSandboxes(options: SandboxOptions) {
+  const open = new Map<string, OpenSandbox>();
   /** Of idle threads whose sandbox was closed: ended commands whose end the model has not seen. */
-  const untold = new Map<string, ThreadState>();
+  const pendingSteering = new Map<string, ThreadState>();
 
   /** Ends everything inside, then looks for violations once more. */
   async function leave(threadId: string): Promise<Violations> {
     const place = open.get(threadId);
     open.delete(threadId);
-    const state = place?.state ?? untold.get(threadId);
-    untold.delete(threadId);
+    const state = place?.state ?? pendingSteering.get(threadId);
+    pendingSteering.delete(threadId);
     const byServers = (await place?.mcp?.close()) ?? [];
     await state?.[Symbol.asyncDispose]();
     return place === undefined ? [] : [...byServers, ...(await inEach(place, (sandbox) => sandbox.close()))];
@@ -74,28 +74,28 @@ export function createPlaces(options: PlacesOptions) {
     if (place.state.processes.running.length > 0) return undefined;
     if (place.state.processes.size === 0) return leave(threadId);
     open.delete(threadId);
-    untold.set(threadId, place.state);
+    pendingSteering.set(threadId, place.state);
     const byServers = (await place.mcp?.close()) ?? [];
     return [...byServers, ...(await inEach(place, (sandbox) => sandbox.close()))];
   }
 
   return {
     /** Throws `sandbox.unavailable` when the host cannot enforce this envelope. */
-    async enter({ threadId, workspace, envelope, allowTools }: EnterOptions): Promise<TurnPlace> {
+    async enter({ threadId, workspace, envelope, allowTools }: EnterOptions): Promise<TurnSandbox> {
       const known = open.get(threadId);
       if (known !== undefined && canonical(known.envelope) === canonical(envelope)) return known;
       if (known !== undefined) await options.onViolations(threadId, await leave(threadId));
       const sandbox = await openFor(envelope, workspace, { ...options, threadId });
       const state =
-        untold.get(threadId) ??
+        pendingSteering.get(threadId) ??
         openThreadState({
           spillDir: join(options.home, "outputs", threadId),
           env: options.env,
           newFilter: () => createStreamRedactor(options.redactor),
         });
-      untold.delete(threadId);
+      pendingSteering.delete(threadId);
       /** The MCP client is loaded only where servers are configured. */
-      const openServers = async (): Promise<Pick<TurnPlace, "mcp">> => {
+      const openServers = async (): Promise<Pick<TurnSandbox, "mcp">> => {
         const { mcpServers: servers, mcpLogins: logins, env } = options;
         if (servers.length === 0) return {};
         const { openMcpServers } = await import("@heddle/tools/mcp");
@@ -106,7 +106,7 @@ export function createPlaces(options: PlacesOptions) {
       const openLike = (network: "none" | "all"): Promise<Sandbox> =>
         openFor({ ...envelope, network }, workspace, { ...options, threadId });
       const wider = widerSandboxes(state, (to) => openFor(to, workspace, { ...options, threadId }));
-      const place: OpenPlace = { envelope, sandbox, state, ...wider, ...(await openServers()) };
+      const place: OpenSandbox = { envelope, sandbox, state, ...wider, ...(await openServers()) };
       open.set(threadId, place);
       return place;
     },
@@ -129,13 +129,13 @@ export function createPlaces(options: PlacesOptions) {
     leave,
     rest,
     async [Symbol.asyncDispose](): Promise<void> {
-      for (const threadId of [...open.keys(), ...untold.keys()])
+      for (const threadId of [...open.keys(), ...pendingSteering.keys()])
         await options.onViolations(threadId, await leave(threadId));
     },
   };
 }
 
-async function inEach(place: OpenPlace, look: (sandbox: Sandbox) => Promise<Violations>): Promise<Violations> {
+async function inEach(place: OpenSandbox, look: (sandbox: Sandbox) => Promise<Violations>): Promise<Violations> {
   const beside = await Promise.allSettled(place.wider.values());
   const opened = beside.flatMap((end) => (end.status === "fulfilled" ? [end.value.sandbox] : []));
   const violations: ProtectedPathViolation[] = [];
@@ -143,10 +143,10 @@ async function inEach(place: OpenPlace, look: (sandbox: Sandbox) => Promise<Viol
   return violations;
 }
 
-type Wider = Pick<OpenPlace, "widen" | "narrow" | "wider">;
+type Wider = Pick<OpenSandbox, "widen" | "narrow" | "wider">;
 
 function widerSandboxes(state: ThreadState, open: (envelope: Envelope) => Promise<Sandbox>): Wider {
-  const wider: OpenPlace["wider"] = new Map();
+  const wider: OpenSandbox["wider"] = new Map();
   return {
     wider,
     widen(to) {
@@ -172,7 +172,7 @@ function widerSandboxes(state: ThreadState, open: (envelope: Envelope) => Promis
 async function openFor(
   envelope: Envelope,
   workspace: string,
-  options: PlacesOptions & { readonly threadId: string },
+  options: SandboxOptions & { readonly threadId: string },
 ): Promise<Sandbox> {
   const { writeRoots, masked, network } = envelope;
   const visible = programFolders(options.mcpServers);

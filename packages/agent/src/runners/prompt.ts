@@ -11,9 +11,9 @@ import { goalOf, goalText } from "../context/goal.ts";
 import type { RunnerEvent, SteeringInput, TurnIo, TurnRequest } from "./runner.ts";
 import { mentionedSkills, skillEvent, type SkillChoices } from "../context/skills.ts";
 import { loadSurroundings, type Surroundings } from "../context/surroundings.ts";
-import { hookNotes, userMessage, warning } from "./told.ts";
+import { hookNotes, userMessage, warning } from "./notes.ts";
 
-export interface Greeter {
+export interface RunContext {
   readonly turn: TurnRequest;
   readonly io: TurnIo;
   readonly home: string;
@@ -25,8 +25,8 @@ export interface Greeter {
 }
 
 /** Throws `policy.denied` when a hook refuses the prompt. Returns the skills of the turn. */
-export async function greet(greeter: Greeter): Promise<readonly Skill[]> {
-  const { turn, io, home, userHome } = greeter;
+export async function recordPrompt(run: RunContext): Promise<readonly Skill[]> {
+  const { turn, io, home, userHome } = run;
   const { hooks, sessionSource } = io.policy;
   const { turnId, workspace } = turn;
   const admitted = admissionOf(turn);
@@ -35,7 +35,7 @@ export async function greet(greeter: Greeter): Promise<readonly Skill[]> {
     envelope: turn.place.envelope,
     home,
     userHome,
-    skills: greeter.skills,
+    skills: run.skills,
     signal: io.signal,
   });
   if (turn.history.some(({ body }) => body.type === "item.completed" && body.turnId === turnId)) return loaded.skills;
@@ -60,7 +60,7 @@ export async function greet(greeter: Greeter): Promise<readonly Skill[]> {
     throw new HeddleError("policy.denied", `a UserPromptSubmit hook refused the prompt: ${verdict.reason}`);
   }
   notes.push(...hookNotes(turnId, "UserPromptSubmit", verdict.notes));
-  const called = await calledSkills(greeter, admitted.input, loaded.skills);
+  const called = await calledSkills(run, admitted.input, loaded.skills);
   await io.record([...newsOf(turn, loaded), ...message, ...called, ...notes], admitted.by);
   return loaded.skills;
 }
@@ -72,12 +72,12 @@ function goalNote({ history, turnId }: TurnRequest): RunnerEvent[] {
 }
 
 /** Records input that came while the turn ran; returns how much of it hooks accepted. */
-export async function tellSteering(
-  greeter: Greeter,
+export async function recordSteering(
+  run: RunContext,
   steering: readonly SteeringInput[],
   skills: readonly Skill[],
 ): Promise<number> {
-  const { turn, io } = greeter;
+  const { turn, io } = run;
   let told = 0;
   for (const { input, clientId, by } of steering) {
     const payload = { prompt: wordsOf(input) };
@@ -87,7 +87,7 @@ export async function tellSteering(
       await io.record(warning(turn.turnId, "policy.denied", message), "system");
       continue;
     }
-    const called = await calledSkills(greeter, input, skills);
+    const called = await calledSkills(run, input, skills);
     const notes = hookNotes(turn.turnId, "UserPromptSubmit", verdict.notes);
     await io.record([...userMessage(turn.turnId, input, clientId), ...called, ...notes], by);
     told += 1;
@@ -111,7 +111,7 @@ function newsOf({ history, turnId }: TurnRequest, { text, sources, skipped }: Su
 const MAX_NAMED = 5;
 
 async function calledSkills(
-  { turn, io, home }: Greeter,
+  { turn, io, home }: RunContext,
   input: readonly InputPart[],
   skills: readonly Skill[],
 ): Promise<RunnerEvent[]> {

@@ -18,7 +18,7 @@ const DEFAULT_COUNT = 8;
 const DEFAULT_MS = 300_000;
 
 /** `close` is called for one thread at a time; `busy`: something still runs there, and it is called again later. */
-export function createIdlePlaces(
+export function createIdleSandboxes(
   { count = DEFAULT_COUNT, ms = DEFAULT_MS }: IdleLimits,
   close: (threadId: string) => Promise<"closed" | "busy">,
 ) {

@@ -6,10 +6,10 @@ import type { Journal } from "@heddle/journal";
 import type { TurnSettings } from "@heddle/protocol";
 import { createAfterTurns, recordViolations, type ViolationRecorder } from "./after-turns.ts";
 import type { HeddleOptions } from "../heddle.ts";
-import { createIdlePlaces } from "./idle-places.ts";
+import { createIdleSandboxes } from "./idle-sandboxes.ts";
 import type { LazyMcpLogins } from "../mcp/mcp-logins.ts";
-import { createPlaces } from "./places.ts";
-import type { TurnOutcome, TurnPlace, TurnRequest } from "../runners/runner.ts";
+import { openSandboxes } from "./open-sandboxes.ts";
+import type { TurnOutcome, TurnSandbox, TurnRequest } from "../runners/runner.ts";
 import type { Serial } from "../turns/serial.ts";
 import { turnEnvelope } from "../turns/turn-envelope.ts";
 
@@ -19,9 +19,9 @@ export interface EnterThread {
   readonly settings: TurnSettings;
 }
 
-export type TurnPlaces = ReturnType<typeof createTurnPlaces>;
+export type ThreadSandboxes = ReturnType<typeof createThreadSandboxes>;
 
-export function createTurnPlaces(
+export function createThreadSandboxes(
   options: HeddleOptions,
   engine: {
     readonly journal: Journal;
@@ -33,7 +33,7 @@ export function createTurnPlaces(
 ) {
   const { journal, mcpLogins, starts, isWorkedIn } = engine;
   const record: ViolationRecorder = (threadId, violations) => recordViolations(journal, threadId, violations);
-  const places = createPlaces({
+  const places = openSandboxes({
     home: options.home,
     env: options.env,
     backend: options.sandboxBackend ?? "auto",
@@ -45,7 +45,7 @@ export function createTurnPlaces(
     onViolations: record,
   });
   const afterTurns = createAfterTurns({ places, record, everyMs: options.sweepEveryMs });
-  const idle = createIdlePlaces(options.idleSandboxes ?? {}, (threadId) =>
+  const idle = createIdleSandboxes(options.idleSandboxes ?? {}, (threadId) =>
     starts.run(threadId, async () => {
       if (isWorkedIn(threadId)) return "closed";
       const violations = await places.rest(threadId);
@@ -56,7 +56,7 @@ export function createTurnPlaces(
   );
   return {
     state: places.state,
-    enter({ threadId, workspace, settings }: EnterThread): Promise<TurnPlace> {
+    enter({ threadId, workspace, settings }: EnterThread): Promise<TurnSandbox> {
       idle.forget(threadId);
       const envelope = turnEnvelope(options, { settings, workspace });
       const { allowedTools: allowTools = [] } = settings;
