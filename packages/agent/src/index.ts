@@ -13,8 +13,8 @@ export type {
   Terminal,
   TurnHandle,
 } from "./heddle.ts";
-export { readHistory, readPast, readStream, withoutReverted } from "./threads/history.ts";
-export { lastTurnOf, readLastSettings, readPlan, settingsOf } from "./threads/past.ts";
+export { readHistory, readPast, readStream } from "./threads/history.ts";
+export { readPlan } from "./threads/past.ts";
 export { openGoalTurns, type GoalTurns } from "./goals/goal-turns.ts";
 export { answerClientCall } from "./approvals/client-tools.ts";
 export { clearGoal, readGoal, setGoal, type GoalChange } from "./threads/goal.ts";

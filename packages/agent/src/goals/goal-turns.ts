@@ -13,7 +13,7 @@ import type { Journal, TurnRow } from "@heddle/journal";
 import { isHeddleError, type EventOf, type Goal } from "@heddle/protocol";
 import type { Heddle, StartTurn } from "../heddle.ts";
 import { readGoal, setGoal } from "../threads/goal.ts";
-import { awaitTerminal } from "../turns/await-terminal.ts";
+import { awaitTerminal } from "../turns/terminal.ts";
 
 export interface GoalTurns extends AsyncDisposable {
   /** Begins work for the goal of a thread, after the turn that is running. */

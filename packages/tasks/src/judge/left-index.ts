@@ -7,7 +7,7 @@
  *
  * A task is entered before its agent begins, and forgotten when nothing that it left is there any more.
  */
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -57,7 +57,7 @@ async function enter(root: string, taskId: string, path: string): Promise<void> 
 }
 
 async function write(file: string, value: object): Promise<void> {
-  const fresh = `${file}.${process.pid}.new`;
+  const fresh = `${file}.${randomUUID()}.new`;
   await writeFile(fresh, JSON.stringify(value), { mode: 0o600, flush: true });
   await rename(fresh, file);
 }
@@ -107,7 +107,7 @@ function rootOf(home: string): string {
 async function whole({ journal, home }: Index): Promise<string> {
   const root = rootOf(home);
   if (existsSync(root)) return root;
-  const fresh = `${root}.${process.pid}.new`;
+  const fresh = `${root}.${randomUUID()}.new`;
   await mkdir(fresh, { recursive: true, mode: 0o700 });
   for (let after: string | undefined; ;) {
     const page = await journal.tasks.page({ limit: PAGE, ...(after === undefined ? {} : { after }) });

@@ -1,5 +1,4 @@
 /** Threads that a client begins, takes up, forks or leaves. */
-import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { readGoal } from "@heddle/agent";
 import { wordsOf, type SettingsPatch } from "@heddle/agent/settings";
