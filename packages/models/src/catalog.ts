@@ -3,7 +3,7 @@
  * The rows here are maintained by hand for the makers' newest models; everything else is looked up in the catalog.
  * A model that no list has works too; its price is unknown.
  */
-import { given } from "@heddle/protocol";
+import { defined } from "@heddle/protocol";
 import { firstPriceStep, type Price, type PriceTier, type Rates } from "./price.ts";
 import type { Provider } from "./providers.ts";
 import { traitsOf } from "./quirks.ts";
@@ -54,7 +54,7 @@ type Step = Pick<PriceTier, "overTokens" | "input" | "output">;
 /** The whole prompt at other rates once it is longer; what is read from and written to the cache follows the input. */
 function withStep(rates: Rates, { overTokens, input, output }: Step): Price {
   const { cached, cacheWrite } = rates;
-  const cache = given({ cached: cached && cached * input, cacheWrite: cacheWrite && cacheWrite * input });
+  const cache = defined({ cached: cached && cached * input, cacheWrite: cacheWrite && cacheWrite * input });
   return { ...rates, tiers: [{ overTokens, input: rates.input * input, output: rates.output * output, ...cache }] };
 }
 
@@ -125,7 +125,7 @@ export function modelInfo(provider: InfoSource, model: string): ModelInfo {
   const row = Object.hasOwn(MODELS, bare) ? MODELS[bare] : undefined;
   const isMakers = row !== undefined && provider.vendor === familyByName(bare);
   const facts = factsOf({ provider, model, row, isMakers });
-  return { model, family, ...traitsOf(bare), ...facts, ...given({ price: ownPrice(provider, model) }) };
+  return { model, family, ...traitsOf(bare), ...facts, ...defined({ price: ownPrice(provider, model) }) };
 }
 
 function ownPrice({ prices = {} }: InfoSource, model: string): Price | undefined {
@@ -164,7 +164,7 @@ function factsOf({ provider: { catalog }, model, row, isMakers }: Known): Facts 
   ].filter((bound) => bound !== undefined);
   const { efforts, released } = listed?.model ?? {};
   const origin = entry === undefined ? listed : ({ kind: "built-in", date: CHECKED } as const);
-  return given({
+  return defined({
     contextTokens,
     windowTokens: contextTokens === undefined ? undefined : Math.min(...bounds),
     maxOutputTokens,

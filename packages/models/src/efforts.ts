@@ -1,5 +1,5 @@
 /** Reasoning efforts of all providers, mapped to those of one model. */
-import { given } from "@heddle/protocol";
+import { defined } from "@heddle/protocol";
 import type { ModelInfo } from "./catalog.ts";
 import type { ModelRequest } from "./stream.ts";
 
@@ -31,5 +31,5 @@ export function fitEffort(
 
 export function withFittingEffort(request: ModelRequest, info: ModelInfo): ModelRequest {
   const { effort, ...rest } = request;
-  return { ...rest, ...given({ effort: fitEffort(info, effort).effort }) };
+  return { ...rest, ...defined({ effort: fitEffort(info, effort).effort }) };
 }

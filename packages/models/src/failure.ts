@@ -2,7 +2,7 @@
  * What went wrong with one attempt, and whether another may help. Every text of a provider is cleaned here: keys and control
  * characters are removed and the length is limited, so that errors and events can carry it.
  */
-import { given, HeddleError, type ErrorCode } from "@heddle/protocol";
+import { defined, HeddleError, type ErrorCode } from "@heddle/protocol";
 import type { Provider } from "./providers.ts";
 import { list, record, text, type Json } from "./wire/untrusted.ts";
 
@@ -28,7 +28,7 @@ export class ProviderError extends HeddleError {
   readonly isBeforeAnswer: boolean;
 
   constructor(code: ErrorCode, message: string, options: ProviderErrorOptions) {
-    super(code, message, given({ details: options.details, cause: options.cause }));
+    super(code, message, defined({ details: options.details, cause: options.cause }));
     this.isRetryable = options.isRetryable;
     this.retryAfterMs = options.retryAfterMs;
     this.wasStaleSocket = options.wasStaleSocket ?? false;
@@ -89,7 +89,7 @@ export function failureOfReport(provider: Provider, report: Report): ProviderErr
     retryAfterMs: report.retryAfterMs,
     // A rate limit is not cleared by sending the request again at once.
     isBeforeAnswer: report.isRefusal === true && (report.status ?? 0) >= 500,
-    details: given({
+    details: defined({
       status: report.status,
       requestId: report.requestId === undefined ? undefined : clean(provider, report.requestId),
       refused,

@@ -3,18 +3,7 @@
  * address: a server of the same name at another address does not get it. Requests to issuers are passed in.
  */
 import { createHash, randomBytes } from "node:crypto";
-import {
-  given,
-  HeddleError,
-  isHeddleError,
-  type McpAuthority,
-  type McpAuthStatus,
-  type McpHttpServer,
-  type McpIssuers,
-  type McpServerConfig,
-  type McpTokens,
-  type McpTokenSource,
-} from "@heddle/protocol";
+import { defined, HeddleError, isHeddleError, type McpAuthority, type McpAuthStatus, type McpHttpServer, type McpIssuers, type McpServerConfig, type McpTokens, type McpTokenSource } from "@heddle/protocol";
 import { storeFor, type ChosenStoreOptions } from "./auth/chosen-store.ts";
 import { openCallback } from "./auth/callback.ts";
 import { LOCAL_OWNER, type Credential, type CredentialKey, type McpCredential } from "./auth/credential.ts";
@@ -196,5 +185,5 @@ function renewed(current: McpCredential, tokens: McpTokens): McpCredential {
 }
 
 function tokenFields({ accessToken, refreshToken, expiresInSeconds }: McpTokens) {
-  return given({ accessToken, refreshToken, expiresAt: expiryAfter(Date.now(), expiresInSeconds) });
+  return defined({ accessToken, refreshToken, expiresAt: expiryAfter(Date.now(), expiresInSeconds) });
 }

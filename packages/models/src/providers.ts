@@ -2,7 +2,7 @@
  * A provider is a base URL, a way to authenticate and a wire. A config entry with the id of a built-in one changes only
  * what it names. A resolved provider hides its key: it can be logged and serialised safely.
  */
-import { given, HeddleError } from "@heddle/protocol";
+import { defined, HeddleError } from "@heddle/protocol";
 import { BUILT_IN_PROVIDERS } from "./built-in-providers.ts";
 import { catalogProvider, openLookup, type CatalogLookup } from "./catalog/lookup.ts";
 import { heddleHome } from "./home.ts";
@@ -179,7 +179,7 @@ export function findConfig(configs: readonly ProviderConfig[], id: string, home:
   const known =
     builtIn ?? (own?.baseUrl === undefined ? catalogProvider(home, id, otherVariables(configs, id)) : undefined);
   const headers = { ...known?.headers, ...own?.headers };
-  const entry = { ...known, ...given(own ?? {}), id };
+  const entry = { ...known, ...defined(own ?? {}), id };
   if (known !== undefined || own !== undefined)
     return Object.keys(headers).length === 0 ? entry : { ...entry, headers };
   const ids = [...new Set([...configs, ...BUILT_IN_PROVIDERS].map((config) => config.id))].sort();

@@ -2,7 +2,7 @@
  * The offline model: plays its script behind the same interface as every other provider, retries included.
  * It reads nothing but the number of answers in the request, so the same request always gets the same answer.
  */
-import { given, isRetryable, NO_USAGE, type ModelOutputPart, type Usage } from "@heddle/protocol";
+import { defined, isRetryable, NO_USAGE, type ModelOutputPart, type Usage } from "@heddle/protocol";
 import { Answer, type AnswerEvent } from "./answer.ts";
 import type { Attempts, Source } from "./attempt.ts";
 import { ProviderError } from "./failure.ts";
@@ -87,7 +87,7 @@ function usageOf(step: ScriptStep, parts: readonly ModelOutputPart[], requestByt
     inputTokens: Math.ceil(requestBytes / CHARS_PER_TOKEN),
     outputTokens: Math.ceil(written / CHARS_PER_TOKEN),
     reasoningOutputTokens: Math.ceil((step.reasoning ?? "").length / CHARS_PER_TOKEN),
-    ...given(usage),
+    ...defined(usage),
   };
 }
 

@@ -4,7 +4,7 @@
  * Only this function retries: an answer is requested at most `limits.maxAttempts` times, each time with at most
  * `limits.requestAttempts` requests until it begins, never with more than `maxRequests` in all; each retry is an event.
  */
-import { given, toHeddleError, type Failure, type InputPart, type ModelOutputPart, type Usage } from "@heddle/protocol";
+import { defined, toHeddleError, type Failure, type InputPart, type ModelOutputPart, type Usage } from "@heddle/protocol";
 import type { Answered, RequestProgress, Skipped } from "./answer.ts";
 import { prepareAttempts } from "./attempt.ts";
 import { modelInfo } from "./catalog.ts";
@@ -153,7 +153,7 @@ function completed(provider: Provider, model: string, answered: Answered): Model
     output,
     stopReason,
     usage,
-    ...given({ explanation: explanation && clean(provider, explanation), costUsd, skipped }),
+    ...defined({ explanation: explanation && clean(provider, explanation), costUsd, skipped }),
   };
 }
 

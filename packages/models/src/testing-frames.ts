@@ -1,5 +1,5 @@
 /** One step of a script as the events of a wire, like its real server sends them. Pure; `testing.ts` sends them. */
-import { given, type ModelOutputPart, type Usage } from "@heddle/protocol";
+import { defined, type ModelOutputPart, type Usage } from "@heddle/protocol";
 import { partsOf, type ScriptStep } from "./script.ts";
 import { slices } from "./scripted.ts";
 import { prefixOf } from "./testing-rules.ts";
@@ -78,7 +78,7 @@ const DEFAULT_USAGE: Usage = {
 };
 
 function usageOf({ usage = {} }: ScriptStep): Usage {
-  return { ...DEFAULT_USAGE, ...given(usage) };
+  return { ...DEFAULT_USAGE, ...defined(usage) };
 }
 
 /** Tools declared as freeform: by their own type, or as JSON with the one field `input`. */

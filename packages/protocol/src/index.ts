@@ -2,7 +2,6 @@ export { defined } from "./defined.ts";
 export { never } from "./never.ts";
 export { canonical } from "./canonical.ts";
 export { clockMs } from "./clock.ts";
-export { given } from "./given.ts";
 export {
   ERROR_CODES,
   errorCodeOf,

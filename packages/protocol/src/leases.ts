@@ -4,7 +4,7 @@
  */
 import { HeddleError } from "./errors.ts";
 import type { Holder } from "./event-parts.ts";
-import { given } from "./given.ts";
+import { defined } from "./defined.ts";
 
 export interface Lease {
   /** The id of the turn or the task. */
@@ -27,7 +27,7 @@ export function holderNamed(owner: string): Holder {
   const [host = "", bootId = "", pidNamespace = "", pid = "", startTicks = ""] = Array.isArray(parts)
     ? parts.map(String)
     : [];
-  return { ...given({ host: host || undefined }), bootId, pidNamespace, pid: Number(pid), startTicks };
+  return { ...defined({ host: host || undefined }), bootId, pidNamespace, pid: Number(pid), startTicks };
 }
 
 /** `current`: the epoch that is valid now; undefined: the turn or task has ended, or has no holder. */
@@ -35,6 +35,6 @@ export function leaseLost({ subject, epoch }: Lease, current: number | undefined
   const what =
     current === undefined ? "it has ended or was given back" : `epoch ${current} was taken by another process`;
   const message = `the lease of ${subject} with epoch ${epoch} is lost: ${what}; nothing more can be recorded under it`;
-  const details = { lease: subject, epoch, ...given({ current }) };
+  const details = { lease: subject, epoch, ...defined({ current }) };
   return new HeddleError("lease.lost", message, { details });
 }

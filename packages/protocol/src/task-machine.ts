@@ -18,7 +18,7 @@
  */
 import { HeddleError } from "./errors.ts";
 import type { EventOf, StoredEvent } from "./events.ts";
-import { given } from "./given.ts";
+import { defined } from "./defined.ts";
 import type { TaskEventBody } from "./task-event-kinds.ts";
 import type { PromptReason, WaitCause } from "./task-events.ts";
 import { hasEnded, type TaskRecord, type TaskSpent, type TaskState } from "./task-record.ts";
@@ -69,7 +69,7 @@ function created({ stream, version, at }: TaskEvent, body: EventOf<"task.created
     ...(isScheduled ? { wait: AWAITS_TIME, firstAt: body.notBefore ?? at } : {}),
     spec: body.spec,
     source: body.source,
-    ...given({ parentId: body.parentId, occurrence: body.occurrence, threadId: body.spec.thread }),
+    ...defined({ parentId: body.parentId, occurrence: body.occurrence, threadId: body.spec.thread }),
     nextAt: body.notBefore ?? at,
     createdAt: at,
     updatedAt: at,
@@ -142,7 +142,7 @@ function move(task: TaskRecord, body: Exclude<TaskEventBody, { type: "task.creat
       return retried(task, body, at);
     case "task.cancelled":
       demand(task, body, !hasEnded(task));
-      return released({ ...task, state: "cancelled", reason: body.reason, ...given({ replacedBy: body.replacedBy }) });
+      return released({ ...task, state: "cancelled", reason: body.reason, ...defined({ replacedBy: body.replacedBy }) });
     case "task.undone":
       demand(task, body, task.holder === undefined);
       return { ...task, undone: { at, files: body.files } };
@@ -163,7 +163,7 @@ function waited(task: TaskRecord, body: EventOf<"task.waited">): TaskRecord {
   demand(task, body, isMovable && (isHeld ? DURING_ATTEMPT : IN_QUEUE).has(body.cause));
   const { nextAt: _, ...rest } = task;
   const wait = { cause: body.cause, message: body.message };
-  return { ...rest, state: "waiting", wait, ...given({ nextAt: body.until }) };
+  return { ...rest, state: "waiting", wait, ...defined({ nextAt: body.until }) };
 }
 
 function woken(task: TaskRecord, body: EventOf<"task.woken">, at: number): TaskRecord {
@@ -238,7 +238,7 @@ function spentOf({ spent }: TaskRecord, timeMs: number, { usage, costUsd }: Aske
 /** What one run of the checks found, as records and doors show it. */
 export function checkRunOf(body: EventOf<"task.checked">, at: number): NonNullable<TaskRecord["lastCheck"]> {
   const { attempt, round, passed, results, violations, opinion, work, review } = body;
-  return { attempt, round, at, passed, results, violations, ...given({ opinion, work, review }) };
+  return { attempt, round, at, passed, results, violations, ...defined({ opinion, work, review }) };
 }
 
 /** The only way: a pass of this attempt's own checks, after its last prompt, with nothing violated. */
@@ -269,7 +269,7 @@ function resumed(task: TaskRecord, body: EventOf<"task.resumed">, at: number): T
   demand(task, body, deliver === undefined || isPutToOwner(task));
   const extraBudget = { ...task.extraBudget };
   for (const [name, more] of Object.entries(body.budget ?? {})) extraBudget[name] = (extraBudget[name] ?? 0) + more;
-  const back = byUser(pending({ ...task, ...given({ deliver }), extraBudget, warned: [] }, at));
+  const back = byUser(pending({ ...task, ...defined({ deliver }), extraBudget, warned: [] }, at));
   const { schedule } = task.spec;
   if (schedule === undefined || task.parentId !== undefined) return back;
   const time = schedule.at === undefined ? Number.NaN : Date.parse(schedule.at);
@@ -288,7 +288,7 @@ function retried(task: TaskRecord, body: EventOf<"task.retried">, at: number): T
   // The store or the thread failed, not the attempt.
   const fault = body.class === undefined ? body.failure : undefined;
   const retries = task.retries + (body.class === undefined ? 0 : 1);
-  const counted = { ...back, retries, ...given({ faults: fault && (task.faults ?? 0) + 1 }) };
+  const counted = { ...back, retries, ...defined({ faults: fault && (task.faults ?? 0) + 1 }) };
   if (notBefore === undefined || notBefore <= at) return counted;
   const cause = fault?.code.startsWith("store.") === true ? "store" : "backoff";
   return { ...counted, state: "waiting", wait: { cause, message: body.reason } };

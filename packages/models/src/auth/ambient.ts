@@ -1,5 +1,5 @@
 /** Credentials of the machine itself: the token of a program, of Google, or keys of AWS. None of it is stored. */
-import { given, HeddleError } from "@heddle/protocol";
+import { defined, HeddleError } from "@heddle/protocol";
 import {
   hostedUrl,
   type BedrockAuth,
@@ -85,7 +85,7 @@ async function bedrockSource(config: ProviderConfig, auth: BedrockAuth, env: Env
     async headers(_wire, _signal, { method, url, headers, body }) {
       const credentials = await awsCredentials(auth, env);
       handedOut.add(credentials.secretAccessKey, credentials.sessionToken ?? "");
-      const signed = given({ "content-type": headers["content-type"] });
+      const signed = defined({ "content-type": headers["content-type"] });
       const now = new Date();
       return signAws({ method, url, headers: signed, body, region, service: "bedrock", credentials, now });
     },

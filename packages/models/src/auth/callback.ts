@@ -4,7 +4,7 @@
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { given, HeddleError, type McpCode } from "@heddle/protocol";
+import { defined, HeddleError, type McpCode } from "@heddle/protocol";
 
 export interface CallbackOptions {
   readonly state: string;
@@ -31,7 +31,7 @@ export async function openCallback(options: CallbackOptions): Promise<Callback> 
   const take = (outcome: Outcome): void => {
     if (outcome.kind === "declined")
       reject(new HeddleError("login.failed", `the login was declined (${outcome.reason})`));
-    if (outcome.kind === "code") resolve(given({ code: outcome.code, issuer: outcome.issuer }));
+    if (outcome.kind === "code") resolve(defined({ code: outcome.code, issuer: outcome.issuer }));
   };
   const listening = await listenOnOne(ports, host, (request, response, port) => {
     const outcome = readCallback(request, options, port);
@@ -129,7 +129,7 @@ function readParameters(parameters: URLSearchParams, state: string): Outcome {
   if (error !== "") return { kind: "declined", reason: /^[a-z_]{1,64}$/.test(error) ? error : "refused" };
   const code = parameters.get("code") ?? "";
   if (code === "" || code.length > 8192) return { kind: "foreign" };
-  return { kind: "code", code, ...given({ issuer: parameters.get("iss") ?? undefined }) };
+  return { kind: "code", code, ...defined({ issuer: parameters.get("iss") ?? undefined }) };
 }
 
 function isSame(a: string, b: string): boolean {

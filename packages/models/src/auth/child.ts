@@ -1,6 +1,6 @@
 /** Runs a small program of another vendor: few variables, no shell, a deadline after which its process group is killed. */
 import { spawn } from "node:child_process";
-import { given } from "@heddle/protocol";
+import { defined } from "@heddle/protocol";
 
 const PASSED_ON = ["PATH", "HOME", "USER", "LANG", "CODEX_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"];
 const MAX_OUTPUT_BYTES = 4 * 1024 * 1024;
@@ -32,7 +32,7 @@ export function runChild(program: string, args: readonly string[], options: Chil
     env,
     detached: true,
     stdio: ["pipe", "pipe", "ignore"],
-    ...given({ cwd: options.cwd }),
+    ...defined({ cwd: options.cwd }),
   });
   const chunks: Buffer[] = [];
   let size = 0;

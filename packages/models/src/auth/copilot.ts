@@ -2,7 +2,7 @@
  * GitHub Copilot: a login at GitHub by device code, and its exchange for the short-lived token of Copilot. The login is sent
  * only to the GitHub it was made at, the other token only to the address that this GitHub names.
  */
-import { given, HeddleError } from "@heddle/protocol";
+import { defined, HeddleError } from "@heddle/protocol";
 import { z } from "zod";
 import { requireSafeUrl, type CopilotAuth } from "../provider-auth.ts";
 import type { CopilotCredential, CredentialKey } from "./credential.ts";
@@ -175,7 +175,7 @@ async function exchange(places: CopilotPlaces, options: ExchangeOptions): Promis
     expiresAt: new Date(refresh_in === undefined ? expires_at * 1000 : now + refresh_in * 1000).toISOString(),
     lastRefresh: at,
     apiUrl: requireSafeUrl(key.provider, endpoints.api).replace(/\/+$/, ""),
-    ...given({ plan: sku }),
+    ...defined({ plan: sku }),
   };
 }
 

@@ -6,7 +6,7 @@
 import { createPrivateKey, sign } from "node:crypto";
 import { homedir } from "node:os";
 import path from "node:path";
-import { given, HeddleError } from "@heddle/protocol";
+import { defined, HeddleError } from "@heddle/protocol";
 import { z } from "zod";
 import { requireSafeUrl, type Environment, type VertexAuth } from "../provider-auth.ts";
 import { parseJson } from "../wire/untrusted.ts";
@@ -93,7 +93,7 @@ export async function googleToken(
 /** Signed with the key of the account; valid for this address only. */
 function assertion(account: z.infer<typeof ServiceAccount>, audience: string, now: number): string {
   const issuedAt = Math.floor(now / 1000);
-  const header = { alg: "RS256", typ: "JWT", ...given({ kid: account.private_key_id }) };
+  const header = { alg: "RS256", typ: "JWT", ...defined({ kid: account.private_key_id }) };
   const claims = {
     iss: account.client_email,
     scope: SCOPE,

@@ -2,7 +2,7 @@
  * The issuer of logins for `openai-codex`, and the requests to it. Its addresses are fixed; only a test may use a server on
  * this machine instead.
  */
-import { given, HeddleError } from "@heddle/protocol";
+import { defined, HeddleError } from "@heddle/protocol";
 import { z } from "zod";
 import type { Environment } from "../provider-auth.ts";
 import type { OAuthCredential } from "./credential.ts";
@@ -200,7 +200,7 @@ export function credentialOf(
     issuer: issuer.url,
     accessToken,
     lastRefresh: at,
-    ...given({
+    ...defined({
       refreshToken,
       idToken,
       expiresAt: expiryAfter(now, tokens.expires_in),

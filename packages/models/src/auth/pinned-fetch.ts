@@ -2,7 +2,7 @@
  * Requests that carry a login: only to given origins, never along a redirect, with a deadline and a limit on what is read. An
  * error names the address and the status, never what was sent or answered.
  */
-import { errorCodeOf, given, HeddleError } from "@heddle/protocol";
+import { errorCodeOf, defined, HeddleError } from "@heddle/protocol";
 import { parseJson } from "../wire/untrusted.ts";
 
 const TIMEOUT_MS = 10_000;
@@ -42,10 +42,10 @@ export async function pinnedFetch(request: PinnedRequest): Promise<PinnedAnswer>
       headers: {
         accept: "application/json",
         "user-agent": "heddle",
-        ...given({ "content-type": type }),
+        ...defined({ "content-type": type }),
         ...request.headers,
       },
-      ...given({ body }),
+      ...defined({ body }),
       signal,
     });
     if (response.status >= 300 && response.status < 400 && response.status !== 304) {

@@ -1,5 +1,5 @@
 /** Stored keys and logins as providers use them; one never takes the place of another. */
-import { given, HeddleError } from "@heddle/protocol";
+import { defined, HeddleError } from "@heddle/protocol";
 import type { CredentialSource, Environment } from "../provider-auth.ts";
 import { authHeader, type ProviderConfig } from "../providers.ts";
 import { usableCodexLogin } from "./codex-auth.ts";
@@ -62,7 +62,7 @@ function chatgptHeaders(
 ): Record<string, string> {
   return {
     authorization: `Bearer ${login.accessToken}`,
-    ...given({ "chatgpt-account-id": login.accountId }),
+    ...defined({ "chatgpt-account-id": login.accountId }),
     ...(login.isFedramp === true ? { "x-openai-fedramp": "true" } : {}),
     originator: issuer.originator,
   };

@@ -1,5 +1,5 @@
 /** The claims of a token, unchecked: they decide when to refresh and what to show, never who may do what. */
-import { given } from "@heddle/protocol";
+import { defined } from "@heddle/protocol";
 import { z } from "zod";
 import { parseJson } from "../wire/untrusted.ts";
 import type { OAuthCredential } from "./credential.ts";
@@ -33,7 +33,7 @@ export function tokenFacts(token: string | undefined): TokenFacts {
   if (!claims.success) return {};
   const { exp, email, [AUTH]: auth, [PROFILE]: profile } = claims.data;
   return {
-    ...given({
+    ...defined({
       expiresAt: exp === undefined ? undefined : exp * 1000,
       accountId: auth?.chatgpt_account_id,
       plan: auth?.chatgpt_plan_type,

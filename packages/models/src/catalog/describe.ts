@@ -1,5 +1,5 @@
 /** The models of a provider with all that is known of each, and its source: what `heddle models` shows. */
-import { given } from "@heddle/protocol";
+import { defined } from "@heddle/protocol";
 import { modelInfo, type ModelInfo } from "../catalog.ts";
 import type { ProviderConfig } from "../providers.ts";
 import type { ModelListing } from "../registry/catalogs.ts";
@@ -39,8 +39,8 @@ export function describeModels(config: ProviderConfig, listing: ModelListing, ho
       return {
         id: model,
         ...info,
-        ...given({ name: own?.name, contextTokens, windowTokens: info.windowTokens ?? contextTokens }),
-        ...given({ released, efforts, readsImages, hasTools: row?.hasTools, isDeprecated: row?.isDeprecated }),
+        ...defined({ name: own?.name, contextTokens, windowTokens: info.windowTokens ?? contextTokens }),
+        ...defined({ released, efforts, readsImages, hasTools: row?.hasTools, isDeprecated: row?.isDeprecated }),
         origin: origin ?? { kind: "provider", date: listing.listedAt ?? "" },
       };
     })

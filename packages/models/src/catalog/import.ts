@@ -3,7 +3,7 @@
  * supports, an https address by name, and nothing but key variables; a model only with plausible numbers. What is left out
  * is named with its reason.
  */
-import { given, HeddleError } from "@heddle/protocol";
+import { defined, HeddleError } from "@heddle/protocol";
 import { z } from "zod";
 import type { Price, Rates } from "../price.ts";
 import type { CatalogModel, CatalogProvider, FilledProvider } from "./rows.ts";
@@ -153,7 +153,7 @@ function modelOf(id: string, row: z.infer<typeof Model>): CatalogModel {
   const efforts = row.reasoning_options
     ?.find(({ type }) => type === "effort")
     ?.values?.filter((value) => value !== null);
-  return given({
+  return defined({
     id,
     contextTokens: context > 0 ? context : undefined,
     maxInputTokens: input !== undefined && input > 0 && input < context ? input : undefined,
@@ -179,7 +179,7 @@ function priceOf({ tiers = [], ...rates }: NonNullable<z.infer<typeof Model>["co
 
 function ratesOf({ input, output, cache_read, cache_write, reasoning }: z.infer<typeof Rate>): Rates {
   const own = reasoning === output ? undefined : reasoning;
-  return given({ input, output, cached: cache_read, cacheWrite: cache_write, reasoning: own });
+  return defined({ input, output, cached: cache_read, cacheWrite: cache_write, reasoning: own });
 }
 
 function unique(leftOut: readonly LeftOut[]): LeftOut[] {

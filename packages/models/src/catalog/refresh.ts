@@ -4,7 +4,7 @@
  */
 import { rm } from "node:fs/promises";
 import path from "node:path";
-import { errorCodeOf, given, HeddleError, hostFaultOr } from "@heddle/protocol";
+import { errorCodeOf, defined, HeddleError, hostFaultOr } from "@heddle/protocol";
 import { pinnedFetch } from "../auth/pinned-fetch.ts";
 import { isSafeUrl } from "../provider-auth.ts";
 import { replaceFile } from "../replace-file.ts";
@@ -55,7 +55,7 @@ export async function refreshCatalog(options: RefreshOptions): Promise<RefreshRe
     origins: [url.origin],
     timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
     maxBytes: options.maxBytes ?? MAX_BYTES,
-    ...given({ signal: options.signal }),
+    ...defined({ signal: options.signal }),
   });
   const source = `${url.origin}${url.pathname}`;
   if (answer.status !== 200) {

@@ -2,7 +2,7 @@
  * The catalog of models.dev as Heddle keeps it: one text, whose first line names the providers and says where the line with
  * the models of each is, so that one provider is found without reading the others.
  */
-import { given } from "@heddle/protocol";
+import { defined } from "@heddle/protocol";
 import type { Price, PriceTier, Rates } from "../price.ts";
 import type { WireName } from "../providers.ts";
 import { list, parseJson, record, text, type Fields } from "../wire/untrusted.ts";
@@ -105,7 +105,7 @@ export function openCatalog(first: string, whole: { length: number; read(): stri
     source,
     licence,
     date,
-    ...given({ commit: text(commit) }),
+    ...defined({ commit: text(commit) }),
     providers,
     modelsOf(provider) {
       const [at, length] = lines.get(provider) ?? [0, 0];
@@ -152,7 +152,7 @@ function ratesRow({ input, output, cached, cacheWrite, reasoning }: Rates): (num
 
 function modelOf({ i, c, n, o, p, t, m, e, x, g, d }: Fields): CatalogModel | undefined {
   if (typeof i !== "string") return undefined;
-  return given({
+  return defined({
     id: i,
     contextTokens: typeof c === "number" ? c : undefined,
     maxInputTokens: typeof n === "number" ? n : undefined,
@@ -181,7 +181,7 @@ function ratesOf(row: unknown): Rates | undefined {
   const [input, output, cached, cacheWrite, reasoning]: unknown[] = Array.isArray(row) ? row : [];
   if (!isRate(input) || !isRate(output)) return undefined;
   const known = (rate: unknown): number | undefined => (isRate(rate) ? rate : undefined);
-  return given({ input, output, cached: known(cached), cacheWrite: known(cacheWrite), reasoning: known(reasoning) });
+  return defined({ input, output, cached: known(cached), cacheWrite: known(cacheWrite), reasoning: known(reasoning) });
 }
 
 /** One below nothing would lower what a run seems to cost. */

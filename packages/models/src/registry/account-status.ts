@@ -1,5 +1,5 @@
 /** What can be shown of an account, and whether its credential can be used. */
-import { given, HeddleError } from "@heddle/protocol";
+import { defined, HeddleError } from "@heddle/protocol";
 import { readCodexKey, readCodexLogin } from "../auth/codex-auth.ts";
 import {
   DEFAULT_PROFILE,
@@ -92,7 +92,7 @@ type Facts = Pick<AccountStatus, "isLoggedIn" | "source" | "health"> & Partial<A
 async function machineStatus(book: Book, entry: ModelProviderEntry): Promise<Facts> {
   try {
     const { keySource: place } = await clientOf(book, entry);
-    return { isLoggedIn: true, source: "machine", health: "unknown", ...given({ place }) };
+    return { isLoggedIn: true, source: "machine", health: "unknown", ...defined({ place }) };
   } catch (error) {
     if (!(error instanceof HeddleError)) throw error;
     return { isLoggedIn: false, source: "machine", health: "unknown", problem: error.code, hint: error.message };
@@ -108,7 +108,7 @@ function storedStatus(entry: ApiKeyCredential | OAuthCredential | CopilotCredent
     isLoggedIn: health === "ok",
     source: "store",
     health,
-    ...given({ email, plan: entry.plan, accountId, expiresAt: isoTime(expiryOf(entry)), problem: entry.problem }),
+    ...defined({ email, plan: entry.plan, accountId, expiresAt: isoTime(expiryOf(entry)), problem: entry.problem }),
   };
 }
 
@@ -120,7 +120,7 @@ async function adoptedStatus({ env }: Book): Promise<Facts> {
     isLoggedIn: !isOver,
     source: "codex",
     health: isOver ? "expired" : "ok",
-    ...given({ email: login.email, plan: login.plan, expiresAt: isoTime(login.expiresAt) }),
+    ...defined({ email: login.email, plan: login.plan, expiresAt: isoTime(login.expiresAt) }),
   };
 }
 

@@ -2,7 +2,7 @@
  * Which models a provider offers: its own list, else its last list, else what is known here. A list that is older than five
  * minutes is marked stale. Without a login a provider is not asked.
  */
-import { given, HeddleError, isHeddleError } from "@heddle/protocol";
+import { defined, HeddleError, isHeddleError } from "@heddle/protocol";
 import { z } from "zod";
 import { pinnedFetch, type PinnedAnswer } from "../auth/pinned-fetch.ts";
 import { knownModels, modelInfo } from "../catalog.ts";
@@ -91,7 +91,7 @@ export async function askModelList(client: Provider, signal: AbortSignal, etag?:
       ...(client.wire === "anthropic" ? { "anthropic-version": "2023-06-01" } : {}),
       ...(await client.credential?.headers(client.wire, limit, outgoing)),
       ...client.headers(),
-      ...given({ "if-none-match": etag }),
+      ...defined({ "if-none-match": etag }),
     },
     timeoutMs: ANSWER_MS,
     signal,
@@ -112,7 +112,7 @@ async function askModels(
   if (models === undefined) {
     throw new HeddleError("provider.malformed", `${client.name} does not list its models (status ${answer.status})`);
   }
-  return { models, ...given({ etag: answer.etag }) };
+  return { models, ...defined({ etag: answer.etag }) };
 }
 
 /** The names that vendors give to the length of a conversation, and to the length of an answer; the first counts. */
@@ -153,7 +153,7 @@ function readList(json: unknown): ListedModel[] | undefined {
 
 function listedModel(id: string, row: z.infer<typeof Row>): ListedModel {
   const figures = (names: readonly string[]): readonly unknown[] => names.map((name) => row[name]);
-  return given({
+  return defined({
     id,
     name: row.display_name?.slice(0, 256) || undefined,
     contextTokens: firstCount(figures(CONTEXT)),

@@ -2,7 +2,7 @@
  * Gemini `streamGenerateContent`. The key travels in a header, never in the URL. Parts that carry a thought signature go
  * back exactly as they came. Schemas go as plain JSON Schema (`parametersJsonSchema`, `responseJsonSchema`).
  */
-import { given, type InputPart, type ModelOutputPart, type Usage } from "@heddle/protocol";
+import { defined, type InputPart, type ModelOutputPart, type Usage } from "@heddle/protocol";
 import type { Answer, Ending } from "../answer.ts";
 import type { ModelInfo } from "../catalog.ts";
 import { failureIn, malformed, ProviderError } from "../failure.ts";
@@ -51,7 +51,7 @@ const isSecondGeneration = (model: string): boolean => /gemini-[12]([.-]|$)/.tes
 
 function encodeConfig(request: ModelRequest): { instructions: string; generationConfig: Record<string, unknown> } {
   const { instructions, outputSchema, maxOutputTokens, model, tools } = request;
-  const generationConfig = { ...given({ maxOutputTokens }), ...encodeThinking(request) };
+  const generationConfig = { ...defined({ maxOutputTokens }), ...encodeThinking(request) };
   if (outputSchema === undefined) return { instructions, generationConfig };
   // Models before the third generation refuse a response schema beside tools; there it is part of the instructions.
   if (isSecondGeneration(model) && tools.length > 0)

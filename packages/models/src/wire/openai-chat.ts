@@ -2,7 +2,7 @@
  * Chat Completions as OpenAI and the many servers that copy it speak it. Only fields that all of them know are sent,
  * unless the provider is OpenAI itself. Freeform tools travel as JSON with one field.
  */
-import { given, type InputPart, type ModelOutputPart, type Usage } from "@heddle/protocol";
+import { defined, type InputPart, type ModelOutputPart, type Usage } from "@heddle/protocol";
 import type { Answer, Ending } from "../answer.ts";
 import { failureIn, malformed } from "../failure.ts";
 import type { Provider } from "../providers.ts";
@@ -105,7 +105,7 @@ function encodeAssistant(parts: readonly ModelOutputPart[], provider: Provider):
 
 /** Google signs its calls and texts in a field of its own, which must be sent back. */
 function extraOf({ extra_content }: Fields): { extra_content?: unknown } {
-  return given({ extra_content });
+  return defined({ extra_content });
 }
 
 // The wire has no parts; they are numbered here: 0 reasoning, 1 text, then the tool calls in the order of their `index`.

@@ -18,7 +18,7 @@ import {
   WebhookAnswer,
 } from "@heddle/protocol/http";
 import { pageFrom, placeOf } from "../rpc/paging.ts";
-import { present } from "./present.ts";
+import { defined } from "@heddle/protocol";
 import { route, type HttpCall, type Route } from "./route.ts";
 import { tasksFor } from "./task-desk.ts";
 import { createdView, notificationView, sinkEntries } from "./task-views.ts";
@@ -105,7 +105,7 @@ export const ORDER_ROUTES: readonly Route[] = [
       const limit = limitOf(asked);
       const after = placeOf(cursor)?.id;
       const rows = await heddle.journal.notifications.page({
-        ...present({ sink, state, taskId, after }),
+        ...defined({ sink, state, taskId, after }),
         limit: limit + 1,
       });
       const { data, nextCursor } = pageFrom(rows, limit, ({ id }) => id);

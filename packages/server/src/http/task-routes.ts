@@ -24,7 +24,7 @@ import {
   TaskParams,
   TasksQuery,
 } from "@heddle/protocol/http";
-import { present } from "./present.ts";
+import { defined } from "@heddle/protocol";
 import { route, type HttpCall, type Route } from "./route.ts";
 import { tasksFor } from "./task-desk.ts";
 import { createdView, requireTask, taskSummary, taskView } from "./task-views.ts";
@@ -47,7 +47,7 @@ async function listTasks(query: z.output<typeof TasksQuery>, { context: { heddle
   const position = await journal.position();
   const rows = await journal.tasks.page({
     states: state ?? (archived === true ? PUT_AWAY : AT_HAND),
-    ...present({ workspace, label, parentId, text: search, after }),
+    ...defined({ workspace, label, parentId, text: search, after }),
     limit: limit + 1,
   });
   const { data, nextCursor } = pageFrom(rows, limit, ({ id }) => id);

@@ -20,7 +20,7 @@ import type {
 } from "@heddle/protocol/http";
 import type { Sink, TakenOrder } from "@heddle/tasks";
 import type { z } from "zod";
-import { present } from "./present.ts";
+import { defined } from "@heddle/protocol";
 import { eventsAfter } from "./views.ts";
 
 export async function requireTask(journal: Journal, taskId: string): Promise<TaskRecord> {
@@ -51,7 +51,7 @@ export function taskSummary(task: TaskRecord): z.output<typeof TaskSummary> {
   const known = { id, name, state, workspace, labels, priority, source, createdAt, updatedAt, attempt, spent };
   return {
     ...known,
-    ...present({ parentId, threadId, nextAt, wait, reason, passedLastCheck: task.lastCheck?.passed }),
+    ...defined({ parentId, threadId, nextAt, wait, reason, passedLastCheck: task.lastCheck?.passed }),
     steps: { done: task.stepsDone.length, all: steps.length },
     isStalled: task.stall?.isOpen === true,
   };
@@ -116,7 +116,7 @@ function foldAttempt(attempt: Attempt, { body, at }: StoredEvent): Attempt {
 
 export function notificationView(row: NotificationRow): z.output<typeof Notification> {
   const { position: _position, ...shown } = row;
-  return present(shown);
+  return defined(shown);
 }
 
 export async function sinkEntries(journal: Journal, sinks: readonly Sink[]): Promise<z.output<typeof SinkEntry>[]> {

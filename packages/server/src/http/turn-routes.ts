@@ -5,7 +5,7 @@ import type { z } from "zod";
 import { folderFor } from "../access/folders.ts";
 import { pageOf } from "../rpc/paging.ts";
 import { refuseLeavingSandbox, refuseFullAccess, refuseInputToFullAccess } from "../access/full-access.ts";
-import { present } from "./present.ts";
+import { defined } from "@heddle/protocol";
 import { route, type HttpCall, type HttpContext, type Route } from "./route.ts";
 import {
   Accepted,
@@ -42,7 +42,7 @@ async function startTurn(threadId: string, wanted: Wanted, { context, principal,
     thread: threadId,
     input,
     settings,
-    ...present({ clientId, workspace }),
+    ...defined({ clientId, workspace }),
   });
   turns.add(handle);
   return turnView(heddle.journal, await requireTurn(heddle.journal, threadId, handle.turnId));
@@ -54,7 +54,7 @@ async function settingsOf({ heddle, settings }: HttpContext, row: ThreadRow, wan
   const stored = await heddle.storedSettings(row.id, clientId);
   const patch = { model, provider, effort, sandboxMode, approvalPolicy, mode };
   const resolved = await settings.resolve({ workspace: stored.workspace, stored, patch });
-  return { ...resolved, ...present({ outputSchema, limits }) };
+  return { ...resolved, ...defined({ outputSchema, limits }) };
 }
 
 export const TURN_ROUTES: readonly Route[] = [

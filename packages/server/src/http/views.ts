@@ -3,7 +3,7 @@ import type { Journal, ReadOptions, ThreadRow, TurnRow } from "@heddle/journal";
 import { addUsage, HeddleError, NO_USAGE, type StoredEvent } from "@heddle/protocol";
 import type { z } from "zod";
 import type { Approval, ItemEntry, Thread, Turn } from "@heddle/protocol/http";
-import { present } from "./present.ts";
+import { defined } from "@heddle/protocol";
 
 const PAGE = 256;
 
@@ -24,7 +24,7 @@ export function threadView(row: ThreadRow): z.output<typeof Thread> {
   const { settings: _settings, gitInfo: _gitInfo, logEntries: _entries, usage: _usage, forkedFrom, ...shown } = row;
   const fork = forkedFrom && { threadId: forkedFrom.threadId, seq: forkedFrom.version };
   return {
-    ...present({ ...shown, forkedFrom: fork }),
+    ...defined({ ...shown, forkedFrom: fork }),
     status: shown.lastTurnStatus === "open" ? "running" : "idle",
   };
 }
@@ -65,19 +65,19 @@ function foldTurn(
   if (body.type === "turn.admitted") {
     const { clientId, task, input, settings } = body;
     const known = { id, threadId, status: "open" as const, seq: version, by: author, admittedAt: at };
-    return { ...known, ...present({ clientId, task }), input, settings, usage: NO_USAGE, costUsd: 0 };
+    return { ...known, ...defined({ clientId, task }), input, settings, usage: NO_USAGE, costUsd: 0 };
   }
   if (turn === undefined) return undefined;
   if (body.type === "turn.started") return { ...turn, sandboxLevel: body.sandboxLevel, runner: body.runner };
   if (body.type === "model.responded") {
     const { costUsd: before, ...rest } = turn;
     const costUsd = before === undefined || body.costUsd === undefined ? undefined : before + body.costUsd;
-    return { ...rest, usage: addUsage(turn.usage, body.usage), ...present({ costUsd }) };
+    return { ...rest, usage: addUsage(turn.usage, body.usage), ...defined({ costUsd }) };
   }
   if (body.type !== "turn.completed") return turn;
   const { costUsd: _soFar, ...rest } = turn;
   const { status, usage, durationMs, failure, costUsd } = body;
-  return { ...rest, status, usage, durationMs, endedAt: at, ...present({ failure, costUsd }) };
+  return { ...rest, status, usage, durationMs, endedAt: at, ...defined({ failure, costUsd }) };
 }
 
 export interface ItemsRequest {
