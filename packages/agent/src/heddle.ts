@@ -176,7 +176,7 @@ export interface Heddle extends AsyncDisposable {
   readonly journal: Journal;
   readonly recoveredTurns: number;
   /** Turns without a terminal event because the store could not take it; the next Heddle that opens closes them. */
-  readonly unstoredEnds: number;
+  readonly unstoredTurnEnds: number;
   /** The only way to calls that change something, so that none is without an author. */
   as(by: Author): Acts;
   /**
@@ -202,7 +202,7 @@ export interface Heddle extends AsyncDisposable {
    * For a server that stops: interrupts a turn it runs, or leaves it to the next server when it only waits for an
    * answer; `done` of its handle then rejects with `turn.parked`. `elsewhere`: it does not run here.
    */
-  letGo(turnId: string, reason: InterruptReason): Promise<"left" | "ending" | "elsewhere">;
+  releaseTurn(turnId: string, reason: InterruptReason): Promise<"left" | "ending" | "elsewhere">;
   onDelta(threadId: string, listener: DeltaListener): Disposable;
   /** A few sentences about a thread, made now and not stored; undefined when that failed. */
   summarise(threadId: string): Promise<string | undefined>;

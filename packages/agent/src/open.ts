@@ -141,7 +141,7 @@ class Engine implements Heddle {
     this.#parked = openParked?.(engine, recovered.parked);
   }
 
-  get unstoredEnds(): number {
+  get unstoredTurnEnds(): number {
     return this.#ends.lost;
   }
 
@@ -308,7 +308,7 @@ class Engine implements Heddle {
     });
   }
 
-  async letGo(turnId: string, reason: InterruptReason): Promise<"left" | "ending" | "elsewhere"> {
+  async releaseTurn(turnId: string, reason: InterruptReason): Promise<"left" | "ending" | "elsewhere"> {
     const running = this.#running.get(turnId);
     if (running === undefined) return "elsewhere";
     const isLeft = await this.#canBeLeft(running.threadId, turnId);

@@ -4,9 +4,9 @@ import { EXIT } from "@heddle/protocol";
 import { say } from "./print/screen.ts";
 
 /** Called when everything is closed: an end that the store could not take is no success, whatever else went well. */
-export function reportUnstoredEnds({ unstoredEnds }: Heddle, exitCode: number): number {
-  if (unstoredEnds === 0) return exitCode;
-  const [turns, them] = unstoredEnds === 1 ? ["1 turn", "it"] : [`${unstoredEnds} turns`, "them"];
+export function reportUnstoredEnds({ unstoredTurnEnds }: Heddle, exitCode: number): number {
+  if (unstoredTurnEnds === 0) return exitCode;
+  const [turns, them] = unstoredTurnEnds === 1 ? ["1 turn", "it"] : [`${unstoredTurnEnds} turns`, "them"];
   say(`the end of ${turns} could not be stored; the next start closes ${them}: free some space, then heddle doctor`);
   return exitCode === EXIT.ok ? EXIT.infrastructure : exitCode;
 }

@@ -3,7 +3,18 @@
  * address: a server of the same name at another address does not get it. Requests to issuers are passed in.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { defined, HeddleError, isHeddleError, type McpAuthority, type McpAuthStatus, type McpHttpServer, type McpIssuers, type McpServerConfig, type McpTokens, type McpTokenSource } from "@heddle/protocol";
+import {
+  defined,
+  HeddleError,
+  isHeddleError,
+  type McpAuthority,
+  type McpAuthStatus,
+  type McpHttpServer,
+  type McpIssuers,
+  type McpServerConfig,
+  type McpTokens,
+  type McpTokenSource,
+} from "@heddle/protocol";
 import { storeFor, type ChosenStoreOptions } from "./auth/chosen-store.ts";
 import { openCallback } from "./auth/callback.ts";
 import { LOCAL_OWNER, type Credential, type CredentialKey, type McpCredential } from "./auth/credential.ts";

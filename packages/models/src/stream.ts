@@ -4,7 +4,14 @@
  * Only this function retries: an answer is requested at most `limits.maxAttempts` times, each time with at most
  * `limits.requestAttempts` requests until it begins, never with more than `maxRequests` in all; each retry is an event.
  */
-import { defined, toHeddleError, type Failure, type InputPart, type ModelOutputPart, type Usage } from "@heddle/protocol";
+import {
+  defined,
+  toHeddleError,
+  type Failure,
+  type InputPart,
+  type ModelOutputPart,
+  type Usage,
+} from "@heddle/protocol";
 import type { Answered, RequestProgress, Skipped } from "./answer.ts";
 import { prepareAttempts } from "./attempt.ts";
 import { modelInfo } from "./catalog.ts";

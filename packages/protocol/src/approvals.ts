@@ -13,11 +13,11 @@ export const Permissions = z.object({
 export type Permissions = z.infer<typeof Permissions>;
 
 /** What a call asks for beyond its envelope: no sandbox, or the same sandbox with more permissions. */
-export const HopWish = z.discriminatedUnion("kind", [
+export const HopRequest = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("outside") }),
   z.object({ kind: z.literal("wider"), permissions: Permissions }),
 ]);
-export type HopWish = z.infer<typeof HopWish>;
+export type HopRequest = z.infer<typeof HopRequest>;
 
 /** One question of an agent to the user, with the options it proposes. */
 export const UserQuestion = z.object({
@@ -35,7 +35,7 @@ export type UserAnswers = z.infer<typeof UserAnswers>;
 
 const asked = { callId: z.string(), itemId: z.string(), reason: z.string().optional() };
 /** If accepted, this one call runs beyond the envelope of its thread. */
-const wish = HopWish.optional();
+const wish = HopRequest.optional();
 
 export const ApprovalQuestion = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("command"), ...asked, command: z.string(), cwd: z.string(), wish }),

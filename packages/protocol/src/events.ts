@@ -8,7 +8,7 @@
 import { z } from "zod";
 import type { Author } from "./authors.ts";
 import { Envelope, SandboxHolds, SandboxLevel } from "./envelope.ts";
-import { ApprovalAnswer, ApprovalQuestion, HopWish, Permissions } from "./approvals.ts";
+import { ApprovalAnswer, ApprovalQuestion, HopRequest, Permissions } from "./approvals.ts";
 import { event, Failure, Holder, turnEvent } from "./event-parts.ts";
 import { clientEvents } from "./client-events.ts";
 import { HookEvent } from "./hooks.ts";
@@ -293,7 +293,7 @@ export const EventBody = z.discriminatedUnion("type", [
     permissions: Permissions.optional(),
   }),
   /** Above the ceiling, or no client may be asked. The call is refused as an item too. */
-  turnEvent("hop.refused", { callId: z.string(), wish: HopWish, failure: Failure }),
+  turnEvent("hop.refused", { callId: z.string(), wish: HopRequest, failure: Failure }),
   ...clientEvents,
   ...taskEvents,
 ]);

@@ -35,7 +35,7 @@ export { isSandboxMode } from "./sandbox-modes.ts";
 export {
   ApprovalQuestion,
   Decision,
-  HopWish,
+  HopRequest,
   Permissions,
   UserAnswers,
   UserQuestion,
@@ -112,7 +112,7 @@ export type {
   McpAuthStatus,
   McpCode,
   McpIssuers,
-  McpLoginWish,
+  McpLoginRequest,
   McpTokens,
   McpTokenSource,
 } from "./mcp-login.ts";

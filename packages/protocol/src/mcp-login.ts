@@ -38,7 +38,7 @@ export interface BegunMcpLogin {
   redeem(code: McpCode, signal: AbortSignal): Promise<McpTokens>;
 }
 
-export interface McpLoginWish {
+export interface McpLoginRequest {
   /** Where the browser returns to. */
   readonly redirectUri: string;
   /** Cannot be guessed. */
@@ -50,7 +50,7 @@ export interface McpLoginWish {
 /** Requests to issuers. Failures are typed: `auth.rejected` is final, `provider.*` may pass. */
 export interface McpIssuers {
   hasLogins(server: McpHttpServer, signal: AbortSignal): Promise<boolean>;
-  begin(server: McpHttpServer, request: McpLoginWish): Promise<BegunMcpLogin>;
+  begin(server: McpHttpServer, request: McpLoginRequest): Promise<BegunMcpLogin>;
   refresh(authority: McpAuthority, refreshToken: string, signal: AbortSignal): Promise<McpTokens>;
   /** False: it failed. */
   revoke(authority: McpAuthority, token: string, signal: AbortSignal): Promise<boolean>;

@@ -142,7 +142,12 @@ function move(task: TaskRecord, body: Exclude<TaskEventBody, { type: "task.creat
       return retried(task, body, at);
     case "task.cancelled":
       demand(task, body, !hasEnded(task));
-      return released({ ...task, state: "cancelled", reason: body.reason, ...defined({ replacedBy: body.replacedBy }) });
+      return released({
+        ...task,
+        state: "cancelled",
+        reason: body.reason,
+        ...defined({ replacedBy: body.replacedBy }),
+      });
     case "task.undone":
       demand(task, body, task.holder === undefined);
       return { ...task, undone: { at, files: body.files } };

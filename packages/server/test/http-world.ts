@@ -8,7 +8,7 @@ import { HeddleError, newTurnId, type EventBody, type TurnSettings } from "@hedd
 import { TaskSpec, type TaskSpecInput } from "@heddle/protocol/tasks";
 import { openTasks } from "@heddle/tasks";
 import { HttpDoor, type HttpDoorOptions } from "../src/http/http-door.ts";
-import type { TaskDesk } from "../src/http/task-desk.ts";
+import type { TaskDoorOptions } from "../src/http/task-desk.ts";
 import { addToken, openTokenBook } from "../src/http/tokens.ts";
 
 export const SETTINGS: TurnSettings = {
@@ -55,19 +55,19 @@ export interface HttpWorld extends AsyncDisposable {
 
 /** What the owner has set up for tasks. */
 export type DeskWishes = Partial<
-  Pick<TaskDesk, "folders" | "sinks"> & Pick<TaskDesk["door"], "sources" | "roots" | "defaultWorkspace">
+  Pick<TaskDoorOptions, "folders" | "sinks"> & Pick<TaskDoorOptions["door"], "sources" | "roots" | "defaultWorkspace">
 >;
 
 export async function openHttpWorld(
   more: Partial<HttpDoorOptions> = {},
-  deskOf: (home: string) => DeskWishes = () => ({}),
+  taskDoorOptionsOf: (home: string) => DeskWishes = () => ({}),
 ): Promise<HttpWorld> {
   const home = await realpath(await mkdtemp(join(tmpdir(), "heddle-http-")));
   const heddle = await openHeddle({ home, providers: [], env: {}, isUnattended: false });
   const owner = "owner-token-of-this-test-0123456789abcdef";
   const user = await addToken(home, { name: "una", role: "user" });
   const viewer = await addToken(home, { name: "vic", role: "viewer" });
-  const { folders = [], sinks = [], ...wishes } = deskOf(home);
+  const { folders = [], sinks = [], ...wishes } = taskDoorOptionsOf(home);
   const tasks = openTasks({ journal: heddle.journal, home });
   const door = new HttpDoor({
     heddle,

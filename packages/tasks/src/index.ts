@@ -11,7 +11,7 @@ export { readSpec, type ReadSpecs, type SpecOptions, type SpecText } from "./spe
 export { PLACEHOLDER } from "./spec/rules.ts";
 export { taskSchema } from "./spec/json-schema.ts";
 export { runChecks } from "./attempt/baseline.ts";
-export type { CheckPlace } from "./checks/check.ts";
+export type { CheckOptions } from "./checks/check.ts";
 export { openInbox, type InboxOptions } from "./inbox/open-inbox.ts";
 export { readOrderFile } from "./inbox/order-file.ts";
 export { takeOrder, type Order, type OrderDoor, type TakenOrder } from "./inbox/take-order.ts";
@@ -22,7 +22,7 @@ export {
   type WebhookOutcome,
 } from "./inbox/webhooks/take-webhook.ts";
 export type { WebhookSource } from "./inbox/webhooks/source.ts";
-export { FOR_PEOPLE, NOTIFICATION_NAMES, readNames, splitWords, type NotificationName } from "./notify/names.ts";
+export { FOR_PEOPLE, NOTIFICATION_NAMES, readNames, splitNames, type NotificationName } from "./notify/names.ts";
 export { openNotifier, type NotifierOptions } from "./notify/open-notifier.ts";
 export { redeliver, testSink, type Sink } from "./notify/sink.ts";
 export { desktopSink } from "./notify/sinks/desktop.ts";

@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import type { CheckResult, TaskBaseline } from "@heddle/protocol";
 import { TaskSpec, type TaskSpecInput } from "@heddle/protocol/tasks";
 import { runChecks, takeBaseline } from "../src/attempt/baseline.ts";
-import type { CheckPlace } from "../src/checks/check.ts";
+import type { CheckOptions } from "../src/checks/check.ts";
 import { readBase } from "../src/judge/freeze-claim.ts";
 import { freezeWork } from "../src/tree/freeze-work.ts";
 import { unjudged, verifyWork, workspaceFault, type Verdict } from "../src/judge/verify.ts";
@@ -23,7 +23,7 @@ export interface WorkPlaceOptions {
 export interface WorkPlace extends AsyncDisposable {
   readonly root: string;
   readonly workspace: string;
-  readonly place: CheckPlace;
+  readonly place: CheckOptions;
   write(path: string, content: string): Promise<void>;
   remove(path: string): Promise<void>;
   git(...args: string[]): string;
@@ -45,7 +45,7 @@ export async function openWorkPlace(options: WorkPlaceOptions = {}): Promise<Wor
   const control = new AbortController();
   let rounds = 0;
   const spec = TaskSpec.parse({ name: "a task", workspace, goal: "do it", checks: options.checks, ...options.spec });
-  const place: CheckPlace = {
+  const place: CheckOptions = {
     folder: workspace,
     home,
     spec,

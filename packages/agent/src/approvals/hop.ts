@@ -7,14 +7,14 @@
  *                                   turn:   the calls that follow do, until the turn ends
  *                                   thread: its later turns too, while the thread keeps its sandbox mode
  */
-import { HeddleError, type Envelope, type EventBody, type HopWish, type Permissions } from "@heddle/protocol";
-import { aboveCeiling, envelopeFor, envelopeHash, widenEnvelope, type Hops, type Walls } from "@heddle/tools";
+import { HeddleError, type Envelope, type EventBody, type HopRequest, type Permissions } from "@heddle/protocol";
+import { aboveCeiling, envelopeFor, envelopeHash, widenEnvelope, type Hops, type SandboxContext } from "@heddle/tools";
 import type { TurnSandbox, TurnRequest } from "../runners/runner.ts";
 import type { PolicyIo } from "../turns/policy.ts";
 
 export interface TurnHops extends Hops {
   /** The sandbox of the next call. */
-  readonly walls: Walls;
+  readonly walls: SandboxContext;
 }
 
 export interface OpenHops extends TurnHops {
@@ -25,7 +25,7 @@ export interface OpenHops extends TurnHops {
 export function createHops(turn: TurnRequest, io: Pick<PolicyIo, "record">): OpenHops {
   const { turnId, place } = turn;
   const ceiling = ceilingOf(turn);
-  let walls: Walls = place;
+  let walls: SandboxContext = place;
   /** Envelopes of this turn, one after the other; each includes those before it. */
   const entered: Envelope[] = [];
   let isForTurn = turn.history.some(({ body }) => isHopFor(body, turnId));
@@ -100,7 +100,7 @@ export async function grantedSandbox(turn: TurnRequest): Promise<TurnSandbox> {
   return to === place.envelope ? place : { ...place, ...(await place.widen(to)) };
 }
 
-function asWish(permissions: Permissions): HopWish {
+function asWish(permissions: Permissions): HopRequest {
   return { kind: "wider", permissions };
 }
 

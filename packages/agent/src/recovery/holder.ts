@@ -8,7 +8,7 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import type { Journal } from "@heddle/journal";
 import { HeddleError, type Holder } from "@heddle/protocol";
-import { isBuried, readProcStat } from "@heddle/tools";
+import { isDeadProcess, readProcStat } from "@heddle/tools";
 
 export type HolderState = "alive" | "dead" | "unknown";
 
@@ -66,7 +66,7 @@ function hostId(): string {
 
 function startTicksOf(pid: number): string | undefined {
   const stat = readProcStat(pid);
-  return stat === undefined || isBuried(stat) ? undefined : stat.startTicks;
+  return stat === undefined || isDeadProcess(stat) ? undefined : stat.startTicks;
 }
 
 function bootId(): string {

@@ -19,7 +19,14 @@ import type {
   TurnSettings,
   Usage,
 } from "@heddle/protocol";
-import type { McpServers, OngoingItem, ProtectedPathViolation, Sandbox, ThreadState, Walls } from "@heddle/tools";
+import type {
+  McpServers,
+  OngoingItem,
+  ProtectedPathViolation,
+  Sandbox,
+  ThreadState,
+  SandboxContext,
+} from "@heddle/tools";
 import type { TurnHops } from "../approvals/hop.ts";
 import type { CarriedOver } from "../approvals/carried.ts";
 import type { TurnHooks } from "../hooks/hooks.ts";
@@ -46,7 +53,7 @@ export interface TurnSandbox {
   readonly state: ThreadState;
   readonly mcp?: McpServers;
   /** A sandbox of another envelope around the same workspace; it lasts as long as this one. */
-  widen(envelope: Envelope): Promise<Walls>;
+  widen(envelope: Envelope): Promise<SandboxContext>;
   /** Closes such a sandbox with everything in it; returns the violations found there. */
   narrow(envelope: Envelope): Promise<readonly ProtectedPathViolation[]>;
 }

@@ -14,7 +14,7 @@ import {
   type SandboxLimits,
   type SandboxPolicy,
   type ThreadState,
-  type Walls,
+  type SandboxContext,
 } from "@heddle/tools";
 import type { ViolationRecorder } from "./after-turns.ts";
 import { programFolders } from "./program-folders.ts";
@@ -48,7 +48,7 @@ type Violations = readonly ProtectedPathViolation[];
 
 /** With the wider sandboxes, by envelope. */
 interface OpenSandbox extends TurnSandbox {
-  readonly wider: Map<string, Promise<Walls>>;
+  readonly wider: Map<string, Promise<SandboxContext>>;
 }
 
 export function openSandboxes(options: SandboxOptions) {

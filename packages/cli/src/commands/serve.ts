@@ -6,7 +6,7 @@ import { EXIT } from "@heddle/protocol";
 import { makeHome } from "@heddle/runtime/config";
 import { planDoors } from "@heddle/runtime/doors";
 import { openServing } from "@heddle/runtime/serving";
-import { deskOf, openWorker } from "@heddle/runtime/work";
+import { taskDoorOptionsOf, openWorker } from "@heddle/runtime/work";
 import { readConfigOf } from "../config-options.ts";
 import { CONFIG_OPTIONS } from "./exec-options.ts";
 import { DOOR_OPTIONS, doorChoices } from "../door-options.ts";
@@ -52,7 +52,7 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   const { heddle, settings } = serving;
   const work = { heddle, settings, home, config, env, log: say };
   const worker = args.has("no-tasks") ? undefined : await openWorker(ends, work);
-  const desk = worker?.desk ?? deskOf({ ...work, journal: heddle.journal });
+  const desk = worker?.desk ?? taskDoorOptionsOf({ ...work, journal: heddle.journal });
   const harness = worker?.harness;
   const doors = await claimed.open(ends, { ...serving, desk, harness, cwd, version, configWarnings: warnings });
   for (const address of doors.addresses) say(`listening on ${address}`);

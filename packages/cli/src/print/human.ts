@@ -13,7 +13,7 @@ import {
   type Item,
   type ItemDelta,
   type TurnSettings,
-  type HopWish,
+  type HopRequest,
   type Permissions,
 } from "@heddle/protocol";
 import { itemHead, itemTail, planLines, resultLine, runningText, WAITING } from "./items.ts";
@@ -296,7 +296,7 @@ function questionText({ question }: EventOf<"approval.requested">): string {
   }
 }
 
-function requestText(wish: HopWish | undefined): string {
+function requestText(wish: HopRequest | undefined): string {
   if (wish === undefined) return "";
   return wish.kind === "outside" ? " outside the sandbox" : ` with more permissions: ${rightsText(wish.permissions)}`;
 }

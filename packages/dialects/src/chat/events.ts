@@ -1,6 +1,6 @@
 /** The shapes of events for subscribers; `log.ts` makes them from stored events. */
 import { z } from "zod";
-import { HopWish, Permissions, UserAnswers, UserQuestion } from "@heddle/protocol";
+import { HopRequest, Permissions, UserAnswers, UserQuestion } from "@heddle/protocol";
 import { ChatItem } from "./items.ts";
 import { ChatSettings } from "./settings.ts";
 
@@ -71,7 +71,7 @@ export const CHAT_EVENTS = {
     message: z.string().optional(),
     content_schema: z.unknown().optional(),
     /** What the command wants beyond its sandbox: none at all, or more rights in it. */
-    wish: HopWish.optional(),
+    wish: HopRequest.optional(),
     /** More rights for the calls that follow. */
     permissions: Permissions.optional(),
     available_decisions: z.array(z.string()),

@@ -12,7 +12,7 @@ export {
   CODEX_PARAMS,
   EXPERIMENTAL_FIELDS,
   isSupported,
-  isUnheededKey,
+  isKeyWithoutEffect,
   fieldsWithoutEffect,
   type BeginParams,
   type CodexParams,

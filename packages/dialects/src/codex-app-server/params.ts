@@ -176,7 +176,7 @@ export function fieldsWithoutEffect({
   config,
 }: BeginParams): string[] {
   const fields = Object.entries({ baseInstructions, developerInstructions, permissions });
-  const keys = Object.keys(config ?? {}).filter((key) => isUnheededKey(key));
+  const keys = Object.keys(config ?? {}).filter((key) => isKeyWithoutEffect(key));
   return [
     ...fields.filter(([, value]) => value !== undefined && value !== null).map(([name]) => name),
     ...keys.map((key) => `config.${key}`),
@@ -184,7 +184,7 @@ export function fieldsWithoutEffect({
 }
 
 /** Servers and providers are those of the server's own configuration. */
-export function isUnheededKey(key: string): boolean {
+export function isKeyWithoutEffect(key: string): boolean {
   return /^(mcp_servers|model_providers)\b/.test(key);
 }
 

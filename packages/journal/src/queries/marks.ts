@@ -25,7 +25,7 @@ export type MarkKind =
   /** A baseline, or the user's retry, which may ask for a new one. */
   | "task.baseline";
 
-export interface MarkLook {
+export interface MarkQuery {
   readonly stream: string;
   readonly kinds: readonly MarkKind[];
   readonly name?: string;
@@ -36,6 +36,6 @@ export interface MarkLook {
 
 export interface MarkQueries {
   /** In the order of their versions, each once. */
-  events(look: MarkLook): Promise<readonly StoredEvent[]>;
-  versions(look: MarkLook): Promise<readonly number[]>;
+  events(look: MarkQuery): Promise<readonly StoredEvent[]>;
+  versions(look: MarkQuery): Promise<readonly number[]>;
 }

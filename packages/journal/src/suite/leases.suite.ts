@@ -107,9 +107,9 @@ function expiry(newStore: NewStore): void {
       }
       expect(held.lost.aborted).toBe(false);
     }
-    const letGo = performance.now();
+    const releaseTurn = performance.now();
     while (!(await isOver())) await delay(5);
-    expect(performance.now() - letGo).toBeGreaterThan(LEASE_MS / 3);
+    expect(performance.now() - releaseTurn).toBeGreaterThan(LEASE_MS / 3);
     // Taken by another: the old holder wakes up, renews, and is told.
     await watcher.append({ stream: "a", author: "system", events: [resumed] });
     using late = owner.leases.hold({ subject: "t1", epoch: 1 }, holder);
@@ -137,8 +137,8 @@ function expiry(newStore: NewStore): void {
       await delay(10);
     }
     living[Symbol.dispose]();
-    const letGo = performance.now();
+    const releaseTurn = performance.now();
     while (!(await watcher.leases.isOver(holder))) await delay(5);
-    expect(performance.now() - letGo).toBeLessThan(10 * LEASE_MS);
+    expect(performance.now() - releaseTurn).toBeLessThan(10 * LEASE_MS);
   });
 }

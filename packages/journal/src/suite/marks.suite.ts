@@ -1,6 +1,6 @@
 /** What is found in a long thread without reading it, as tests that any back-end can run. */
 import { expect, test } from "vitest";
-import type { MarkLook } from "../queries/marks.ts";
+import type { MarkQuery } from "../queries/marks.ts";
 import { admitted, completed, created, said } from "./journal.samples.ts";
 import type { NewStore } from "./journal.suite.ts";
 
@@ -26,7 +26,7 @@ export function markSuite(newStore: NewStore): void {
       events: [completed("t1"), reverted("t1"), asked("m2", "y")],
     });
     await journal.append({ stream: "b", author: "user:owner", events: [created, reverted("t1")] });
-    const versions = (look: Omit<MarkLook, "stream">) => journal.marks.versions({ stream: "a", ...look });
+    const versions = (look: Omit<MarkQuery, "stream">) => journal.marks.versions({ stream: "a", ...look });
     const check = async (): Promise<void> => {
       expect(await versions({ kinds: ["thread.reverted", "userMessage"] })).toEqual([3, 6, 7]);
       expect(await versions({ kinds: ["userMessage"], after: 3 })).toEqual([7]);

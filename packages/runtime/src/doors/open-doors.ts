@@ -13,7 +13,7 @@ import {
   listTokens,
   openTokenBook,
   ownerTokenPath,
-  type TaskDesk,
+  type TaskDoorOptions,
 } from "@heddle/server/http";
 import { refuseOpenDoor } from "./address.ts";
 import { addressOf, lastPort, rememberAddresses, urlOf } from "./address-file.ts";
@@ -42,7 +42,7 @@ export interface ClaimedDoors {
 export interface BehindDoors extends Serving {
   readonly cwd: string;
   readonly version: string;
-  readonly desk: TaskDesk;
+  readonly desk: TaskDoorOptions;
   /** What begins turns in this process besides clients. */
   readonly harness: AsyncDisposable | undefined;
   readonly configWarnings: readonly string[];

@@ -1,6 +1,6 @@
 /** What a request of a client comes to under the configuration of the server. */
 import type { ResolvedSettings, SettingsRequest, SettingsSource } from "@heddle/server";
-import { isUnheededKey } from "@heddle/dialects/codex-app-server";
+import { isKeyWithoutEffect } from "@heddle/dialects/codex-app-server";
 import { checkValues } from "../config/check-config.ts";
 import { effectiveConfig, mergeConfig, profileOf, type Layers } from "../config/layers.ts";
 import type { ConfigFile } from "../config/schema.ts";
@@ -53,7 +53,7 @@ async function explainFor(options: SourceOptions, request: SettingsRequest): Pro
 
 /** Which servers and providers there are, and what is started for them, only the owner decides; clients are told so. */
 function clientConfig(values: Readonly<Record<string, unknown>>): ConfigFile {
-  const heeded = Object.entries(values).filter(([key]) => !isUnheededKey(key));
+  const heeded = Object.entries(values).filter(([key]) => !isKeyWithoutEffect(key));
   const { model_providers: _providers, mcp_servers: _servers, ...asked } = checkValues(Object.fromEntries(heeded));
   return asked;
 }

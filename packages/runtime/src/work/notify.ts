@@ -9,7 +9,7 @@ import {
   FOR_PEOPLE,
   NOTIFICATION_NAMES,
   readNames,
-  splitWords,
+  splitNames,
   webhookSink,
 } from "@heddle/tasks";
 import type { NotificationName, Sink, WebhookKind } from "@heddle/tasks";
@@ -128,7 +128,7 @@ function openLoomSinks(env: Env): readonly Sink[] {
   const secret = env["OPENLOOM_NOTIFY_WEBHOOK_SECRET"] ?? "";
   const retries = wholeNumber(env, "OPENLOOM_NOTIFY_WEBHOOK_MAX_RETRIES");
   const webhookEvents = eventsOf("OPENLOOM_NOTIFY_WEBHOOK_EVENTS", env["OPENLOOM_NOTIFY_WEBHOOK_EVENTS"] || "*");
-  const hooks = splitWords(env["OPENLOOM_NOTIFY_WEBHOOK_URLS"] ?? "").map((url, index) =>
+  const hooks = splitNames(env["OPENLOOM_NOTIFY_WEBHOOK_URLS"] ?? "").map((url, index) =>
     webhookSink({
       name: `openloom-webhook-${index + 1}`,
       kind: "webhook",
@@ -140,7 +140,7 @@ function openLoomSinks(env: Env): readonly Sink[] {
   );
   const prefix = env["OPENLOOM_NOTIFY_FILE_PREFIX"] || "openloom";
   const fileEvents = eventsOf("OPENLOOM_NOTIFY_FILE_EVENTS", env["OPENLOOM_NOTIFY_FILE_EVENTS"] || "*");
-  const files = splitWords(env["OPENLOOM_NOTIFY_FILE_DIRS"] ?? "").map((folder, index) =>
+  const files = splitNames(env["OPENLOOM_NOTIFY_FILE_DIRS"] ?? "").map((folder, index) =>
     fileSink({ name: `openloom-file-${index + 1}`, folder, events: fileEvents, prefix }),
   );
   return [...hooks, ...files];

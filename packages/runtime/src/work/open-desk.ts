@@ -1,7 +1,7 @@
 /** What a process that runs tasks needs beside the harness: the inbox, and the sinks of notifications. */
 import type { Journal } from "@heddle/journal";
 import { INBOX } from "@heddle/protocol";
-import type { TaskDesk } from "@heddle/server/http";
+import type { TaskDoorOptions } from "@heddle/server/http";
 import { openInbox, openLoomSettings, openNotifier, openTasks, parseDuration } from "@heddle/tasks";
 import { inboxOf } from "./inbox.ts";
 import { notifyingOf } from "./notify.ts";
@@ -16,7 +16,7 @@ export interface DeskOptions {
 }
 
 /** What is configured; nothing is looked after, and no task carried out. */
-export function deskOf({ journal, home, config, env }: Omit<DeskOptions, "log">): TaskDesk {
+export function taskDoorOptionsOf({ journal, home, config, env }: Omit<DeskOptions, "log">): TaskDoorOptions {
   const { folder, rescanMs: _rescan, settleMs: _settle, ...common } = inboxOf(config, env);
   const door = {
     journal,
@@ -36,11 +36,11 @@ export function deskOf({ journal, home, config, env }: Omit<DeskOptions, "log">)
 }
 
 /** Everything that is opened is closed with `ends`. */
-export async function openDesk(ends: AsyncDisposableStack, options: DeskOptions): Promise<TaskDesk> {
+export async function openDesk(ends: AsyncDisposableStack, options: DeskOptions): Promise<TaskDoorOptions> {
   const { journal, home, config, env, log } = options;
   const { folder, rescanMs, settleMs } = inboxOf(config, env);
   const { recentMessages } = notifyingOf(config, env);
-  const desk = deskOf(options);
+  const desk = taskDoorOptionsOf(options);
   const { tasks, door, sinks } = desk;
   // Before the inbox, so that the first order is reported too.
   ends.use(

@@ -1,5 +1,5 @@
 /** A process that runs the tasks of a home: the harness, the inbox, and the sinks of notifications. */
-import type { TaskDesk } from "@heddle/server/http";
+import type { TaskDoorOptions } from "@heddle/server/http";
 import { openHarness, type Harness } from "@heddle/tasks";
 import type { Serving } from "../serving/open-serving.ts";
 import type { ConfigFile } from "../config/schema.ts";
@@ -19,7 +19,7 @@ export interface WorkerOptions extends Pick<Serving, "heddle" | "settings"> {
 
 export interface Worker {
   readonly harness: Harness;
-  readonly desk: TaskDesk;
+  readonly desk: TaskDoorOptions;
 }
 
 /** How many tasks are carried out at a time unless the configuration says otherwise. */

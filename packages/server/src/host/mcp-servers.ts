@@ -14,7 +14,7 @@ import {
   openUnconfined,
   type Sandbox,
 } from "@heddle/tools";
-import type { McpDesk } from "@heddle/tools/mcp-desk";
+import type { McpInspector } from "@heddle/tools/mcp-desk";
 import type { Call, ServerContext } from "../rpc/call.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { defaultSettings, nextSettings } from "../codex/settings.ts";
@@ -23,9 +23,9 @@ import { requireLoaded } from "../codex/thread-facts.ts";
 const IDLE_MS = 60_000;
 
 interface OpenMcpServers extends AsyncDisposable {
-  readonly desk: McpDesk;
+  readonly desk: McpInspector;
   /** It is not ended while it is used. */
-  use<T>(work: (desk: McpDesk) => Promise<T>): Promise<T>;
+  use<T>(work: (desk: McpInspector) => Promise<T>): Promise<T>;
 }
 
 const desks = new WeakMap<Connection, Map<string, Promise<OpenMcpServers>>>();
@@ -34,7 +34,7 @@ const desks = new WeakMap<Connection, Map<string, Promise<OpenMcpServers>>>();
 export async function withMcpServers<T>(
   threadId: string | undefined,
   { server, connection }: Call,
-  work: (desk: McpDesk) => Promise<T>,
+  work: (desk: McpInspector) => Promise<T>,
 ): Promise<T> {
   const own = desks.get(connection) ?? new Map<string, Promise<OpenMcpServers>>();
   desks.set(connection, own);
@@ -70,11 +70,11 @@ async function openMcpServers(
   const openLike = (network?: "none" | "all"): Promise<Sandbox> =>
     openMcpSandbox(server, { workspace, choice, servers, network });
   const sandbox = await openLike();
-  const { openMcpDesk } = await import("@heddle/tools/mcp-desk");
+  const { openMcpInspector } = await import("@heddle/tools/mcp-desk");
   const { env } = server.host;
   const environment = commandEnvironment(env);
   const logins = await server.heddle.mcpLogins();
-  const desk = openMcpDesk({ servers, workspace, sandbox, environment, env, logins, openSandbox: openLike });
+  const desk = openMcpInspector({ servers, workspace, sandbox, environment, env, logins, openSandbox: openLike });
   let users = 0;
   let timer: NodeJS.Timeout | undefined;
   const end = async (): Promise<void> => {

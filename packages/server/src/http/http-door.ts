@@ -31,7 +31,7 @@ import type { HostFacts, HttpContext, Route } from "./route.ts";
 import { findRoute } from "./routes.ts";
 import { RunningTurns } from "../turns/running-turns.ts";
 import { EventHub } from "./events/hub.ts";
-import type { TaskDesk } from "./task-desk.ts";
+import type { TaskDoorOptions } from "./task-desk.ts";
 import type { TokenBook } from "./tokens.ts";
 
 export interface HttpDoorOptions {
@@ -39,7 +39,7 @@ export interface HttpDoorOptions {
   readonly heddle: Heddle;
   readonly settings: SettingsResolver;
   readonly facts: HostFacts;
-  readonly desk: TaskDesk;
+  readonly desk: TaskDoorOptions;
   readonly tokens: TokenBook;
   /** Of the other doors of the same engine; absent: there are none. */
   readonly turns?: RunningTurns;

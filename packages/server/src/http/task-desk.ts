@@ -7,7 +7,7 @@ import { refuseFullAccess } from "../access/full-access.ts";
 import { scopeAllows, type Principal } from "../access/principals.ts";
 import type { HttpCall } from "./route.ts";
 
-export interface TaskDesk {
+export interface TaskDoorOptions {
   readonly tasks: OpenTasks;
   /** How orders become tasks, and the webhooks that may send some. */
   readonly door: Omit<WebhookDoor, "tasks">;

@@ -23,7 +23,7 @@ import {
 import { folderFor } from "../access/folders.ts";
 import { invalidCursor } from "../rpc/paging.ts";
 import { route, type HttpContext, type Route } from "./route.ts";
-import type { TaskDesk } from "./task-desk.ts";
+import type { TaskDoorOptions } from "./task-desk.ts";
 import { attemptsOf, checkRuns, requireTask, sinkEntries, taskSummary } from "./task-views.ts";
 import { limitOf } from "./thread-routes.ts";
 import { openApprovals } from "./views.ts";
@@ -59,7 +59,7 @@ function usageView({ of, requests, unpriced, usage, costUsd }: UsageRow) {
   return { of: { ...of }, requests, unpriced, usage, costUsd };
 }
 
-function configSummary({ door, folders, sinks, concurrency }: TaskDesk): z.output<typeof ConfigSummary> {
+function configSummary({ door, folders, sinks, concurrency }: TaskDoorOptions): z.output<typeof ConfigSummary> {
   return {
     carriesOutTasks: concurrency > 0,
     concurrency,

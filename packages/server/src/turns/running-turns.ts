@@ -6,13 +6,13 @@ const TURNS_END_MS = 6_500;
 const STOPPING = { code: "turn.interrupted", message: "the server is stopping" } as const;
 
 export class RunningTurns {
-  readonly #heddle: Pick<Heddle, "letGo">;
+  readonly #heddle: Pick<Heddle, "releaseTurn">;
   readonly #running = new Map<string, Promise<void>>();
   readonly #stopping = new Map<string, Promise<void>>();
   /** One for all that wait: several doors close one after the other. */
   #overdue: Promise<void> | undefined;
 
-  constructor(heddle: Pick<Heddle, "letGo">) {
+  constructor(heddle: Pick<Heddle, "releaseTurn">) {
     this.#heddle = heddle;
   }
 
@@ -38,6 +38,6 @@ export class RunningTurns {
   }
 
   async #stop(turnId: string, ended: Promise<void>): Promise<void> {
-    if ((await this.#heddle.letGo(turnId, STOPPING)) === "ending") await ended;
+    if ((await this.#heddle.releaseTurn(turnId, STOPPING)) === "ending") await ended;
   }
 }

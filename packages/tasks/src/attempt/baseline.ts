@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import type { CheckResult, TaskBaseline } from "@heddle/protocol";
 import { heddleFolders } from "@heddle/tools";
-import type { CheckPlace, TestCounts } from "../checks/check.ts";
+import type { CheckOptions, TestCounts } from "../checks/check.ts";
 import { readHeadOf } from "../git/read-repository.ts";
 import { leavesOf } from "../checks/names.ts";
 import { runAll, withParts } from "../checks/run-all.ts";
@@ -27,7 +27,7 @@ export interface BaselineOptions {
 
 /** Throws `workspace.missing`, and whatever keeps the copy from being made; a check that fails or breaks is recorded. */
 export async function takeBaseline(
-  place: CheckPlace,
+  place: CheckOptions,
   { into, like, leftIn, step = () => undefined }: BaselineOptions,
 ): Promise<TaskBaseline> {
   step("keep a copy of the workspace");
@@ -48,14 +48,14 @@ export async function takeBaseline(
 }
 
 /** The checks as they are now, as if a task began: for authors of a spec. Throws `workspace.missing`. */
-export async function runChecks(place: CheckPlace): Promise<readonly CheckResult[]> {
+export async function runChecks(place: CheckOptions): Promise<readonly CheckResult[]> {
   await using scratch = await openScratch(place.home, "try");
   const { ran } = await runOn(place, await keep(place, { into: join(scratch.folder, "base") }));
   return ran.map(({ result }) => result);
 }
 
 /** Heddle's own folders are not part of a workspace, wherever they are. */
-export function skippedFor({ home, masked = [] }: Pick<CheckPlace, "home" | "masked">): readonly string[] {
+export function skippedFor({ home, masked = [] }: Pick<CheckOptions, "home" | "masked">): readonly string[] {
   return [...heddleFolders(home), ...masked];
 }
 
@@ -64,14 +64,14 @@ interface Beginning {
   readonly tree: KeptTree;
 }
 
-async function keep(place: CheckPlace, { into, like }: Pick<BaselineOptions, "into" | "like">): Promise<Beginning> {
+async function keep(place: CheckOptions, { into, like }: Pick<BaselineOptions, "into" | "like">): Promise<Beginning> {
   const folder = await realFolder(place.folder);
   const options = { into, skip: skippedFor(place), signal: place.signal };
   return { folder, tree: await keepTree(folder, like === undefined ? options : { ...options, like }) };
 }
 
 async function runOn(
-  place: CheckPlace,
+  place: CheckOptions,
   { folder, tree }: Beginning,
 ): Promise<{ readonly before: TaskBaseline; readonly ran: readonly Ran[] }> {
   const { sha256, manifest, bytes } = tree;
@@ -84,7 +84,7 @@ async function runOn(
 
 /** Only where a check needs it. A repository that cannot be read is reported by that check. */
 async function readGit(
-  { spec, signal }: CheckPlace,
+  { spec, signal }: CheckOptions,
   base: KeptTree,
   folder: string,
 ): Promise<Pick<TaskBaseline, "git">> {

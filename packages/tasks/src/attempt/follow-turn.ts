@@ -32,7 +32,7 @@ export interface Followed {
 }
 
 export interface FollowContext {
-  readonly heddle: Pick<Heddle, "as" | "journal" | "letGo">;
+  readonly heddle: Pick<Heddle, "as" | "journal" | "releaseTurn">;
   readonly feed: Feed;
   readonly hold: Hold;
   readonly closing: AbortSignal;
@@ -86,7 +86,7 @@ function createStopper({ heddle, hold, closing }: FollowContext, { turnId }: Fol
       failed.abort(new HeddleError("turn.active", `turn ${turnId} does not stop`));
     }, stopMs);
     // A turn that another process continues belongs to the worker that has the task.
-    const asked = isTaken(hold) ? heddle.letGo(turnId, words) : heddle.as("system").interrupt(turnId, words);
+    const asked = isTaken(hold) ? heddle.releaseTurn(turnId, words) : heddle.as("system").interrupt(turnId, words);
     // It has ended by itself, or its end will report what is wrong with the store.
     asked.catch(() => undefined);
   }

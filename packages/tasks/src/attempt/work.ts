@@ -13,7 +13,7 @@ import type { StartWatch } from "@heddle/agent";
 import type { HarnessContext } from "./attempt.ts";
 import { takeBaseline } from "./baseline.ts";
 import { timeLeftMs } from "./budget.ts";
-import type { CheckPlace } from "../checks/check.ts";
+import type { CheckOptions } from "../checks/check.ts";
 import { isNoRoom } from "../checks/commands.ts";
 import type { FollowedTurn } from "./follow-turn.ts";
 import type { Hold } from "./hold.ts";
@@ -123,7 +123,7 @@ interface Claim {
 }
 
 async function judgeClaim(
-  checks: CheckPlace,
+  checks: CheckOptions,
   { task, journal, baseline, quiet }: Claim,
 ): Promise<{ readonly verdict: Verdict } & Partial<FrozenClaim>> {
   try {
@@ -169,7 +169,7 @@ function refuseFaults(error: unknown): never {
 /** With the opinion of another model, where the spec asks for one. */
 async function withOpinion(
   { context, hold }: WorkPlace,
-  { checks, verdict, work }: { readonly checks: CheckPlace; readonly verdict: Verdict; readonly work: WorkToDeliver },
+  { checks, verdict, work }: { readonly checks: CheckOptions; readonly verdict: Verdict; readonly work: WorkToDeliver },
 ): Promise<Omit<Found, "durationMs">> {
   if (hold.task.spec.secondOpinion === undefined) return verdict;
   const { provider } = await context.settingsFor(hold.task.spec);
@@ -191,7 +191,7 @@ export function watchTurn({ context, hold, folder }: WorkPlace, turn: FollowedTu
   return watchForStalls({ heddle, feed, log, hold, folder, threadId, turnId, version });
 }
 
-function checkPlace({ context, hold, folder, signal }: WorkPlace, tookMs: () => number = () => 0): CheckPlace {
+function checkPlace({ context, hold, folder, signal }: WorkPlace, tookMs: () => number = () => 0): CheckOptions {
   const { attempt, spec } = hold.task;
   return {
     folder,

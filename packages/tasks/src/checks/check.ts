@@ -5,7 +5,7 @@ import type { Commands } from "./commands.ts";
 import type { Change, FrozenWork, KeptTree, RawPath } from "../tree/manifest.ts";
 import type { Workspace } from "./workspace.ts";
 
-export interface CheckPlace {
+export interface CheckOptions {
   readonly folder: string;
   readonly spec: TaskSpec;
   /** Heddle's own; it does not exist for a check. */

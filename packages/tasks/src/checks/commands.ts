@@ -18,7 +18,7 @@ import {
 } from "@heddle/tools";
 import type { RawPath } from "@heddle/tools/raw-path";
 import { openRoom, type Room, type RoomLayer } from "@heddle/tools/room";
-import type { CheckPlace } from "./check.ts";
+import type { CheckOptions } from "./check.ts";
 import { relativePath } from "./relative-path.ts";
 import { realFolder, type Workspace } from "./workspace.ts";
 
@@ -80,7 +80,7 @@ export interface RoomOptions {
   readonly keepUpper?: string;
 }
 
-export function openRoomCommands(place: CheckPlace, files: Workspace, options: RoomOptions): RoomCommands {
+export function openRoomCommands(place: CheckOptions, files: Workspace, options: RoomOptions): RoomCommands {
   const mayBeUnconfined = place.spec.sandbox === "danger-full-access";
   let kind: Room["kind"] | undefined;
   const rooms = byNetwork(async (network) => {
@@ -163,7 +163,7 @@ export function isBroken(end: Ended | Broken): end is Broken {
 }
 
 /** In the folder itself, for setups and clean-ups. Throws `workspace.missing`. */
-export async function openFolderCommands(place: CheckPlace): Promise<Commands> {
+export async function openFolderCommands(place: CheckOptions): Promise<Commands> {
   const root = await realFolder(place.folder);
   const sandboxes = byNetwork((network) => openFor(place, policyOf(place, root, network)));
   return {
@@ -172,12 +172,12 @@ export async function openFolderCommands(place: CheckPlace): Promise<Commands> {
   };
 }
 
-function policyOf(place: CheckPlace, root: string, network: Network): SandboxPolicy {
+function policyOf(place: CheckOptions, root: string, network: Network): SandboxPolicy {
   const { home, masked = [], emptied = [] } = place;
   return { workspace: root, writeRoots: [root], masked: [...heddleFolders(home), ...masked, ...emptied], network };
 }
 
-async function openFor(place: CheckPlace, policy: SandboxPolicy): Promise<Sandbox> {
+async function openFor(place: CheckOptions, policy: SandboxPolicy): Promise<Sandbox> {
   try {
     return await openSandbox(policy, { quarantineDir: join(place.home, "quarantine", "checks") });
   } catch (error) {
@@ -192,14 +192,14 @@ async function openFor(place: CheckPlace, policy: SandboxPolicy): Promise<Sandbo
 const SURROUNDINGS = { CI: "true", NO_COLOR: "1" };
 
 /** Go needs a cache that it can write, and the home folder is not writable. */
-function cacheOf({ spec }: CheckPlace): Readonly<Record<string, string>> {
+function cacheOf({ spec }: CheckOptions): Readonly<Record<string, string>> {
   return spec.sandbox === "danger-full-access" ? {} : { GOCACHE: "/tmp/go-build" };
 }
 
 async function runIn(
   sandbox: Sandbox,
   command: Command,
-  { place, root }: { readonly place: CheckPlace; readonly root: string },
+  { place, root }: { readonly place: CheckOptions; readonly root: string },
 ): Promise<Ended | Broken> {
   const half = (command.maxBytes ?? JUDGED_BYTES) / 2;
   const leftMs = place.timeLeftMs?.() ?? Number.POSITIVE_INFINITY;

@@ -1,12 +1,12 @@
 /** All checks of a spec, in its order, each in rooms of its own. */
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { CheckResult, EventOf } from "@heddle/protocol";
-import type { CheckPlace } from "./check.ts";
+import type { CheckOptions } from "./check.ts";
 import { nameChecks } from "./names.ts";
 import { runCheck, type CheckRoom, type Ran } from "./run-check.ts";
 
 export async function runAll(
-  { spec, signal, onCheck }: CheckPlace,
+  { spec, signal, onCheck }: CheckOptions,
   room: CheckRoom,
   told: EventOf<"task.checking">["room"],
 ): Promise<readonly Ran[]> {

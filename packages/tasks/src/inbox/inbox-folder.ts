@@ -6,7 +6,7 @@ import { constants, watch, type FSWatcher } from "node:fs";
 import { lstat, open, readdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
-import { holdFolder, realPlace, type HeldFolder } from "@heddle/tools/held-folder";
+import { holdFolder, realPathOf, type HeldFolder } from "@heddle/tools/held-folder";
 import { codeOf } from "../tree/tree-errors.ts";
 
 /** One after the other would wait for the disk each time; all at once would need ten thousand threads. */
@@ -41,7 +41,7 @@ export type InboxFolder = ReturnType<typeof inboxFolder>;
 
 export function inboxFolder(folder: string) {
   const place = path.resolve(folder);
-  const real = realPlace(place);
+  const real = realPathOf(place);
   const within = (given: string): Within => new Within(real, given);
   return {
     place,

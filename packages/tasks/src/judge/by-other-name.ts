@@ -6,7 +6,7 @@
 import { copyFileSync, constants, mkdirSync, symlinkSync } from "node:fs";
 import { posix } from "node:path";
 import { toRaw, toSystem } from "@heddle/tools/raw-path";
-import type { CheckPlace } from "../checks/check.ts";
+import type { CheckOptions } from "../checks/check.ts";
 import { byPath, foldersOf, parentOf, sha256, type Change, type FrozenWork, type RawPath } from "../tree/manifest.ts";
 import { judgePicked, type ToJudge } from "./judge-picked.ts";
 import { ledByEachOther, withoutEnding } from "./led-to.ts";
@@ -14,7 +14,7 @@ import { openScratch } from "./scratch.ts";
 
 /** Of `loose`, in `picked`, what is source; none where a check does not pass. */
 export async function foundByAnyName(
-  place: CheckPlace,
+  place: CheckOptions,
   { baseline, room, frozen }: Pick<ToJudge, "baseline" | "room"> & { readonly frozen: FrozenWork },
   loose: readonly Change[],
 ): Promise<readonly Change[]> {

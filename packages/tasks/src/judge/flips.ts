@@ -3,7 +3,7 @@
  * is run again, on the beginning and on the same files, a bounded number of times. Where the outcomes differ on the same files
  * it is flaky: it neither rejects work nor speaks for it.
  */
-import type { CheckPlace, RoomContents } from "../checks/check.ts";
+import type { CheckOptions, RoomContents } from "../checks/check.ts";
 import { nameChecks, type NamedCheck } from "../checks/names.ts";
 import { runCheck, type CheckRoom, type Ran } from "../checks/run-check.ts";
 import type { Journal } from "@heddle/journal";
@@ -48,7 +48,7 @@ export interface Flips {
   readonly earlier: readonly Earlier[];
 }
 
-export async function settleFlips(place: CheckPlace, flips: Flips): Promise<readonly Ran[]> {
+export async function settleFlips(place: CheckOptions, flips: Flips): Promise<readonly Ran[]> {
   const names = nameChecks(place.spec.checks);
   const settled: Ran[] = [];
   for (const [index, one] of flips.first.entries()) {
@@ -112,7 +112,7 @@ function textOf({ path }: Change): string {
 }
 
 async function again(
-  place: CheckPlace,
+  place: CheckOptions,
   named: NamedCheck,
   { one, baseline, room, open, isCertain }: Flips & Flip & { readonly one: Ran },
 ): Promise<Ran> {
@@ -133,7 +133,7 @@ async function again(
   return isFlaky ? { ...best, result: { ...best.result, isFlaky: true } } : one;
 }
 
-async function run(place: CheckPlace, named: NamedCheck, room: CheckRoom): Promise<Ran> {
+async function run(place: CheckOptions, named: NamedCheck, room: CheckRoom): Promise<Ran> {
   place.signal.throwIfAborted();
   await place.onCheck?.(named.name, "again");
   return runCheck(named, room);

@@ -9,7 +9,7 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import type { JudgedWork } from "@heddle/protocol/tasks";
 import { toRaw } from "@heddle/tools/raw-path";
 import { skippedFor } from "../attempt/baseline.ts";
-import type { CheckPlace } from "../checks/check.ts";
+import type { CheckOptions } from "../checks/check.ts";
 import { leavesOf } from "../checks/names.ts";
 import { freezeWork, readFrozenWork } from "../tree/freeze-work.ts";
 import { readKeptTree } from "../tree/keep-tree.ts";
@@ -56,7 +56,7 @@ type Claim = Pick<TaskRecord, "id" | "round"> & { readonly lastCheck?: Pick<Judg
 type Judged = NonNullable<TaskRecord["lastCheck"]>;
 
 /** Nothing of the agent's may run any more. */
-export async function freezeClaim(place: CheckPlace, task: Claim, base: KeptTree): Promise<FrozenWork> {
+export async function freezeClaim(place: CheckOptions, task: Claim, base: KeptTree): Promise<FrozenWork> {
   const { home, spec, signal } = place;
   const needsAll = spec.worktree !== undefined || spec.secondOpinion !== undefined || hasGit(spec.checks);
   openToOwner(place.folder);
@@ -76,7 +76,7 @@ export async function freezeClaim(place: CheckPlace, task: Claim, base: KeptTree
 
 /** Work of earlier rounds; the record keeps its hash. */
 export async function dropEarlier(
-  { home, signal }: Pick<CheckPlace, "home" | "signal">,
+  { home, signal }: Pick<CheckOptions, "home" | "signal">,
   { id, round }: Pick<TaskRecord, "id" | "round">,
   kept?: number,
 ): Promise<void> {

@@ -2,7 +2,7 @@
 import type { CheckResult, CheckViolation, EventOf, TaskBaseline } from "@heddle/protocol";
 import { MAX_WORK_FILES } from "@heddle/protocol/tasks";
 import { toText } from "@heddle/tools/raw-path";
-import type { CheckPlace, RoomContents, TestCounts } from "../checks/check.ts";
+import type { CheckOptions, RoomContents, TestCounts } from "../checks/check.ts";
 import type { RoomCommands } from "../checks/commands.ts";
 import { everyNamed, nameChecks } from "../checks/names.ts";
 import { runAll, withParts } from "../checks/run-all.ts";
@@ -37,7 +37,7 @@ export interface ToJudge {
 }
 
 export async function judgePicked(
-  place: CheckPlace,
+  place: CheckOptions,
   { baseline, room, earlier = [], isOpen = false }: ToJudge,
   told: EventOf<"task.checking">["room"] = "delivered",
 ): Promise<JudgedRoom> {
@@ -69,7 +69,7 @@ function resting({ result, reads }: Ran, { picked }: RoomContents, looks: boolea
 }
 
 function fewerTests(
-  { spec }: CheckPlace,
+  { spec }: CheckOptions,
   results: readonly CheckResult[],
   baseline: TaskBaseline,
 ): readonly CheckViolation[] {

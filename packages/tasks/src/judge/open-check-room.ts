@@ -8,7 +8,7 @@ import { HeddleError, type TaskBaseline } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
 import type { RawPath } from "@heddle/tools/raw-path";
 import type { RoomLayer } from "@heddle/tools/room";
-import type { CheckPlace, RoomContents } from "../checks/check.ts";
+import type { CheckOptions, RoomContents } from "../checks/check.ts";
 import { isBroken, openRoomCommands, type Command, type RoomCommands, type RoomOptions } from "../checks/commands.ts";
 import { leavesOf } from "../checks/names.ts";
 import type { CheckRoom } from "../checks/run-check.ts";
@@ -31,7 +31,7 @@ export interface OpenCheckRoom extends CheckRoom, AsyncDisposable {
 }
 
 export function openCheckRoom(
-  place: CheckPlace,
+  place: CheckOptions,
   { baseline, room }: { readonly baseline: TaskBaseline; readonly room: RoomContents },
 ): OpenCheckRoom {
   const frozen = room.frozen ?? nothing(room.base);
@@ -138,7 +138,7 @@ interface Prepared extends Pick<RoomOptions, "lower"> {
 
 /** What the setup reads counts for every check that runs after it. */
 async function setUp(
-  place: CheckPlace,
+  place: CheckOptions,
   files: RoomFiles,
   {
     wish,
@@ -174,7 +174,7 @@ async function setUp(
 
 /** What the setup adds where none of the work is there. */
 export async function addedAtBeginning(
-  place: CheckPlace,
+  place: CheckOptions,
   { baseline, base }: { readonly baseline: TaskBaseline; readonly base: KeptTree },
 ): Promise<ReadonlySet<RawPath>> {
   const room = { base, frozen: nothing(base), picked: [], workspace: baseline.folder };

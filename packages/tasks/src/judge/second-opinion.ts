@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto";
 import type { Heddle } from "@heddle/agent";
 import { HeddleError, toHeddleError, type EventOf } from "@heddle/protocol";
 import { askOnce, type Asked } from "./ask-once.ts";
-import type { CheckPlace } from "../checks/check.ts";
+import type { CheckOptions } from "../checks/check.ts";
 import type { Verdict } from "./verify.ts";
 import { describeWork, type WorkToShow } from "./work-changes.ts";
 
@@ -18,7 +18,7 @@ const MAX_REASON_CHARS = 2_000;
 export type Opinion = NonNullable<EventOf<"task.checked">["opinion"]>;
 
 export interface OpinionRequest {
-  readonly place: CheckPlace;
+  readonly place: CheckOptions;
   readonly verdict: Pick<Verdict, "passed" | "results">;
   /** What was judged. */
   readonly work: WorkToShow;

@@ -4,7 +4,7 @@
  */
 import { lstatSync, type BigIntStats } from "node:fs";
 import { toRaw, toSystem, toText, type RawPath } from "@heddle/tools/raw-path";
-import type { CheckPlace, RoomContents } from "../checks/check.ts";
+import type { CheckOptions, RoomContents } from "../checks/check.ts";
 import { globList } from "../checks/globs.ts";
 import { listedNames } from "../checks/shown.ts";
 import { findRepository } from "../git/find-repository.ts";
@@ -32,7 +32,7 @@ export interface SetupChanges {
   readonly added: readonly RawPath[];
 }
 
-export async function setupChanges(place: CheckPlace, { tree, room, scratch }: SetUpTree): Promise<SetupChanges> {
+export async function setupChanges(place: CheckOptions, { tree, room, scratch }: SetUpTree): Promise<SetupChanges> {
   const { base, frozen, picked, workspace } = room;
   // On the beginning itself it is the owner's alone.
   if (frozen === undefined) return { changed: [], added: [] };

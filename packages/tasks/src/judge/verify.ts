@@ -13,7 +13,7 @@ import { lstat, realpath } from "node:fs/promises";
 import { toHeddleError, type CheckResult, type CheckViolation, type TaskBaseline } from "@heddle/protocol";
 import type { JudgedWork, TaskCheck, WorkReview } from "@heddle/protocol/tasks";
 import { toText, type RawPath } from "@heddle/tools/raw-path";
-import type { CheckPlace, RoomContents } from "../checks/check.ts";
+import type { CheckOptions, RoomContents } from "../checks/check.ts";
 import { isNoRoom } from "../checks/commands.ts";
 import { nameChecks } from "../checks/names.ts";
 import { listedNames } from "../checks/shown.ts";
@@ -63,7 +63,7 @@ export interface FrozenCase {
 }
 
 /** Throws only when it is stopped, and `sandbox.unavailable` where no room can be opened. */
-export async function verifyWork(place: CheckPlace, work: FrozenCase): Promise<Verdict> {
+export async function verifyWork(place: CheckOptions, work: FrozenCase): Promise<Verdict> {
   try {
     return await verdictOf(place, work);
   } catch (error) {
@@ -73,7 +73,7 @@ export async function verifyWork(place: CheckPlace, work: FrozenCase): Promise<V
   }
 }
 
-async function verdictOf(place: CheckPlace, work: FrozenCase): Promise<Verdict> {
+async function verdictOf(place: CheckOptions, work: FrozenCase): Promise<Verdict> {
   const { base, frozen, accepted } = work;
   const deliver = accepted ?? place.spec.deliver;
   const found = deliver === undefined ? await judgeAll(place, work) : await judgeDelivered(place, work, deliver);
@@ -102,14 +102,14 @@ interface Judged extends Admitted {
   readonly review?: WorkReview | undefined;
 }
 
-async function judgeDelivered(place: CheckPlace, work: FrozenCase, deliver: readonly string[]): Promise<Judged> {
+async function judgeDelivered(place: CheckOptions, work: FrozenCase, deliver: readonly string[]): Promise<Judged> {
   const admitted = admitTo(place, work, pickDelivered(work.base, work.frozen, deliver));
   const room = await judgeIn(place, work, admitted.picked);
   const weak = weakness(room.results);
   return { room, ...admitted, ...(weak === undefined ? {} : { review: { reasons: [weak] } }) };
 }
 
-async function judgeAll(place: CheckPlace, work: FrozenCase): Promise<Judged> {
+async function judgeAll(place: CheckOptions, work: FrozenCase): Promise<Judged> {
   const { frozen, baseline } = work;
   const { picked: all, why } = admitTo(place, work, pickAll(frozen.changes));
   const room = await judgeIn(place, work, all, { told: "work" });
@@ -140,7 +140,7 @@ async function judgeAll(place: CheckPlace, work: FrozenCase): Promise<Judged> {
 }
 
 /** What it may rest on, without new source that a tool came to by a name of its own. */
-async function withoutFound(place: CheckPlace, work: FrozenCase, observed: Observed): Promise<readonly Change[]> {
+async function withoutFound(place: CheckOptions, work: FrozenCase, observed: Observed): Promise<readonly Change[]> {
   const rested = restable(observed);
   const found = foundByCommands(rested, observed);
   // More than a verdict can name goes to the owner as it is.
@@ -162,7 +162,7 @@ async function withoutFound(place: CheckPlace, work: FrozenCase, observed: Obser
  * What nobody vouches for: what earlier agents left, and what code that the setup ran added. The work is judged without it, or
  * put to the owner.
  */
-async function judgeDoubted(place: CheckPlace, work: FrozenCase, judged: Judged): Promise<Judged> {
+async function judgeDoubted(place: CheckOptions, work: FrozenCase, judged: Judged): Promise<Judged> {
   const { room, picked, review } = judged;
   const { baseline, base, frozen, before = [] } = work;
   if (!room.passed) return judged;
@@ -187,7 +187,7 @@ async function judgeDoubted(place: CheckPlace, work: FrozenCase, judged: Judged)
 
 /** Whatever else is said of it: nothing is verified by files that somebody else than the owner may have had a hand in. */
 function withReasons(
-  { spec }: CheckPlace,
+  { spec }: CheckOptions,
   { base, baseline, beside, frozen: { wroteOutside = [] } }: FrozenCase,
   judged: Judged,
 ): Judged {
@@ -209,7 +209,7 @@ function outsideReason(paths: readonly RawPath[]): Reason {
   return reasonOf("outside", message, names);
 }
 
-function admitTo(place: CheckPlace, { base, frozen, baseline }: FrozenCase, picks: readonly Change[]): Admitted {
+function admitTo(place: CheckOptions, { base, frozen, baseline }: FrozenCase, picks: readonly Change[]): Admitted {
   return admit({ spec: place.spec, folder: baseline.folder, base, frozen }, picks);
 }
 
@@ -221,7 +221,7 @@ function inRoom(changes: readonly Change[], picked: readonly Change[], why: Admi
 
 /** A check may need a file that it only looks for, which no reading shows. */
 async function passesWithRead(
-  place: CheckPlace,
+  place: CheckOptions,
   work: FrozenCase,
   { observed, rested }: { readonly observed: Observed; readonly rested: readonly Change[] },
 ): Promise<boolean> {
@@ -233,7 +233,7 @@ async function passesWithRead(
 }
 
 function judgeIn(
-  place: CheckPlace,
+  place: CheckOptions,
   { base, frozen, baseline, accepted, earlier = [] }: FrozenCase,
   picked: readonly Change[],
   { told, ...doubted }: { readonly told?: "work" } & Pick<RoomContents, "back" | "onlyAdded"> = {},
@@ -289,7 +289,7 @@ export async function workspaceFault(folder: string, baseline: TaskBaseline): Pr
 }
 
 /** No check could be carried out, and each says so. */
-export function unjudged({ spec }: CheckPlace, message: string, violations: readonly CheckViolation[] = []): Verdict {
+export function unjudged({ spec }: CheckOptions, message: string, violations: readonly CheckViolation[] = []): Verdict {
   const startedAt = Date.now();
   const results = nameChecks(spec.checks).map(({ name, check }): CheckResult => ({
     name,

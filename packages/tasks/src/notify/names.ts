@@ -30,13 +30,13 @@ export const FOR_PEOPLE: readonly NotificationName[] = [
 
 /** Names or `*`, in a list or in one text separated by commas, spaces or line ends. */
 export function readNames(given: string | readonly string[]): ReadonlySet<NotificationName> {
-  const words = splitWords(given);
+  const words = splitNames(given);
   if (words.includes("*")) return new Set(NOTIFICATION_NAMES);
   return new Set(words.map(toName));
 }
 
 /** Commas, spaces and line ends all separate. */
-export function splitWords(given: string | readonly string[]): readonly string[] {
+export function splitNames(given: string | readonly string[]): readonly string[] {
   const texts = typeof given === "string" ? [given] : given;
   return texts.flatMap((text) => text.split(/[\s,]+/)).filter((word) => word !== "");
 }

@@ -9,7 +9,7 @@ import { open, readlink, stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { toHeddleError, type EventOf, type TaskRecord } from "@heddle/protocol";
 import { toRaw, toSystem } from "@heddle/tools/raw-path";
-import type { CheckPlace } from "../checks/check.ts";
+import type { CheckOptions } from "../checks/check.ts";
 import { nameChecks } from "../checks/names.ts";
 import { earlierChecks } from "../judge/flips.ts";
 import { pickAll, pickDelivered } from "../judge/pick.ts";
@@ -79,7 +79,7 @@ export async function verifyAgain(options: AgainOptions): Promise<Reverified> {
   const folder = options.workspace ?? baseline.folder;
   if ((await stat(folder).catch(() => undefined))?.isDirectory() !== true)
     return missing(`${folder}, where its checks are run, does not exist; make an empty folder there`);
-  const place: CheckPlace = {
+  const place: CheckOptions = {
     folder,
     spec: task.spec,
     home,

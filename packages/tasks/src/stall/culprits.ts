@@ -1,6 +1,6 @@
 /** Which process a turn waits for, and its description. */
 import type { Culprit } from "@heddle/protocol";
-import { sightOf, type ProcessSight } from "@heddle/tools";
+import { inspectProcess, type ProcessInfo } from "@heddle/tools";
 
 const MAX_CULPRITS = 5;
 
@@ -9,8 +9,8 @@ const MAX_CULPRITS = 5;
  * that has started something later does not wait for what came before. Background processes only where nothing else is
  * left.
  */
-export function findCulprits(pids: readonly number[]): readonly ProcessSight[] {
-  const living = pids.flatMap((pid) => sightOf(pid) ?? []).filter(({ state }) => state !== "Z" && state !== "X");
+export function findCulprits(pids: readonly number[]): readonly ProcessInfo[] {
+  const living = pids.flatMap((pid) => inspectProcess(pid) ?? []).filter(({ state }) => state !== "Z" && state !== "X");
   const parents = new Set(living.map(({ parent }) => parent));
   const suspects = living
     .map((sight) => (isFed(sight, living) ? { sight: { ...sight, input: undefined }, rank: 2 } : { sight, rank: 1 }))
@@ -28,17 +28,17 @@ export function findCulprits(pids: readonly number[]): readonly ProcessSight[] {
  * It sleeps, which is no way to wait for another process, so its children run beside it. Without a wait channel from the
  * kernel nothing counts as asleep.
  */
-function isAsleep({ waitChannel }: ProcessSight): boolean {
+function isAsleep({ waitChannel }: ProcessInfo): boolean {
   return waitChannel?.includes("nanosleep") === true;
 }
 
 /** Another process of the command can write its input: then that one is waited for. */
-function isFed({ pid, input }: ProcessSight, all: readonly ProcessSight[]): boolean {
+function isFed({ pid, input }: ProcessInfo, all: readonly ProcessInfo[]): boolean {
   return input !== undefined && all.some((other) => other.pid !== pid && other.feeds.includes(input.source));
 }
 
 /** It, or an ancestor, was started in the background of a shell. */
-function isBackground(sight: ProcessSight, all: readonly ProcessSight[]): boolean {
+function isBackground(sight: ProcessInfo, all: readonly ProcessInfo[]): boolean {
   const parent = all.find(({ pid }) => pid === sight.parent);
   // Above the command there is only what carries it.
   if (parent === undefined) return false;
@@ -53,7 +53,7 @@ function isBackground(sight: ProcessSight, all: readonly ProcessSight[]): boolea
  * A program with a command line (`sh -c …`) runs it step by step: once it has started something later, it no longer waits
  * for this process, unless both are in one pipeline.
  */
-function isLeft(sight: ProcessSight, parent: ProcessSight, all: readonly ProcessSight[]): boolean {
+function isLeft(sight: ProcessInfo, parent: ProcessInfo, all: readonly ProcessInfo[]): boolean {
   if (!parent.hasCommandLine) return false;
   const younger = all.filter((one) => one.parent === parent.pid && startedAfter(one, sight) > 0);
   const shared = new Set(parent.pipes);
@@ -62,17 +62,17 @@ function isLeft(sight: ProcessSight, parent: ProcessSight, all: readonly Process
 }
 
 /** The first child of an init is the command itself; later ones have lost their parent. */
-function isOrphan(sight: ProcessSight, all: readonly ProcessSight[]): boolean {
+function isOrphan(sight: ProcessInfo, all: readonly ProcessInfo[]): boolean {
   return all.some((one) => one.parent === sight.parent && startedAfter(sight, one) > 0);
 }
 
 /** Above 0: the first is the younger. Within one tick the pids tell. */
-function startedAfter(one: ProcessSight, other: ProcessSight): number {
+function startedAfter(one: ProcessInfo, other: ProcessInfo): number {
   return Number(one.startTicks) - Number(other.startTicks) || one.pid - other.pid;
 }
 
 /** `used`: CPU time at an earlier look, by pid. */
-export function toCulprit(sight: ProcessSight, used: ReadonlyMap<number, number>): Culprit {
+export function toCulprit(sight: ProcessInfo, used: ReadonlyMap<number, number>): Culprit {
   const { pid, command, state, waitChannel, cpuMs, openSockets, input, runningMs } = sight;
   return {
     pid,
@@ -90,7 +90,7 @@ export function toCulprit(sight: ProcessSight, used: ReadonlyMap<number, number>
 export interface Silence {
   readonly quietMs: number;
   /** With the recent CPU use of each. */
-  readonly culprits: readonly (Pick<ProcessSight, "input"> & { readonly culprit: Culprit })[];
+  readonly culprits: readonly (Pick<ProcessInfo, "input"> & { readonly culprit: Culprit })[];
   /** Its input can be closed from outside. */
   readonly hasInput: boolean;
   /** What the turn waits for when it is not a command. */
@@ -118,7 +118,7 @@ const STATES: Readonly<Record<string, string>> = {
   t: "is stopped by a debugger",
 };
 
-function stateWords(culprit: Culprit, input: ProcessSight["input"]): string {
+function stateWords(culprit: Culprit, input: ProcessInfo["input"]): string {
   const { state, waitChannel, openSockets, cpuMs, recentCpuMs } = culprit;
   const what =
     input === undefined

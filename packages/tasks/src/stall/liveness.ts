@@ -4,7 +4,7 @@
  */
 import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { treeUse, type ProcessSight, type TreeUse } from "@heddle/tools";
+import { treeUse, type ProcessInfo, type TreeUse } from "@heddle/tools";
 
 /** Less is the tick of an idle runtime. */
 const WORKING_SHARE = 0.01;
@@ -59,12 +59,10 @@ export function createLiveness({ folder, pids, now = () => performance.now() }: 
  */
 export function createInputWaits() {
   let since = new Map<string, number>();
-  return (
-    readers: readonly ProcessSight[],
-  ): { readonly reader: ProcessSight; readonly waitedMs: number } | undefined => {
+  return (readers: readonly ProcessInfo[]): { readonly reader: ProcessInfo; readonly waitedMs: number } | undefined => {
     const now = performance.now();
     // A process that got input has used CPU time since.
-    const nameOf = ({ pid, startTicks, cpuMs }: ProcessSight): string => `${pid}:${startTicks}:${cpuMs}`;
+    const nameOf = ({ pid, startTicks, cpuMs }: ProcessInfo): string => `${pid}:${startTicks}:${cpuMs}`;
     since = new Map(readers.map((reader) => [nameOf(reader), since.get(nameOf(reader)) ?? now]));
     return readers
       .map((reader) => ({ reader, waitedMs: now - (since.get(nameOf(reader)) ?? now) }))

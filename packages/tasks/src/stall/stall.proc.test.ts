@@ -1,6 +1,6 @@
 /** Stalls of real commands in the real sandbox: who is named, how often it is told, and what can be done about it. */
 import { expect, test } from "vitest";
-import { sightOf } from "@heddle/tools";
+import { inspectProcess } from "@heddle/tools";
 import { openTestHarness, shell, type TestHarness } from "../../test/test-harness.ts";
 
 const waitsForInput = { tool: "exec_command", args: { cmd: "echo begun; cat", tty: true, yield_time_ms: 30_000 } };
@@ -109,7 +109,7 @@ test("95: the stall of a task that is cancelled is over with it, and so is its c
   await t.tasks.cancel(id);
   expect(await t.settled(id)).toMatchObject([{ state: "cancelled", stall: { isOpen: false } }]);
   await expect(t.tasks.relieve(id, "eof")).rejects.toMatchObject({ code: "task.illegal" });
-  const gone = (): boolean => sightOf(told?.culprits[0]?.pid ?? 0) === undefined;
+  const gone = (): boolean => inspectProcess(told?.culprits[0]?.pid ?? 0) === undefined;
   await expect.poll(gone, { timeout: 10_000 }).toBe(true);
 });
 

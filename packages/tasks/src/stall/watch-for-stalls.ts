@@ -11,7 +11,7 @@
 import { isUser, type Item, type StoredEvent, type TaskEventBody } from "@heddle/protocol";
 import type { Heddle, RunningCommand } from "@heddle/agent";
 import type { StallAction } from "@heddle/protocol/tasks";
-import { sightOf, treeUse, type ProcessSight } from "@heddle/tools";
+import { inspectProcess, treeUse, type ProcessInfo } from "@heddle/tools";
 import type { Feed } from "../queue/feed.ts";
 import { isOutdated, type Hold } from "../attempt/hold.ts";
 import { act, awaited, STOPS, type Named } from "./act.ts";
@@ -112,7 +112,7 @@ class Watch {
 
   #use(): Map<number, number> {
     const { pids } = treeUse(this.#pids());
-    return new Map(pids.map((pid) => [pid, sightOf(pid)?.cpuMs ?? 0]));
+    return new Map(pids.map((pid) => [pid, inspectProcess(pid)?.cpuMs ?? 0]));
   }
 
   /** Of every command that a call waits for; processes that wait for input first. */
@@ -185,7 +185,7 @@ class Watch {
 
   /** Events of others do not end a prompt. */
   #isStillPrompted(): boolean {
-    const sight = this.#isPrompted && this.#named !== undefined ? sightOf(this.#named.pid) : undefined;
+    const sight = this.#isPrompted && this.#named !== undefined ? inspectProcess(this.#named.pid) : undefined;
     return sight !== undefined && sight.startTicks === this.#named?.startTicks && sight.input !== undefined;
   }
 
@@ -234,7 +234,7 @@ class Watch {
 
 interface Suspect {
   readonly command: RunningCommand;
-  readonly sight: ProcessSight;
+  readonly sight: ProcessInfo;
 }
 
 function toNamed({ command: { processId }, sight: { pid, startTicks, command } }: Suspect): Named {

@@ -3,12 +3,12 @@ import { readdir, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { claimStore } from "@heddle/agent/store-claim";
 import { isHeddleError } from "@heddle/protocol";
-import { realPlace } from "@heddle/tools/held-folder";
+import { realPathOf } from "@heddle/tools/held-folder";
 import { sha256 } from "./manifest.ts";
 import { removeTree } from "./remove-tree.ts";
 
 export function folderClaim(home: string, folder: string): string {
-  return join(claimsRoot(home), sha256(realPlace(folder)).slice(0, 32));
+  return join(claimsRoot(home), sha256(realPathOf(folder)).slice(0, 32));
 }
 
 function claimsRoot(home: string): string {

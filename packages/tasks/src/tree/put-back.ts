@@ -10,7 +10,7 @@ import { claimStore } from "@heddle/agent/store-claim";
 import { HeddleError, isHeddleError, toHeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { requireOwnFolder } from "@heddle/tools";
-import { realPlace } from "@heddle/tools/held-folder";
+import { realPathOf } from "@heddle/tools/held-folder";
 import { toText } from "@heddle/tools/raw-path";
 import { timeOfWork } from "./time-of-work.ts";
 import { folderClaim } from "./folder-claims.ts";
@@ -222,7 +222,7 @@ async function claimWhole(own: string, folder: string, { dir, signal }: PutOptio
   const claim = await claimPlace(own, folder);
   try {
     await finishPutting(dirname(dir), signal, (failed) => {
-      if (failed.dir === dir || failed.workspace === realPlace(folder)) throw failed.error;
+      if (failed.dir === dir || failed.workspace === realPathOf(folder)) throw failed.error;
     });
     return claim;
   } catch (error) {

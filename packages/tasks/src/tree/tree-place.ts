@@ -1,7 +1,7 @@
 /** Which folder is meant, without links, and what in it is none of a tree's business. */
 import { chmodSync, realpathSync, statSync } from "node:fs";
 import { HeddleError } from "@heddle/protocol";
-import { realPlace } from "@heddle/tools/held-folder";
+import { realPathOf } from "@heddle/tools/held-folder";
 import { relativeTo, type RawPath } from "./manifest.ts";
 
 export interface TreePlace {
@@ -17,8 +17,8 @@ export function treePlace(folder: string, skip: readonly string[]): TreePlace {
   } catch (cause) {
     throw new HeddleError("workspace.missing", `the workspace ${folder} does not exist`, { cause });
   }
-  const skipped = new Set(relativeTo(root, [...skip, ...skip.map(realPlace)]));
-  if (skip.some((path) => realPlace(path) === root)) {
+  const skipped = new Set(relativeTo(root, [...skip, ...skip.map(realPathOf)]));
+  if (skip.some((path) => realPathOf(path) === root)) {
     throw new HeddleError(
       "workspace.missing",
       `the workspace ${folder} is a folder of Heddle itself; name another one`,

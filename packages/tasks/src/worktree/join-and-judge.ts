@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { CheckResult, TaskBaseline, TaskRecord } from "@heddle/protocol";
 import { worktreesRoot } from "@heddle/tools";
 import { toText } from "@heddle/tools/raw-path";
-import type { CheckPlace } from "../checks/check.ts";
+import type { CheckOptions } from "../checks/check.ts";
 import { judgePicked, type JudgedRoom } from "../judge/judge-picked.ts";
 import { addedAtBeginning } from "../judge/open-check-room.ts";
 import { setupReasons } from "../judge/setup-changes.ts";
@@ -30,7 +30,7 @@ export interface Joining {
 }
 
 export interface JoinOptions {
-  readonly place: CheckPlace;
+  readonly place: CheckOptions;
   readonly task: Pick<TaskRecord, "id" | "spec">;
   readonly baseline: TaskBaseline;
 }

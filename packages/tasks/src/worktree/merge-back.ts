@@ -16,7 +16,7 @@ import {
   type TaskRecord,
 } from "@heddle/protocol";
 import { worktreesRoot } from "@heddle/tools";
-import type { CheckPlace } from "../checks/check.ts";
+import type { CheckOptions } from "../checks/check.ts";
 import { listed } from "../checks/shown.ts";
 import type { OwnGit } from "../git/own-git.ts";
 import { inGitForm } from "../judge/admit.ts";
@@ -42,7 +42,7 @@ export interface BroughtBack {
 }
 
 export interface MergeOptions {
-  readonly place: CheckPlace;
+  readonly place: CheckOptions;
   readonly task: Pick<TaskRecord, "id" | "spec">;
   readonly baseline: TaskBaseline;
   readonly work: WorkToDeliver;

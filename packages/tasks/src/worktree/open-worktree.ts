@@ -11,7 +11,7 @@ import { dirname, join, relative } from "node:path";
 import { HeddleError, type TaskRecord } from "@heddle/protocol";
 import { worktreesRoot } from "@heddle/tools";
 import { holdFolder } from "@heddle/tools/held-folder";
-import type { CheckPlace } from "../checks/check.ts";
+import type { CheckOptions } from "../checks/check.ts";
 import { isBroken, openFolderCommands } from "../checks/commands.ts";
 import { git, tryGit } from "./repository-git.ts";
 
@@ -51,7 +51,7 @@ export async function openWorktree(place: WorktreePlace): Promise<Worktree> {
   await cloneAt({ repository, commit: base, tree, branch: branchOf(task), signal });
   const folder = join(tree, relative(repository, await realpath(spec.workspace)));
   // A commit may have a link where the user has a folder.
-  holdFolder(await realPlace(tree, folder), { makes: true, refusesLinks: true })[Symbol.dispose]();
+  holdFolder(await realPathOf(tree, folder), { makes: true, refusesLinks: true })[Symbol.dispose]();
   await setUp({ folder, spec, home, signal });
   const worktree: Worktree = { taskId: task.id, repository, base, tree, folder };
   writeWorktree(worktree);
@@ -63,7 +63,7 @@ export function writeWorktree(worktree: Worktree): void {
   held.write(ORIGIN, JSON.stringify(worktree));
 }
 
-async function realPlace(tree: string, folder: string): Promise<string> {
+async function realPathOf(tree: string, folder: string): Promise<string> {
   return join(await realpath(tree), relative(tree, folder));
 }
 
@@ -99,7 +99,7 @@ function isHiddenInside(path: string): boolean {
 }
 
 /** Throws `task.setup-failed` with the end of its output. */
-export async function setUp(place: CheckPlace): Promise<void> {
+export async function setUp(place: CheckOptions): Promise<void> {
   const run = place.spec.worktree?.setup;
   if (run === undefined) return;
   await using commands = await openFolderCommands(place);

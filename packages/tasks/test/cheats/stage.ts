@@ -23,7 +23,7 @@ import { dirname, join } from "node:path";
 import type { TaskBaseline } from "@heddle/protocol";
 import { TaskSpec, type TaskSpecInput } from "@heddle/protocol/tasks";
 import { takeBaseline } from "../../src/attempt/baseline.ts";
-import type { CheckPlace } from "../../src/checks/check.ts";
+import type { CheckOptions } from "../../src/checks/check.ts";
 import { readBase } from "../../src/judge/freeze-claim.ts";
 import type { KeptTree } from "../../src/tree/manifest.ts";
 import { bytes, entriesOf, type Looked } from "../random-trees.ts";
@@ -40,7 +40,7 @@ export interface Stage extends Disposable {
   readonly pristine: string;
   readonly baseline: TaskBaseline;
   readonly base: KeptTree;
-  place(spec: Partial<TaskSpecInput>): CheckPlace;
+  place(spec: Partial<TaskSpecInput>): CheckOptions;
 }
 
 export async function openStage(project: Project): Promise<Stage> {

@@ -2,7 +2,7 @@
  * `write_stdin`: sends text to an open command, or only reads its new output. \u0003 interrupts it, \u0004 ends its
  * input.
  */
-import { HeddleError, toHeddleError, type Failure, type HopWish, type ItemOf } from "@heddle/protocol";
+import { HeddleError, toHeddleError, type Failure, type HopRequest, type ItemOf } from "@heddle/protocol";
 import type { OpenCommand } from "../commands/process-table.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { awaitCommand } from "../commands/shell-call.ts";
@@ -100,7 +100,7 @@ function isHarmless({ chars }: Input): boolean {
 }
 
 /** Permission for one command to leave the sandbox does not cover what is typed into it. */
-function wayTo({ level, policy }: Sandbox): HopWish {
+function wayTo({ level, policy }: Sandbox): HopRequest {
   if (level === "none") return { kind: "outside" };
   const permissions = { read: [], write: [...policy.writeRoots], network: policy.network === "all" };
   return { kind: "wider", permissions };

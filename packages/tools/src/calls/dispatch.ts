@@ -18,7 +18,7 @@ import {
 } from "@heddle/protocol";
 import { callItem } from "./call-item.ts";
 import { decodeInput, parseArguments, type ToolCall } from "./decode.ts";
-import type { Walls } from "./hop-request.ts";
+import type { SandboxContext } from "./hop-request.ts";
 import { CANCELLED, isReadOnly, judge, type Admitted, type Behind, type JudgeContext, type Refusal } from "./judge.ts";
 import { findTool, isNamed, isWithin, toolNamed, type Toolset } from "./registry.ts";
 import type { ProtectedPathViolation } from "../sandbox/sandbox.ts";
@@ -181,7 +181,7 @@ async function settleAfterAbort<T>(running: Promise<T>, signal: AbortSignal): Pr
 async function sweepAfter(
   tool: Tool,
   outcome: DispatchOutcome,
-  { context, target }: { readonly context: DispatchContext; readonly target: Walls },
+  { context, target }: { readonly context: DispatchContext; readonly target: SandboxContext },
 ): Promise<DispatchOutcome> {
   if (!tool.effects.some((effect) => effect === "write" || effect === "exec")) return outcome;
   let violations: readonly ProtectedPathViolation[];

@@ -5,7 +5,7 @@ import {
   type ApprovalPolicy,
   type Effect,
   type Envelope,
-  type HopWish,
+  type HopRequest,
   type McpServerConfig,
   type SandboxMode,
 } from "@heddle/protocol";
@@ -102,7 +102,7 @@ function envelopeOf({ mode, approval, ...options }: EnvelopeOptions): Envelope {
 }
 
 /** The envelope with a hop applied. Permissions are added, tools are not. */
-export function widenEnvelope(envelope: Envelope, wish: HopWish): Envelope {
+export function widenEnvelope(envelope: Envelope, wish: HopRequest): Envelope {
   const everything: readonly Effect[] = ["read", "write", "exec", "net"];
   const withEffects = (more: readonly Effect[]): Effect[] => [...new Set([...envelope.effects, ...more])];
   if (wish.kind === "outside") {

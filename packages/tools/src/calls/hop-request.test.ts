@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ApprovalPolicy, Envelope, HopWish, Permissions, SandboxMode } from "@heddle/protocol";
+import type { ApprovalPolicy, Envelope, HopRequest, Permissions, SandboxMode } from "@heddle/protocol";
 import { expect, test } from "vitest";
 import { aboveCeiling, envelopeFor, widenEnvelope } from "./envelopes.ts";
 import { exactRequest, foldersBeyond, grantedRequest } from "./hop-request.ts";
@@ -28,14 +28,14 @@ async function openFolders(): Promise<Folders> {
   };
 }
 
-function wider(permissions: Partial<Permissions>): HopWish {
+function wider(permissions: Partial<Permissions>): HopRequest {
   return { kind: "wider", permissions: { read: [], write: [], network: false, ...permissions } };
 }
 
 test("a wish names what would really be opened, and nothing that is there already", async () => {
   await using folders = await openFolders();
   const { root, workspace } = folders;
-  const exact = (wish: HopWish) => exactRequest(wish, folders.envelope(), workspace);
+  const exact = (wish: HopRequest) => exactRequest(wish, folders.envelope(), workspace);
   expect(exact(wider({ write: ["link", join(root, "extra"), "."], network: true }))).toEqual(
     wider({ write: [join(root, "extra")], network: true }),
   );

@@ -9,7 +9,7 @@ import {
   isHeddleError,
   type By,
   type Envelope,
-  type HopWish,
+  type HopRequest,
   type HopScope,
   type Permissions,
 } from "@heddle/protocol";
@@ -18,7 +18,7 @@ import { checkPath, checkProtected, components } from "../files/path-rules.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 
 /** The envelope a call runs in, with its sandbox. */
-export interface Walls {
+export interface SandboxContext {
   readonly envelope: Envelope;
   readonly sandbox: Sandbox;
 }
@@ -26,20 +26,20 @@ export interface Walls {
 /** A granted request that is about to be used: by an answer, or by an earlier one that covers it. */
 export interface Hop extends By {
   readonly callId: string;
-  readonly wish: HopWish;
+  readonly wish: HopRequest;
   readonly scope: HopScope;
 }
 
 export interface Hops {
   /** Throws `ceiling.exceeded` when no answer could allow it. */
-  check(wish: HopWish): void;
+  check(wish: HopRequest): void;
   /** Durable when it resolves; returns what to run in. */
-  take(hop: Hop): Promise<Walls>;
-  refuse(callId: string, wish: HopWish, error: HeddleError): Promise<void>;
+  take(hop: Hop): Promise<SandboxContext>;
+  refuse(callId: string, wish: HopRequest, error: HeddleError): Promise<void>;
 }
 
 /** undefined: the envelope gives all of it. Throws for a path that cannot be granted. */
-export function exactRequest(wish: HopWish, envelope: Envelope, cwd: string): HopWish | undefined {
+export function exactRequest(wish: HopRequest, envelope: Envelope, cwd: string): HopRequest | undefined {
   if (envelope.sandbox === "off") return undefined;
   if (wish.kind === "outside") return wish;
   const { permissions } = wish;
@@ -74,7 +74,7 @@ export function foldersBeyond(path: string, envelope: Envelope, { mayAsk }: { re
 }
 
 /** Nothing beyond the request can be granted. */
-export function grantedRequest(wish: HopWish, granted: Permissions | undefined): HopWish {
+export function grantedRequest(wish: HopRequest, granted: Permissions | undefined): HopRequest {
   if (wish.kind === "outside" || granted === undefined) return wish;
   const { read, write, network } = wish.permissions;
   const permissions = {

@@ -12,15 +12,15 @@ import {
   type Envelope,
   type Failure,
   type HopScope,
-  type HopWish,
+  type HopRequest,
 } from "@heddle/protocol";
 import { absolutePath } from "./call-path.ts";
-import { exactRequest, foldersBeyond, grantedRequest, type Hops, type Walls } from "./hop-request.ts";
+import { exactRequest, foldersBeyond, grantedRequest, type Hops, type SandboxContext } from "./hop-request.ts";
 import { checkPath } from "../files/path-rules.ts";
 import { approvalKey, decide, type PolicyDecision } from "./policy.ts";
 import type { CallContext, ThreadState, Tool, RequestedHop } from "./tool.ts";
 
-export interface JudgeContext extends Walls {
+export interface JudgeContext extends SandboxContext {
   readonly state: ThreadState;
   readonly signal: AbortSignal;
   /** Keys of acts accepted for the whole thread; `ask` adds to it. See `approvalKey`. */
@@ -45,9 +45,9 @@ export interface Refusal {
 }
 
 export interface Behind {
-  readonly target: Walls;
+  readonly target: SandboxContext;
   /** The hop that led there. */
-  readonly granted?: { readonly wish: HopWish; readonly scope: HopScope };
+  readonly granted?: { readonly wish: HopRequest; readonly scope: HopScope };
   readonly answer?: StoredAnswer;
 }
 
@@ -118,7 +118,7 @@ function exactly(
 }
 
 /** The question shows what an answer would allow beyond the envelope; an answer covers nothing else. */
-function asking(question: ApprovalQuestion, wish: HopWish | undefined): ApprovalQuestion {
+function asking(question: ApprovalQuestion, wish: HopRequest | undefined): ApprovalQuestion {
   if (wish === undefined) return question;
   switch (question.kind) {
     case "command":
@@ -135,7 +135,7 @@ function asking(question: ApprovalQuestion, wish: HopWish | undefined): Approval
 /** Set when the request cannot be granted. */
 async function refuseHop(
   { callId }: CallContext,
-  wish: HopWish,
+  wish: HopRequest,
   { decision, context: { hops } }: { readonly decision: PolicyDecision; readonly context: JudgeContext },
 ): Promise<Refusal | undefined> {
   try {

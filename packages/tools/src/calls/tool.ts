@@ -9,7 +9,7 @@ import type {
   Envelope,
   Failure,
   HopScope,
-  HopWish,
+  HopRequest,
   InputPart,
   Item,
 } from "@heddle/protocol";
@@ -58,7 +58,7 @@ export interface RequestContext {
 }
 
 export interface RequestedHop {
-  readonly wish: HopWish;
+  readonly wish: HopRequest;
   readonly reason?: string | undefined;
   /** `call`: for this one. `answer`: the answer says for how long, and later calls have it too. */
   readonly scope: "call" | "answer";
@@ -78,7 +78,7 @@ export interface ToolContext extends CallContext {
   readonly sandbox: Sandbox;
   readonly state: ThreadState;
   /** The granted request; absent: there was none, or it was granted before. */
-  readonly granted?: { readonly wish: HopWish; readonly scope: HopScope };
+  readonly granted?: { readonly wish: HopRequest; readonly scope: HopScope };
   /** The answer to the question before the call; absent: there was none. */
   readonly answer?: ApprovalAnswer;
   /** Asks a question while the call runs. */

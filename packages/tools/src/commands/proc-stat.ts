@@ -36,7 +36,7 @@ export function readProcStat(pid: number): ProcStat | undefined {
 }
 
 /** It has ended, and its parent has not reaped it yet. */
-export function isBuried({ state }: Pick<ProcStat, "state">): boolean {
+export function isDeadProcess({ state }: Pick<ProcStat, "state">): boolean {
   return state === "Z" || state === "X";
 }
 

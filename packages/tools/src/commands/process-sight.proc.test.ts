@@ -1,7 +1,7 @@
 /** What programs of many kinds look like while they wait for input, and the end of one of them by its identity. */
 import { spawn, spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { endProcess, sightOf, treeUse } from "../index.ts";
+import { endProcess, inspectProcess, treeUse } from "../index.ts";
 
 const has = (program: string): boolean => spawnSync("sh", ["-c", `command -v ${program}`]).status === 0;
 
@@ -20,7 +20,7 @@ async function running(argv: readonly string[]): Promise<AsyncDisposable & { rea
 }
 
 const inputsBelow = (pid: number): readonly (string | undefined)[] =>
-  treeUse([pid]).pids.map((one) => sightOf(one)?.input?.from);
+  treeUse([pid]).pids.map((one) => inspectProcess(one)?.input?.from);
 
 const PYTHON = has("python3");
 const SCRIPT = has("script");
@@ -56,26 +56,26 @@ test.each([
   ],
 ])("13: a program %s does not wait for input", async (_name, argv) => {
   await using child = await running(argv);
-  await expect.poll(() => sightOf(child.pid)?.waitChannel, { timeout: 20_000 }).toMatch(/sleep|poll|epoll/);
-  expect(sightOf(child.pid)?.input).toBeUndefined();
+  await expect.poll(() => inspectProcess(child.pid)?.waitChannel, { timeout: 20_000 }).toMatch(/sleep|poll|epoll/);
+  expect(inspectProcess(child.pid)?.input).toBeUndefined();
 });
 
 test("13: a process is ended by its identity, with what it started; a number given out again is not hit", async () => {
   await using child = await running(["sh", "-c", "sleep 60 & sleep 60"]);
   await using other = await running(["sleep", "60"]);
   await expect.poll(() => treeUse([child.pid]).pids.length, { timeout: 10_000 }).toBe(3);
-  const { startTicks = "" } = sightOf(child.pid) ?? {};
+  const { startTicks = "" } = inspectProcess(child.pid) ?? {};
   const below = treeUse([child.pid]).pids;
   expect(await endProcess({ pid: child.pid, startTicks: `${startTicks}0` }, 2000)).toBe("gone");
   expect(treeUse([child.pid]).pids).toEqual(below);
   expect(await endProcess({ pid: child.pid, startTicks }, 2000)).toBe("ended");
-  expect(below.map((pid) => sightOf(pid)?.state ?? "Z")).toEqual(["Z", "Z", "Z"]);
-  expect(sightOf(other.pid)?.state).toBe("S");
+  expect(below.map((pid) => inspectProcess(pid)?.state ?? "Z")).toEqual(["Z", "Z", "Z"]);
+  expect(inspectProcess(other.pid)?.state).toBe("S");
 });
 
 test("13: one that does not answer is killed", async () => {
   await using child = await running(["sh", "-c", "trap '' TERM; while :; do sleep 0.05; done"]);
   await expect.poll(() => treeUse([child.pid]).pids.length, { timeout: 10_000 }).toBe(2);
-  const { startTicks = "" } = sightOf(child.pid) ?? {};
+  const { startTicks = "" } = inspectProcess(child.pid) ?? {};
   expect(await endProcess({ pid: child.pid, startTicks }, 300)).toBe("ended");
 });

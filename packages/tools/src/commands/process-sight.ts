@@ -7,7 +7,7 @@ import { attempt } from "../attempt.ts";
 import { descriptorOf, inputWait, type InputWait } from "./input-wait.ts";
 import { argumentsOf, childrenOf, listProc, namespacePids, readProc, readProcStat } from "./proc-stat.ts";
 
-export interface ProcessSight {
+export interface ProcessInfo {
   readonly pid: number;
   readonly parent: number;
   /** Its arguments on one line, or its name in brackets. */
@@ -57,7 +57,7 @@ export function treeUse(roots: readonly number[]): TreeUse {
 }
 
 /** undefined when it has ended. */
-export function sightOf(pid: number): ProcessSight | undefined {
+export function inspectProcess(pid: number): ProcessInfo | undefined {
   const stat = readProcStat(pid);
   if (stat === undefined) return undefined;
   const channel = readProc(pid, "wchan").trim();

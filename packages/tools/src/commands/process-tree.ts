@@ -7,7 +7,7 @@ import { readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { clockMs } from "@heddle/protocol";
 import { attempt, codeOf } from "../attempt.ts";
-import { argumentsOf, isBuried, namespacePids, readProc, readProcStat, type ProcStat } from "./proc-stat.ts";
+import { argumentsOf, isDeadProcess, namespacePids, readProc, readProcStat, type ProcStat } from "./proc-stat.ts";
 
 /** Only set where no pid namespace holds a command together. */
 export const MARKER_VARIABLE = "HEDDLE_COMMAND";
@@ -82,7 +82,7 @@ export async function endProcess(
 }
 
 function descendantsOf(pid: number, startTicks: string): readonly Entry[] {
-  const entries = readProcesses().filter((entry) => !isBuried(entry));
+  const entries = readProcesses().filter((entry) => !isDeadProcess(entry));
   if (!entries.some((entry) => entry.pid === pid && entry.startTicks === startTicks)) return [];
   const chosen = withDescendants(pid, entries);
   return entries.filter((entry) => chosen.has(entry.pid));
@@ -100,7 +100,7 @@ function withDescendants(pid: number, entries: readonly Entry[]): ReadonlySet<nu
 
 function isAlive({ pid, startTicks }: ProcessIdentity): boolean {
   const stat = readProcStat(pid);
-  return stat !== undefined && stat.startTicks === startTicks && !isBuried(stat);
+  return stat !== undefined && stat.startTicks === startTicks && !isDeadProcess(stat);
 }
 
 async function haveEnded(entries: readonly Entry[], timeoutMs: number): Promise<boolean> {
@@ -117,7 +117,7 @@ export async function killByArgument(path: string, timeoutMs: number): Promise<v
   const deadline = clockMs() + timeoutMs;
   for (;;) {
     const left = readProcesses().filter(
-      (entry) => !isBuried(entry) && entry.pid !== process.pid && hasArgumentBelow(entry.pid, path),
+      (entry) => !isDeadProcess(entry) && entry.pid !== process.pid && hasArgumentBelow(entry.pid, path),
     );
     if (left.length === 0 || clockMs() > deadline) return;
     for (const { pid } of left) sendSignal(pid, "SIGKILL");
@@ -129,7 +129,7 @@ function members({ pid, pidDepth, marker }: TreeOptions): Entry[] {
   const entries = readProcesses();
   const chosen = withDescendants(pid, entries);
   return entries.filter((entry) => {
-    if (entry.pid === process.pid || isBuried(entry)) return false;
+    if (entry.pid === process.pid || isDeadProcess(entry)) return false;
     if (chosen.has(entry.pid) || entry.group === pid || entry.session === pid) return true;
     return pidDepth === 0 && marker !== undefined && hasMarker(entry.pid, marker);
   });

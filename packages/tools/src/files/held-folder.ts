@@ -44,12 +44,12 @@ export interface WriteOptions {
 }
 
 /** The real path now, before an agent could put a link into it; missing parts are kept. */
-export function realPlace(folder: string): string {
+export function realPathOf(folder: string): string {
   try {
     return realpathSync(folder);
   } catch {
     const above = dirname(folder);
-    return above === folder ? folder : join(realPlace(above), basename(folder));
+    return above === folder ? folder : join(realPathOf(above), basename(folder));
   }
 }
 

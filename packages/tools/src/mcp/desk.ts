@@ -25,7 +25,7 @@ export interface McpInventory {
   readonly problem?: string;
 }
 
-export interface McpDesk extends AsyncDisposable {
+export interface McpInspector extends AsyncDisposable {
   inspect(
     name: string,
     options: { readonly withResources: boolean; readonly signal: AbortSignal },
@@ -40,7 +40,7 @@ export interface McpDesk extends AsyncDisposable {
 
 const MAX_LISTED = 1000;
 
-export function openMcpDesk(options: Omit<McpServersOptions, "allowTools">): McpDesk {
+export function openMcpInspector(options: Omit<McpServersOptions, "allowTools">): McpInspector {
   const { servers, close } = ownedServers(options);
   const find = (name: string): McpServer => {
     const server = servers.find(({ config }) => config.name === name);

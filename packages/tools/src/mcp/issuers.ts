@@ -15,7 +15,7 @@ import {
   type McpAuthority,
   type McpHttpServer,
   type McpIssuers,
-  type McpLoginWish,
+  type McpLoginRequest,
   type McpTokens,
 } from "@heddle/protocol";
 import { namesThisMachine } from "@heddle/protocol/ip-address";
@@ -57,7 +57,7 @@ function fetchFor({ url }: McpHttpServer, signal: AbortSignal): IssuerFetch {
   return createIssuerFetch({ mayBeLocal: namesThisMachine(new URL(url).hostname), signal });
 }
 
-async function begin(server: McpHttpServer, wish: McpLoginWish): Promise<BegunMcpLogin> {
+async function begin(server: McpHttpServer, wish: McpLoginRequest): Promise<BegunMcpLogin> {
   const { startAuthorization } = await library();
   const { redirectUri, state, signal } = wish;
   const mayBeLocal = namesThisMachine(new URL(server.url).hostname);

@@ -32,14 +32,14 @@ export async function openOverlayRoom(options: OverlayRoomOptions): Promise<Room
   const policy = roomPolicy(options, scratch);
   /** Keeps the merged tree open, whatever becomes of the process it was found through. */
   let held: number | undefined;
-  const letGo = (): void => {
+  const releaseTurn = (): void => {
     if (held !== undefined) closeSync(held);
     held = undefined;
   };
   // The number may mean another file once it is closed.
   const isOpen = (): boolean => held !== undefined;
   const onMounted = (pid: number): void => {
-    letGo();
+    releaseTurn();
     held = openSync(`/proc/${pid}/root${policy.workspace}`, O_PATH | constants.O_DIRECTORY);
   };
   const upper = await upperFor({ ...options, layerBytes: layer.bytes }, scratch);
@@ -49,7 +49,7 @@ export async function openOverlayRoom(options: OverlayRoomOptions): Promise<Room
   });
   const close = async (): Promise<void> => {
     await sandbox.close();
-    letGo();
+    releaseTurn();
     if (options.keepUpper !== undefined) await removeTree(workOf(options.keepUpper));
   };
   try {

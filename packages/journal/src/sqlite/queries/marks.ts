@@ -1,4 +1,4 @@
-import type { MarkLook, MarkQueries } from "../../queries/marks.ts";
+import type { MarkQuery, MarkQueries } from "../../queries/marks.ts";
 import { integer, toEvent } from "../../record/rows.ts";
 import type { Connection, Read } from "../driver.ts";
 
@@ -13,7 +13,7 @@ export function markQueries(read: Read): MarkQueries {
   };
 }
 
-function find(connection: Connection, look: MarkLook): readonly number[] {
+function find(connection: Connection, look: MarkQuery): readonly number[] {
   const { stream, kinds, name, after = 0, upTo = Number.MAX_SAFE_INTEGER, newest } = look;
   const where = `stream = ? AND kind IN (${kinds.map(() => "?").join(", ")}) AND version > ? AND version <= ?`;
   const named = name === undefined ? "" : " AND name = ?";

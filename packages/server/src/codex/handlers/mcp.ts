@@ -1,7 +1,7 @@
 /** `mcpServer*`: the MCP servers of the configuration, asked by the client itself. */
 import type { McpAccounts } from "@heddle/models/accounts";
 import { canonical, type McpAuthStatus, type McpServerConfig } from "@heddle/protocol";
-import type { McpDesk, McpInventory } from "@heddle/tools/mcp-desk";
+import type { McpInspector, McpInventory } from "@heddle/tools/mcp-desk";
 import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { beginAct } from "../../host/client-acts.ts";
 import { withMcpServers } from "../../host/mcp-servers.ts";
@@ -89,7 +89,7 @@ export const callMcpTool: Handler<"mcpServer/tool/call"> = async (params, call) 
   };
 };
 
-function wordsOf({ content }: Awaited<ReturnType<McpDesk["call"]>>): string {
+function wordsOf({ content }: Awaited<ReturnType<McpInspector["call"]>>): string {
   return content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("\n");
 }
 

@@ -1,7 +1,7 @@
 /** Notifications as files in a folder, each written atomically under its own name; the oldest are removed. */
 import { readdirSync, rmSync } from "node:fs";
 import path from "node:path";
-import { holdFolder, realPlace, type HeldFolder } from "@heddle/tools/held-folder";
+import { holdFolder, realPathOf, type HeldFolder } from "@heddle/tools/held-folder";
 import type { NotificationName } from "../names.ts";
 import type { Outgoing, SendResult, Sink } from "../sink.ts";
 
@@ -27,7 +27,7 @@ export function fileSink({
 }: FileSinkOptions): Sink {
   let writes = 0;
   // The path as it leads now; a link that appears in it later is not followed.
-  const place = realPlace(path.resolve(folder));
+  const place = realPathOf(path.resolve(folder));
   return {
     name,
     kind: "file",
