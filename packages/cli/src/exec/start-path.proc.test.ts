@@ -67,6 +67,7 @@ test.runIf(process.platform === "linux")(
     expect(names.toSorted()).toEqual([
       "calls",
       "heddle",
+      "openai",
       "openai-responses",
       "rolldown-runtime",
       "run",
