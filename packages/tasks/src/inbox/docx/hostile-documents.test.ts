@@ -55,7 +55,7 @@ const HOSTILE: readonly (readonly [name: string, bytes: Buffer, reason: string])
   ["place-outside", part({ at: 0x7ffffff0 }), "is not where the archive says"],
   ["place-of-another", part({ at: 0 }), "is not where the archive says"],
   ["two-names", part({ localName: "word/documenu.xml" }), "is not where the archive says"],
-  ["twice", zipAs([1, 2].map((n) => ({ name: NAME, data: documentXml(table(row("goal", `${n}`))) }))), "twice in it"],
+  ["twice", zipAs([1, 2].map((n) => ({ name: NAME, data: documentXml(table(row("goal", `${n}`))) }))), "in it twice"],
   ["no-document", zipAs([{ name: "../word/document.xml", data: documentXml(BODY) }]), "no text document in it"],
   ["spreadsheet", xml("<workbook/>"), "it is not a text document"],
   ["empty", xml(""), "it ends too early"],
