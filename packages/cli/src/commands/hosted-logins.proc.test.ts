@@ -191,7 +191,7 @@ describe("12.19: heddle exec with a login of another kind", () => {
 
   test.each([
     ['auth = { type = "magic" }', /auth(\.type)? must be one of api-key, command, copilot, vertex, bedrock/],
-    ['auth = { type = "copilot" }', /the kind copilot is that of the provider copilot/],
+    ['auth = { type = "copilot" }', /the type copilot is only for the provider copilot/],
   ])("%s is refused with what to write", async (line, why) => {
     await using world = await openWorld();
     await configure(world, ["[model_providers.x]", 'base_url = "https://x.example/v1"', line]);
