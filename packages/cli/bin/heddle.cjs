@@ -18,8 +18,8 @@ const WRAPPER = "(function (exports, require, module, __filename, __dirname) { "
 const LATER = "node:fs/promises";
 // Runs differ in what they call; after a few of them little is new.
 const MAX_UPDATES = 4;
-// V8 drops the compiled code of functions that were not called for a while.
-const MAX_UPTIME_S = 10;
+// A server is not waited for: V8 drops the compiled code of functions that were not called for a while.
+const KEEP_AFTER_MS = 10000;
 const KEEP_COMPILED_MS = 7 * 24 * 60 * 60 * 1000;
 
 const packageDir = path.join(__dirname, "..");
@@ -149,11 +149,16 @@ function openBundle(cacheFolder) {
     }
     return module.exports;
   };
+  let isKept = cacheFolder === undefined;
+  const keep = function () {
+    if (!isKept && updates.length > 0) keepCompiled(cacheFolder, updates);
+    isKept = true;
+  };
   process.once("exit", function (code) {
     // A mistyped command would get a folder of its own.
-    if (cacheFolder === undefined || code === USAGE || updates.length === 0 || process.uptime() > MAX_UPTIME_S) return;
-    keepCompiled(cacheFolder, updates);
+    if (code !== USAGE) keep();
   });
+  setTimeout(keep, KEEP_AFTER_MS).unref();
   return { load: loadFile };
 }
 
@@ -194,7 +199,7 @@ function readCompiled(folder, name) {
   }
 }
 
-// At the end of a run, when all it needs is compiled. Nothing here is a failure: without it the next start is slower.
+// When all that a run needs is compiled. Nothing here is a failure: without it the next start is slower.
 function keepCompiled(folder, updates) {
   try {
     fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
