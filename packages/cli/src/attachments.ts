@@ -1,7 +1,7 @@
 /** Files a run is given: all are tried before the run begins, so that none of them fails after it. */
 import { stat } from "node:fs/promises";
 import path from "node:path";
-import { HeddleError, reasonOf, type InputPart } from "@heddle/protocol";
+import { imageTypeOf, HeddleError, reasonOf, type InputPart } from "@heddle/protocol";
 import { readInputFile } from "./input-file.ts";
 
 /** What the largest provider takes for one image. */
@@ -25,17 +25,9 @@ async function splitList(list: string, cwd: string): Promise<readonly string[]> 
 
 async function readImage(file: string): Promise<InputPart> {
   const bytes = await readInputFile(file, "-i", MAX_IMAGE_BYTES);
-  const mediaType = mediaTypeOf(bytes);
+  const mediaType = imageTypeOf(bytes);
   if (mediaType === undefined) throw usage(`-i ${file} is not a PNG, JPEG, GIF or WebP image`);
   return { type: "image", mediaType, base64: bytes.toString("base64") };
-}
-
-function mediaTypeOf(bytes: Buffer): string | undefined {
-  const ascii = bytes.toString("latin1", 0, 12);
-  if (ascii.startsWith("\u0089PNG\r\n\u001a\n")) return "image/png";
-  if (ascii.startsWith("\u00ff\u00d8\u00ff")) return "image/jpeg";
-  if (ascii.startsWith("GIF87a") || ascii.startsWith("GIF89a")) return "image/gif";
-  return ascii.startsWith("RIFF") && ascii.endsWith("WEBP") ? "image/webp" : undefined;
 }
 
 export async function readSchema(file: string, cwd: string): Promise<Record<string, unknown>> {

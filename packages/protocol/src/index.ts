@@ -1,4 +1,5 @@
 export { defined } from "./defined.ts";
+export { imageTypeOf } from "./image-type.ts";
 export { never } from "./never.ts";
 export { canonical } from "./canonical.ts";
 export { clockMs } from "./clock.ts";
@@ -43,7 +44,7 @@ export {
   type StoredAnswer,
 } from "./approvals.ts";
 export { ModelOutputPart, Usage, type ModelToolCall, type Opaque } from "./model-output.ts";
-export { addUsage, NO_USAGE } from "./usage.ts";
+export { addUsage, NO_USAGE, usageInSnakeCase } from "./usage.ts";
 export {
   FileChangeEntry,
   InputPart,

@@ -18,3 +18,20 @@ export function addUsage(a: Usage, b: Usage): Usage {
     reasoningOutputTokens: a.reasoningOutputTokens + b.reasoningOutputTokens,
   };
 }
+
+/** As columns and as most wires name them. */
+export function usageInSnakeCase(usage: Usage): {
+  input_tokens: number;
+  cached_input_tokens: number;
+  cache_write_input_tokens: number;
+  output_tokens: number;
+  reasoning_output_tokens: number;
+} {
+  return {
+    input_tokens: usage.inputTokens,
+    cached_input_tokens: usage.cachedInputTokens,
+    cache_write_input_tokens: usage.cacheWriteInputTokens,
+    output_tokens: usage.outputTokens,
+    reasoning_output_tokens: usage.reasoningOutputTokens,
+  };
+}

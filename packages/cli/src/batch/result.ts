@@ -1,5 +1,5 @@
 /** From what is known of a run to the one document that says how it ended. */
-import { canonical, isRetryable, reasonOf, type RunFinished, type RunResult, type Usage } from "@heddle/protocol";
+import { usageInSnakeCase, canonical, isRetryable, reasonOf, type RunFinished, type RunResult } from "@heddle/protocol";
 import type { RunNotes } from "./run-notes.ts";
 import { sha256 } from "./report.ts";
 
@@ -34,8 +34,8 @@ export function runResult(facts: RunFacts): RunResult {
     provider: summary.provider ?? null,
     model: summary.model ?? null,
     sandbox: summary.sandboxLevel ?? null,
-    usage: wireUsage(summary.usage),
-    thread_usage: facts.threadUsage === undefined ? null : wireUsage(facts.threadUsage),
+    usage: usageInSnakeCase(summary.usage),
+    thread_usage: facts.threadUsage === undefined ? null : usageInSnakeCase(facts.threadUsage),
     cost: { usd: summary.costUsd ?? null },
     artifact_root: facts.artifactRoot ?? null,
     paths: { ...facts.paths },
@@ -88,14 +88,4 @@ function structured({ outputSchema, summary, failure }: RunFacts): RunResult["st
     const why = reasonOf(error);
     return { status: "invalid", error: why, schema_digest: schemaDigest };
   }
-}
-
-function wireUsage(usage: Usage): RunResult["usage"] {
-  return {
-    input_tokens: usage.inputTokens,
-    cached_input_tokens: usage.cachedInputTokens,
-    cache_write_input_tokens: usage.cacheWriteInputTokens,
-    output_tokens: usage.outputTokens,
-    reasoning_output_tokens: usage.reasoningOutputTokens,
-  };
 }

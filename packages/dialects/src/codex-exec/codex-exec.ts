@@ -4,6 +4,7 @@
  * The only memory is the numbering of items, those that run, the to-do list, and what the turn was asked.
  */
 import {
+  usageInSnakeCase,
   addUsage,
   shownAnswer,
   type EventOf,
@@ -14,7 +15,7 @@ import {
 } from "@heddle/protocol";
 import { details, hookFailure, isShown, runs, speaks, violation, type ItemDetails } from "./codex-exec-items.ts";
 import { createPolls, hasOwnFailure } from "./codex-exec-polls.ts";
-import type { CodexExecLine, CodexItem, CodexUsage } from "./codex-exec-schema.ts";
+import type { CodexExecLine, CodexItem } from "./codex-exec-schema.ts";
 import { countThreadUsage } from "../thread-usage.ts";
 
 export type { CodexExecLine, CodexItem, CodexUsage } from "./codex-exec-schema.ts";
@@ -184,8 +185,8 @@ function retryLine(retry: EventOf<"model.retried">): CodexExecLine {
 
 function endLines(end: EventOf<"turn.completed">, usageBefore: Usage | undefined): readonly CodexExecLine[] {
   const figures = {
-    usage: codexUsage(end.usage),
-    ...(usageBefore === undefined ? {} : { thread_usage: codexUsage(addUsage(usageBefore, end.usage)) }),
+    usage: usageInSnakeCase(end.usage),
+    ...(usageBefore === undefined ? {} : { thread_usage: usageInSnakeCase(addUsage(usageBefore, end.usage)) }),
     cost_usd: end.costUsd ?? null,
     duration_ms: end.durationMs,
   };
@@ -197,14 +198,4 @@ function endLines(end: EventOf<"turn.completed">, usageBefore: Usage | undefined
   };
   const failed: CodexExecLine = { type: "turn.failed", error, status: end.status, ...figures };
   return end.status === "failed" ? [{ type: "error", ...error }, failed] : [failed];
-}
-
-function codexUsage(usage: Usage): CodexUsage {
-  return {
-    input_tokens: usage.inputTokens,
-    cached_input_tokens: usage.cachedInputTokens,
-    cache_write_input_tokens: usage.cacheWriteInputTokens,
-    output_tokens: usage.outputTokens,
-    reasoning_output_tokens: usage.reasoningOutputTokens,
-  };
 }

@@ -3,6 +3,7 @@
  * thread only its existence is kept, and only `isDeleted` sees it.
  */
 import {
+  usageInSnakeCase,
   isNotificationEvent,
   isTaskEvent,
   logEntryCount,
@@ -16,7 +17,6 @@ import {
 import type { GitInfo } from "../queries/threads.ts";
 import { optionalText, type Row } from "../record/rows.ts";
 import { NO_CHANGES, NO_LOOKS, type Cells, type Projection, type RowChange } from "./changes.ts";
-import { usageCells } from "./usage-days.ts";
 
 const table = "threads";
 
@@ -50,7 +50,7 @@ export const threads: Projection = {
 
 function countedIn(body: EventBody): Cells {
   if (body.type === "turn.admitted") return { turn_count: 1 };
-  return body.type === "turn.completed" ? usageCells(body.usage) : {};
+  return body.type === "turn.completed" ? usageInSnakeCase(body.usage) : {};
 }
 
 /** Not activity: the last thread is the last one that worked. */

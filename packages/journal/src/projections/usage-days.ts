@@ -2,10 +2,10 @@
  * The ledger: tokens and costs by day (UTC), provider, model, workspace, thread and task. Every answer is counted once,
  * on its day. The last event of a deleted thread has its usage, so that the sums stay, without the workspace.
  */
-import { NO_USAGE, type Usage } from "@heddle/protocol";
+import { NO_USAGE, usageInSnakeCase, type Usage } from "@heddle/protocol";
 import type { UsageSums } from "../queries/usage.ts";
 import { integer, text, type Row } from "../record/rows.ts";
-import { NO_CHANGES, NO_LOOKS, type Cells, type Look, type Projection, type RowChange } from "./changes.ts";
+import { NO_CHANGES, NO_LOOKS, type Look, type Projection, type RowChange } from "./changes.ts";
 import { textOf } from "./requests.ts";
 
 const table = "usage_days";
@@ -112,16 +112,6 @@ export function usageIn(row: Row): Usage {
   };
 }
 
-export function usageCells(usage: Usage): Cells {
-  return {
-    input_tokens: usage.inputTokens,
-    cached_input_tokens: usage.cachedInputTokens,
-    cache_write_input_tokens: usage.cacheWriteInputTokens,
-    output_tokens: usage.outputTokens,
-    reasoning_output_tokens: usage.reasoningOutputTokens,
-  };
-}
-
 function used(usage: Usage, costUsd: number | undefined): UsageSums {
   return { requests: 1, unpriced: costUsd === undefined ? 1 : 0, usage, costUsd: costUsd ?? 0 };
 }
@@ -133,7 +123,7 @@ function dayOf(at: number): string {
 /** `threadId` is empty for the usage of a deleted thread. */
 function add(threadId: string, entry: Entry): RowChange {
   const { day, provider, model, workspace, taskId, requests, unpriced, usage, costUsd } = entry;
-  const values = { requests, unpriced, ...usageCells(usage), cost_usd: costUsd };
+  const values = { requests, unpriced, ...usageInSnakeCase(usage), cost_usd: costUsd };
   const key = { day, provider, model, workspace, thread_id: threadId, task_id: taskId };
   return { kind: "add", table, key, values };
 }

@@ -1,7 +1,7 @@
 /** A client's input with its pictures read. */
 import { constants, open } from "node:fs/promises";
 import path from "node:path";
-import { HeddleError, hostFaultOr, type InputPart } from "@heddle/protocol";
+import { imageTypeOf, HeddleError, hostFaultOr, type InputPart } from "@heddle/protocol";
 import { inputFrom, type UserInput } from "@heddle/dialects/codex-app-server";
 
 /** What the largest provider takes for one image. */
@@ -21,7 +21,7 @@ async function readPart(input: UserInput, workspace: string): Promise<InputPart>
 
 async function readImage(file: string): Promise<InputPart> {
   const bytes = await readCapped(file);
-  const mediaType = mediaTypeOf(bytes);
+  const mediaType = imageTypeOf(bytes);
   if (mediaType === undefined) throw new HeddleError("usage.invalid", `${file} is not a PNG, JPEG, GIF or WebP image`);
   return { type: "image", mediaType, base64: bytes.toString("base64") };
 }
@@ -38,12 +38,4 @@ async function readCapped(file: string): Promise<Buffer> {
     if (cause instanceof HeddleError) throw cause;
     throw new HeddleError(hostFaultOr(cause, "usage.invalid"), `${file} cannot be read`, { cause });
   }
-}
-
-function mediaTypeOf(bytes: Buffer): string | undefined {
-  const ascii = bytes.toString("latin1", 0, 12);
-  if (ascii.startsWith("\u0089PNG\r\n\u001a\n")) return "image/png";
-  if (ascii.startsWith("\u00ff\u00d8\u00ff")) return "image/jpeg";
-  if (ascii.startsWith("GIF87a") || ascii.startsWith("GIF89a")) return "image/gif";
-  return ascii.startsWith("RIFF") && ascii.endsWith("WEBP") ? "image/webp" : undefined;
 }

@@ -1,5 +1,5 @@
-/** `view_image`: shows the model a picture from disk. The first bytes of a file decide what it is, not its name. */
-import { HeddleError, type ItemOf } from "@heddle/protocol";
+/** `view_image`: shows the model a picture from disk. */
+import { imageTypeOf, HeddleError, type ItemOf } from "@heddle/protocol";
 import { resolve } from "node:path";
 import { jsonTool } from "../calls/call-item.ts";
 import { absolutePath } from "../calls/call-path.ts";
@@ -23,7 +23,7 @@ export const viewImage = jsonTool<Input>({
     const path = absolutePath(args.path, context.cwd);
     const bytes = await readBytes(path, context, MAX_IMAGE_BYTES);
     if (bytes === undefined) throw new HeddleError("tool.failed", `${path} does not exist`);
-    const mediaType = imageType(bytes);
+    const mediaType = imageTypeOf(bytes);
     if (mediaType === undefined) throw new HeddleError("tool.failed", `${path} is not a png, jpeg, gif or webp image`);
     return {
       isError: false,
@@ -36,14 +36,4 @@ export const viewImage = jsonTool<Input>({
 function imageItem(args: Input, place: CallContext): ItemOf<"imageView"> {
   const { callId, itemId } = place;
   return { type: "imageView", id: itemId, callId, path: resolve(place.cwd, args.path), status: "inProgress" };
-}
-
-function imageType(bytes: Buffer): string | undefined {
-  const starts = (signature: string, at = 0): boolean =>
-    bytes.subarray(at, at + signature.length).equals(Buffer.from(signature, "latin1"));
-  if (starts("\x89PNG\r\n\x1a\n")) return "image/png";
-  if (starts("\xff\xd8\xff")) return "image/jpeg";
-  if (starts("GIF87a") || starts("GIF89a")) return "image/gif";
-  if (starts("RIFF") && starts("WEBP", 8)) return "image/webp";
-  return undefined;
 }
