@@ -7,7 +7,10 @@ import { openWorkspace } from "./workspace.ts";
 // To root every folder is open.
 test.skipIf(process.getuid?.() === 0)("14: -C into a folder that this user cannot read is refused", async () => {
   const folder = mkdtempSync(join(tmpdir(), "heddle-closed-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  onTestFinished(() => {
+    chmodSync(folder, 0o700);
+    rmSync(folder, { recursive: true });
+  });
   chmodSync(folder, 0o000);
   await expect(openWorkspace(folder, "/")).rejects.toMatchObject({
     code: "workspace.missing",
