@@ -282,14 +282,16 @@ describe("what a restart finds", () => {
     const one = memorySink(() => delivered);
     const two = memorySink(() => delivered);
     const first = await open(store, [one]);
-    await using _second = await open(store, [two]);
     await store.happen([]);
     await eventually("the first", () => one.sent[0]);
+    await using _second = await open(store, [two]);
+    await store.happen([]);
+    await eventually("the first again", () => one.sent[1]);
     expect(two.sent).toEqual([]);
     await first[Symbol.asyncDispose]();
     await store.happen([]);
     await eventually("the second", () => two.sent[0]);
-    expect(one.sent).toHaveLength(1);
+    expect(one.sent).toHaveLength(2);
     // The other looks every five seconds.
   }, 60_000);
 });
