@@ -8,7 +8,7 @@ import { HeddleError, newTurnId, type EventBody, type TurnSettings } from "@hedd
 import { TaskSpec, type TaskSpecInput } from "@heddle/protocol/tasks";
 import { openTasks } from "@heddle/tasks";
 import { HttpDoor, type HttpDoorOptions } from "../src/http/http-door.ts";
-import type { TaskDoorOptions } from "../src/http/task-desk.ts";
+import type { TaskDoorOptions } from "../src/http/task-door.ts";
 import { addToken, openTokenBook } from "../src/http/tokens.ts";
 
 export const SETTINGS: TurnSettings = {
@@ -77,7 +77,7 @@ export async function openHttpWorld(
       accounts: () => Promise.resolve([]),
       models: () => Promise.resolve([]),
     },
-    desk: {
+    taskDoor: {
       tasks,
       door: { journal: heddle.journal, sources: [], defaultWorkspace: home, ...wishes },
       folders,

@@ -16,7 +16,7 @@ export { requireOwnFolder } from "./files/own-folder.ts";
 export { readFileInside } from "./files/paths.ts";
 export { isDeadProcess, readProcStat } from "./commands/proc-stat.ts";
 export { startCommand } from "./commands/process.ts";
-export { inspectProcess, treeUse, type ProcessInfo, type TreeUse } from "./commands/process-sight.ts";
+export { inspectProcess, treeUse, type ProcessInfo, type TreeUse } from "./commands/process-info.ts";
 export { endProcess, type ProcessIdentity } from "./commands/process-tree.ts";
 export { findSkills, readSkill, type Skill, type SkillsFound } from "./skills/skills.ts";
 export { openSandbox, openUnconfined } from "./sandbox/open.ts";

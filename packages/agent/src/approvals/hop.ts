@@ -3,7 +3,7 @@
  * envelope, none goes above the thread's ceiling, and each ends with its scope.
  *
  *   wish ─▶ above the ceiling, or nobody to ask ─▶ hop.refused
- *        └▶ allowed ─▶ hop.taken ─▶ call:   this one runs behind other walls
+ *        └▶ allowed ─▶ hop.taken ─▶ call:   this one runs in another sandbox
  *                                   turn:   the calls that follow do, until the turn ends
  *                                   thread: its later turns too, while the thread keeps its sandbox mode
  */
@@ -14,7 +14,7 @@ import type { PolicyIo } from "../turns/policy.ts";
 
 export interface TurnHops extends Hops {
   /** The sandbox of the next call. */
-  readonly walls: SandboxContext;
+  readonly current: SandboxContext;
 }
 
 export interface OpenHops extends TurnHops {
@@ -25,23 +25,23 @@ export interface OpenHops extends TurnHops {
 export function createHops(turn: TurnRequest, io: Pick<PolicyIo, "record">): OpenHops {
   const { turnId, place } = turn;
   const ceiling = ceilingOf(turn);
-  let walls: SandboxContext = place;
+  let current: SandboxContext = place;
   /** Envelopes of this turn, one after the other; each includes those before it. */
   const entered: Envelope[] = [];
   let isForTurn = turn.history.some(({ body }) => isHopFor(body, turnId));
   if (isForTurn) entered.push(place.envelope);
   return {
-    get walls() {
-      return walls;
+    get current() {
+      return current;
     },
     check(wish) {
-      requireBelow(widenEnvelope(walls.envelope, wish), ceiling);
+      requireBelow(widenEnvelope(current.envelope, wish), ceiling);
     },
     async take({ callId, wish, scope, by }) {
-      const from = envelopeHash(walls.envelope);
-      const to = widenEnvelope(walls.envelope, wish);
+      const from = envelopeHash(current.envelope);
+      const to = widenEnvelope(current.envelope, wish);
       const toHash = envelopeHash(to);
-      if (toHash === from) return walls;
+      if (toHash === from) return current;
       requireBelow(to, ceiling);
       const wider = await place.widen(to);
       const more = wish.kind === "wider" ? { permissions: wish.permissions } : {};
@@ -50,7 +50,7 @@ export function createHops(turn: TurnRequest, io: Pick<PolicyIo, "record">): Ope
       if (scope === "call") return wider;
       entered.push(to);
       isForTurn ||= scope === "turn";
-      walls = wider;
+      current = wider;
       return wider;
     },
     async end() {

@@ -12,7 +12,7 @@ export interface McpLoginsOptions {
 export async function openMcpLogins(options: McpLoginsOptions): Promise<McpAccounts> {
   const [{ openMcpAccounts }, { mcpIssuers }] = await Promise.all([
     import("@heddle/models/accounts"),
-    import("@heddle/tools/mcp-desk"),
+    import("@heddle/tools/mcp-inspector"),
   ]);
   return openMcpAccounts({ ...options, issuers: mcpIssuers });
 }

@@ -39,7 +39,7 @@ const recorded = new WeakSet<Sandbox>();
 
 /** Once per sandbox: what the kernel enforces is known only when it is ready. */
 async function recordOpened({ turn: { turnId }, io }: CallsContext): Promise<void> {
-  const { sandbox } = io.policy.hops.walls;
+  const { sandbox } = io.policy.hops.current;
   const holds = await sandbox.ready;
   if (recorded.has(sandbox)) return;
   recorded.add(sandbox);
@@ -71,7 +71,7 @@ async function runCall(call: ModelToolCall, context: CallsContext): Promise<void
   let intended: unknown;
   const outcome = await dispatch(call, {
     ...turn.place,
-    ...hops.walls,
+    ...hops.current,
     hops,
     toolset,
     cwd: turn.workspace,

@@ -153,18 +153,18 @@ function widerSandboxes(state: ThreadState, open: (envelope: Envelope) => Promis
       const name = canonical(to);
       const known = wider.get(name);
       if (known !== undefined) return known;
-      const walls = open(to).then((opened) => ({ envelope: to, sandbox: opened }));
-      wider.set(name, walls);
+      const widened = open(to).then((opened) => ({ envelope: to, sandbox: opened }));
+      wider.set(name, widened);
       // What could not be opened now may be later.
-      walls.catch(() => wider.delete(name));
-      return walls;
+      widened.catch(() => wider.delete(name));
+      return widened;
     },
     async narrow(from) {
-      const walls = await wider.get(canonical(from));
+      const widened = await wider.get(canonical(from));
       wider.delete(canonical(from));
-      if (walls === undefined) return [];
-      await state.processes.killAll(walls.sandbox);
-      return walls.sandbox.close();
+      if (widened === undefined) return [];
+      await state.processes.killAll(widened.sandbox);
+      return widened.sandbox.close();
     },
   };
 }

@@ -1,5 +1,5 @@
 /**
- * The pen of a running turn. Appends in order, knows which items are open, keeps what they have streamed (a checkpoint at
+ * Records what a running turn does: appends in order, knows which items are open, keeps what they have streamed (a checkpoint at
  * most once a second, capped), and at the end completes whatever was left started. Deltas and stored text agree, because
  * both pass the same redaction.
  *
@@ -43,7 +43,7 @@ interface OpenItem {
 export type Recorder = ReturnType<typeof createRecorder>;
 
 export function createRecorder(
-  pen: LeasedJournal,
+  leased: LeasedJournal,
   live: Live,
   { threadId, turnId, runner }: { readonly threadId: string; readonly turnId: string; readonly runner: string },
 ) {
@@ -56,7 +56,7 @@ export function createRecorder(
     const durability = events.some((event) => NEEDS_SYNC.has(event.type)) ? "full" : "relaxed";
     // One at a time, in the order of calls. A failure reaches every later call too,
     // because a turn that cannot be recorded must not continue.
-    const appended = queue.then(() => pen.append({ stream: threadId, author, events, durability }));
+    const appended = queue.then(() => leased.append({ stream: threadId, author, events, durability }));
     queue = appended.then(() => undefined);
     // The caller gets its failure.
     queue.catch(() => undefined);
@@ -65,7 +65,7 @@ export function createRecorder(
 
   function opened(item: Item): OpenItem {
     const maxKept = channelOf(item) === "output" ? MAX_KEPT_CHARS.output : MAX_KEPT_CHARS.text;
-    const redactor = createStreamRedactor(pen.redactor);
+    const redactor = createStreamRedactor(leased.redactor);
     return { item, redactor, maxKept, appended: "", checkpointed: 0, lastCheckpointAt: clockMs() };
   }
 

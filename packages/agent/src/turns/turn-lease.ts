@@ -7,7 +7,7 @@ import { thisHolder } from "../recovery/holder.ts";
 export type LeasedJournal = Pick<Journal, "append" | "redactor">;
 
 export interface TurnLease extends Lease {
-  readonly pen: LeasedJournal;
+  readonly leased: LeasedJournal;
   readonly lost: AbortSignal;
   /** Renews the lease until the turn is over; logs when it was lost. */
   during<T>(turn: Promise<T>): Promise<T>;
@@ -24,7 +24,7 @@ export function holdTurn(
     subject,
     epoch,
     lost: held.lost,
-    pen: { redactor, append: (append) => journal.append({ ...append, lease: { subject, epoch } }) },
+    leased: { redactor, append: (append) => journal.append({ ...append, lease: { subject, epoch } }) },
     async during(turn) {
       using _held = held;
       try {

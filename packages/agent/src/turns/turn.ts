@@ -66,7 +66,7 @@ export async function runTurn(deps: TurnDeps, request: TurnRequest, control: Abo
   });
   const onLost = (): void => control.abort(lease.lost.reason);
   lease.lost.addEventListener("abort", onLost, { once: true });
-  const recorder = createRecorder(lease.pen, deps.live, { threadId, turnId, runner: deps.runner.name });
+  const recorder = createRecorder(lease.leased, deps.live, { threadId, turnId, runner: deps.runner.name });
   const meter = createMeter(request.settings.limits ?? {});
   let turn = request;
   if (carried !== undefined) countEarlier(meter, request);
@@ -128,7 +128,7 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
   let hasLooseEnds = false;
   // Each is tried: a failed record must not keep processes alive.
   const ends = [
-    () => takeBackLeft(deps.lease.pen, turn),
+    () => takeBackLeft(deps.lease.leased, turn),
     () => recorder.closeOpenItems(),
     () => deps.leave(turn, outcome),
     () => recorder.closeFollowed(),
@@ -179,9 +179,9 @@ function countEarlier(meter: Meter, { turnId, history }: TurnRequest): void {
 }
 
 /** Earlier questions that no call has asked again. */
-async function takeBackLeft(pen: LeasedJournal, { threadId, turnId, carried }: TurnRequest): Promise<void> {
+async function takeBackLeft(leased: LeasedJournal, { threadId, turnId, carried }: TurnRequest): Promise<void> {
   for (const { approvalId } of carried?.questions.values() ?? []) {
-    await takeBack(pen, { threadId, turnId, approvalId, reason: "the call ended without an answer" });
+    await takeBack(leased, { threadId, turnId, approvalId, reason: "the call ended without an answer" });
   }
   carried?.questions.clear();
 }
@@ -234,7 +234,7 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
       const { isUnattended, approvalTimeoutMs: timeoutMs } = deps;
       const stored = takeStoredQuestion(turn.carried, question);
       const options = { threadId, turnId, signal: takenBack, isUnattended, timeoutMs, stored };
-      const resolution = await ask(deps.lease.pen, inbox, question, options);
+      const resolution = await ask(deps.lease.leased, inbox, question, options);
       // Cancelling a question stops the turn as well.
       if (resolution.decision === "cancel")
         control.abort(new HeddleError("turn.interrupted", "stopped by the answer to a question"));
@@ -276,7 +276,7 @@ async function complete(
       durationMs: Math.round(clockMs() - end.startedAt),
     };
     try {
-      const appended = await lease.pen.append({
+      const appended = await lease.leased.append({
         stream: turn.threadId,
         author: "system",
         events: [...loose, body],

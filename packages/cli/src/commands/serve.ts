@@ -52,9 +52,9 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   const { heddle, settings } = serving;
   const work = { heddle, settings, home, config, env, log: say };
   const worker = args.has("no-tasks") ? undefined : await openWorker(ends, work);
-  const desk = worker?.desk ?? taskDoorOptionsOf({ ...work, journal: heddle.journal });
+  const taskDoor = worker?.taskDoor ?? taskDoorOptionsOf({ ...work, journal: heddle.journal });
   const harness = worker?.harness;
-  const doors = await claimed.open(ends, { ...serving, desk, harness, cwd, version, configWarnings: warnings });
+  const doors = await claimed.open(ends, { ...serving, taskDoor, harness, cwd, version, configWarnings: warnings });
   for (const address of doors.addresses) say(`listening on ${address}`);
   process.stdout.write(doors.how);
   await untilAborted(stop.signal);

@@ -79,7 +79,7 @@ export function createLeases(store: LeaseStore): Leases {
       });
   }
 
-  async function look(owner: string): Promise<Sight> {
+  async function look(owner: string): Promise<LeaseState> {
     const row = await store.owner(owner);
     if (row === undefined) {
       // Taken by a Heddle without leases: nothing of it expires.
@@ -111,14 +111,14 @@ export function createLeases(store: LeaseStore): Leases {
     },
     async isOver(holder, { wait } = { wait: false }) {
       const owner = ownerOf(holder);
-      let sight = await look(owner);
+      let state = await look(owner);
       const beat = watched.get(owner)?.beat;
       // A renewal decides, whatever the clock says.
-      while (wait && sight === "doubtful" && watched.get(owner)?.beat === beat) {
+      while (wait && state === "doubtful" && watched.get(owner)?.beat === beat) {
         await delay(WAIT_STEP_MS);
-        sight = await look(owner);
+        state = await look(owner);
       }
-      return sight === "over";
+      return state === "over";
     },
     async close() {
       clearInterval(timer);
@@ -134,7 +134,7 @@ interface Watched {
 }
 
 /** `doubtful`: expired by the store's time, but that clock may have jumped. */
-type Sight = "held" | "doubtful" | "over";
+type LeaseState = "held" | "doubtful" | "over";
 
 interface Held extends HeldLease {
   compare(leases: readonly Lease[]): void;

@@ -42,7 +42,7 @@ export interface ClaimedDoors {
 export interface BehindDoors extends Serving {
   readonly cwd: string;
   readonly version: string;
-  readonly desk: TaskDoorOptions;
+  readonly taskDoor: TaskDoorOptions;
   /** What begins turns in this process besides clients. */
   readonly harness: AsyncDisposable | undefined;
   readonly configWarnings: readonly string[];
@@ -122,7 +122,7 @@ interface Entrance {
 
 async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind: BehindDoors): Promise<Doors> {
   const { home, owner, places, log } = entrance;
-  const { host, heddle, settings, desk, harness, cwd, version, configWarnings } = behind;
+  const { host, heddle, settings, taskDoor, harness, cwd, version, configWarnings } = behind;
   const server = new AppServer({ heddle, settings, home, cwd, version, host, configWarnings, log });
   const acceptFrom =
     (principal: Principal): Accept =>
@@ -133,7 +133,7 @@ async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind:
   const websockets = { "/": acceptFrom };
   const facts = hostFacts(host);
   const { turns } = server;
-  const door = new HttpDoor({ heddle, settings, facts, desk, tokens, turns, cwd, version, log, websockets });
+  const door = new HttpDoor({ heddle, settings, facts, taskDoor, tokens, turns, cwd, version, log, websockets });
   let ending: Promise<unknown> | undefined;
   const endWork = async (): Promise<void> => {
     ending ??= Promise.allSettled([

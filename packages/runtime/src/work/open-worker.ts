@@ -3,7 +3,7 @@ import type { TaskDoorOptions } from "@heddle/server/http";
 import { openHarness, type Harness } from "@heddle/tasks";
 import type { Serving } from "../serving/open-serving.ts";
 import type { ConfigFile } from "../config/schema.ts";
-import { openDesk } from "./open-desk.ts";
+import { openTaskDoor } from "./open-task-door.ts";
 import type { TurnSettings } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
 import type { SettingsSource } from "@heddle/server";
@@ -19,7 +19,7 @@ export interface WorkerOptions extends Pick<Serving, "heddle" | "settings"> {
 
 export interface Worker {
   readonly harness: Harness;
-  readonly desk: TaskDoorOptions;
+  readonly taskDoor: TaskDoorOptions;
 }
 
 /** How many tasks are carried out at a time unless the configuration says otherwise. */
@@ -32,11 +32,11 @@ export function concurrencyOf({ tasks }: ConfigFile): number {
 /** Everything that is opened is closed with `ends`. */
 export async function openWorker(ends: AsyncDisposableStack, options: WorkerOptions): Promise<Worker> {
   const { heddle, settings, home, config, env, log, only } = options;
-  const desk = await openDesk(ends, { journal: heddle.journal, home, config, env, log });
+  const taskDoor = await openTaskDoor(ends, { journal: heddle.journal, home, config, env, log });
   const settingsFor = settingsForTask.bind(undefined, settings);
   const concurrency = concurrencyOf(config);
   const harness = ends.use(await openHarness({ heddle, settingsFor, home, concurrency, log, only }));
-  return { harness, desk: { ...desk, concurrency } };
+  return { harness, taskDoor: { ...taskDoor, concurrency } };
 }
 
 /** What the turns of a task run with: what its spec says, over the configuration that `heddle exec` goes by. */

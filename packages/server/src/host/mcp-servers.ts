@@ -14,7 +14,7 @@ import {
   openUnconfined,
   type Sandbox,
 } from "@heddle/tools";
-import type { McpInspector } from "@heddle/tools/mcp-desk";
+import type { McpInspector } from "@heddle/tools/mcp-inspector";
 import type { Call, ServerContext } from "../rpc/call.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { defaultSettings, nextSettings } from "../codex/settings.ts";
@@ -23,21 +23,21 @@ import { requireLoaded } from "../codex/thread-facts.ts";
 const IDLE_MS = 60_000;
 
 interface OpenMcpServers extends AsyncDisposable {
-  readonly desk: McpInspector;
+  readonly inspector: McpInspector;
   /** It is not ended while it is used. */
-  use<T>(work: (desk: McpInspector) => Promise<T>): Promise<T>;
+  use<T>(work: (inspector: McpInspector) => Promise<T>): Promise<T>;
 }
 
-const desks = new WeakMap<Connection, Map<string, Promise<OpenMcpServers>>>();
+const inspectors = new WeakMap<Connection, Map<string, Promise<OpenMcpServers>>>();
 
 /** `threadId`: in its workspace and its sandbox; absent: where the server was started. */
 export async function withMcpServers<T>(
   threadId: string | undefined,
   { server, connection }: Call,
-  work: (desk: McpInspector) => Promise<T>,
+  work: (inspector: McpInspector) => Promise<T>,
 ): Promise<T> {
-  const own = desks.get(connection) ?? new Map<string, Promise<OpenMcpServers>>();
-  desks.set(connection, own);
+  const own = inspectors.get(connection) ?? new Map<string, Promise<OpenMcpServers>>();
+  inspectors.set(connection, own);
   const thread = threadId === undefined ? undefined : requireLoaded(server, threadId);
   const key = thread?.threadId ?? "";
   const known = own.get(key);
@@ -70,26 +70,26 @@ async function openMcpServers(
   const openLike = (network?: "none" | "all"): Promise<Sandbox> =>
     openMcpSandbox(server, { workspace, choice, servers, network });
   const sandbox = await openLike();
-  const { openMcpInspector } = await import("@heddle/tools/mcp-desk");
+  const { openMcpInspector } = await import("@heddle/tools/mcp-inspector");
   const { env } = server.host;
   const environment = commandEnvironment(env);
   const logins = await server.heddle.mcpLogins();
-  const desk = openMcpInspector({ servers, workspace, sandbox, environment, env, logins, openSandbox: openLike });
+  const inspector = openMcpInspector({ servers, workspace, sandbox, environment, env, logins, openSandbox: openLike });
   let users = 0;
   let timer: NodeJS.Timeout | undefined;
   const end = async (): Promise<void> => {
     clearTimeout(timer);
     onEnd();
-    await desk[Symbol.asyncDispose]();
+    await inspector[Symbol.asyncDispose]();
     await sandbox.close();
   };
   return {
-    desk,
+    inspector,
     async use(work) {
       users += 1;
       clearTimeout(timer);
       try {
-        return await work(desk);
+        return await work(inspector);
       } finally {
         users -= 1;
         const endQuietly = (): void => void end().catch((error: unknown) => server.log(String(error)));

@@ -31,7 +31,7 @@ import type { HostFacts, HttpContext, Route } from "./route.ts";
 import { findRoute } from "./routes.ts";
 import { RunningTurns } from "../turns/running-turns.ts";
 import { EventHub } from "./events/hub.ts";
-import type { TaskDoorOptions } from "./task-desk.ts";
+import type { TaskDoorOptions } from "./task-door.ts";
 import type { TokenBook } from "./tokens.ts";
 
 export interface HttpDoorOptions {
@@ -39,7 +39,7 @@ export interface HttpDoorOptions {
   readonly heddle: Heddle;
   readonly settings: SettingsResolver;
   readonly facts: HostFacts;
-  readonly desk: TaskDoorOptions;
+  readonly taskDoor: TaskDoorOptions;
   readonly tokens: TokenBook;
   /** Of the other doors of the same engine; absent: there are none. */
   readonly turns?: RunningTurns;
@@ -81,7 +81,7 @@ export class HttpDoor implements AsyncDisposable {
   #isStopping = false;
 
   constructor(options: HttpDoorOptions) {
-    const { heddle, settings, facts, desk, cwd, version, log, tokens, heartbeatMs, stuckMs } = options;
+    const { heddle, settings, facts, taskDoor, cwd, version, log, tokens, heartbeatMs, stuckMs } = options;
     this.#options = options;
     this.#guard = new Guard(tokens);
     const isStillGood = (principal: Principal): Promise<boolean> => this.#guard.isStillGood(principal);
@@ -91,7 +91,7 @@ export class HttpDoor implements AsyncDisposable {
       heddle,
       settings,
       facts,
-      desk,
+      taskDoor,
       cwd,
       version,
       hub,

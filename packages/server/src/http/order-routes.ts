@@ -20,7 +20,7 @@ import {
 import { pageFrom, placeOf } from "../rpc/paging.ts";
 import { defined } from "@heddle/protocol";
 import { route, type HttpCall, type Route } from "./route.ts";
-import { tasksFor } from "./task-desk.ts";
+import { tasksFor } from "./task-door.ts";
 import { createdView, notificationView, sinkEntries } from "./task-views.ts";
 import { limitOf } from "./thread-routes.ts";
 
@@ -33,10 +33,10 @@ async function takeFromInbox(body: z.output<typeof InboxBody>, call: HttpCall) {
   const written =
     path === undefined
       ? { file: `order.${ENDINGS[format]}`, text: text ?? "" }
-      : await readOrderFile(path, context.desk.folders);
+      : await readOrderFile(path, context.taskDoor.folders);
   const name = principal?.name ?? "";
   const { task, warnings } = await takeOrder(
-    { ...context.desk.door, tasks: tasksFor(call) },
+    { ...context.taskDoor.door, tasks: tasksFor(call) },
     {
       ...written,
       source: { kind: "http", ref: name },
@@ -67,9 +67,9 @@ export const ORDER_ROUTES: readonly Route[] = [
     summary: "Programs elsewhere that may send orders; never a secret",
     scope: "read",
     answer: SourceList,
-    handle: (_given, { context: { desk } }) =>
+    handle: (_given, { context: { taskDoor } }) =>
       Promise.resolve({
-        data: desk.door.sources.map(({ name, kind, secret }) => ({ name, kind, isSigned: secret !== undefined })),
+        data: taskDoor.door.sources.map(({ name, kind, secret }) => ({ name, kind, isSigned: secret !== undefined })),
       }),
   }),
   route({
@@ -83,7 +83,7 @@ export const ORDER_ROUTES: readonly Route[] = [
     async handle({ params: { source } }, call) {
       const { context, principal, headers, bytes } = call;
       // Without a token it is its signature that counts, and what the owner set up for it.
-      const { door, tasks: all } = context.desk;
+      const { door, tasks: all } = context.taskDoor;
       const tasks = principal === undefined ? all.as(`user:door:webhook.${source}`) : tasksFor(call);
       const outcome = await takeWebhook(
         { ...door, tasks },
@@ -134,7 +134,9 @@ export const ORDER_ROUTES: readonly Route[] = [
     summary: "The notification sinks, and how much was delivered to each",
     scope: "read",
     answer: SinkList,
-    handle: async (_given, { context: { heddle, desk } }) => ({ data: await sinkEntries(heddle.journal, desk.sinks) }),
+    handle: async (_given, { context: { heddle, taskDoor } }) => ({
+      data: await sinkEntries(heddle.journal, taskDoor.sinks),
+    }),
   }),
   route({
     name: "testSink",
@@ -144,8 +146,8 @@ export const ORDER_ROUTES: readonly Route[] = [
     params: SinkParams,
     body: EmptyBody,
     answer: SinkTest,
-    async handle({ params: { sink: name } }, { context: { desk } }) {
-      const sink = desk.sinks.find((one) => one.name === name);
+    async handle({ params: { sink: name } }, { context: { taskDoor } }) {
+      const sink = taskDoor.sinks.find((one) => one.name === name);
       if (sink === undefined) throw new HeddleError("door.not-found", `there is no sink ${name}`);
       const { kind: outcome, status, message } = await testSink(sink);
       return { outcome, message, ...(status === undefined ? {} : { status }) };

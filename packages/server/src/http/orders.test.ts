@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import { ask, openHttpWorld, type DeskWishes } from "../../test/http-world.ts";
 import { count, post, say } from "../../test/task-calls.ts";
 
-const withDesk = (desk: (home: string) => DeskWishes) => openHttpWorld({}, desk);
+const withDesk = (taskDoor: (home: string) => DeskWishes) => openHttpWorld({}, taskDoor);
 const SECRET = "between two programs";
 
 test("103: a webhook is heard when its source signed it, whoever sends it; unknown sources are 404", async () => {

@@ -11,7 +11,7 @@ import type { Principal, Scope } from "../access/principals.ts";
 import type { SettingsResolver } from "../codex/settings.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import type { EventHub } from "./events/hub.ts";
-import type { TaskDoorOptions } from "./task-desk.ts";
+import type { TaskDoorOptions } from "./task-door.ts";
 
 /** Facts about the host, given by the program that starts the server. */
 export interface SandboxFacts {
@@ -33,7 +33,7 @@ export interface HttpContext {
   readonly hub: EventHub;
   readonly turns: RunningTurns;
   readonly facts: HostFacts;
-  readonly desk: TaskDoorOptions;
+  readonly taskDoor: TaskDoorOptions;
   /** Where a thread works when its client names no folder. */
   readonly cwd: string;
   readonly version: string;

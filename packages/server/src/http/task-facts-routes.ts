@@ -23,7 +23,7 @@ import {
 import { folderFor } from "../access/folders.ts";
 import { invalidCursor } from "../rpc/paging.ts";
 import { route, type HttpContext, type Route } from "./route.ts";
-import type { TaskDoorOptions } from "./task-desk.ts";
+import type { TaskDoorOptions } from "./task-door.ts";
 import { attemptsOf, checkRuns, requireTask, sinkEntries, taskSummary } from "./task-views.ts";
 import { limitOf } from "./thread-routes.ts";
 import { openApprovals } from "./views.ts";
@@ -70,7 +70,7 @@ function configSummary({ door, folders, sinks, concurrency }: TaskDoorOptions): 
   };
 }
 
-async function stateOf({ heddle, desk, version }: HttpContext): Promise<z.output<typeof StateAnswer>> {
+async function stateOf({ heddle, taskDoor, version }: HttpContext): Promise<z.output<typeof StateAnswer>> {
   const { journal } = heddle;
   // Read first: a client that follows from there misses nothing.
   const position = await journal.position();
@@ -87,13 +87,13 @@ async function stateOf({ heddle, desk, version }: HttpContext): Promise<z.output
     tasks: (await journal.tasks.page({ states, limit: MAX_STATE_TASKS })).map(taskSummary),
     stalls: await stalls(journal),
     approvals: (await openApprovals(journal)).length,
-    sinks: await sinkEntries(journal, desk.sinks),
+    sinks: await sinkEntries(journal, taskDoor.sinks),
     usage: {
       today: await models(today),
       month: await models(`${today.slice(0, 7)}-01`),
       total: await models(undefined),
     },
-    config: configSummary(desk),
+    config: configSummary(taskDoor),
   };
 }
 
@@ -161,7 +161,7 @@ export const TASK_FACTS_ROUTES: readonly Route[] = [
     summary: "How tasks, inboxes, sinks and webhooks are set up; never a secret",
     scope: "read",
     answer: ConfigSummary,
-    handle: (_given, { context }) => Promise.resolve(configSummary(context.desk)),
+    handle: (_given, { context }) => Promise.resolve(configSummary(context.taskDoor)),
   }),
   route({
     name: "readState",
@@ -189,9 +189,9 @@ export const TASK_FACTS_ROUTES: readonly Route[] = [
     scope: "write",
     query: BrowseQuery,
     answer: FolderList,
-    async handle({ query: { path: wanted } }, { context: { desk, cwd }, principal }) {
+    async handle({ query: { path: wanted } }, { context: { taskDoor, cwd }, principal }) {
       const path = await folderFor({ principal, wanted, cwd });
-      requireAllowedWorkspace(path, desk.door.roots);
+      requireAllowedWorkspace(path, taskDoor.door.roots);
       const entries = await readdir(path, { withFileTypes: true }).catch(() => []);
       const folders = entries
         .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))

@@ -26,7 +26,7 @@ import {
 } from "@heddle/protocol/http";
 import { defined } from "@heddle/protocol";
 import { route, type HttpCall, type Route } from "./route.ts";
-import { tasksFor } from "./task-desk.ts";
+import { tasksFor } from "./task-door.ts";
 import { createdView, requireTask, taskSummary, taskView } from "./task-views.ts";
 import { limitOf } from "./thread-routes.ts";
 
@@ -61,7 +61,7 @@ async function createTask(body: z.output<typeof CreateTaskBody>, call: HttpCall)
   const isText = typeof written === "string";
   const name = principal?.name ?? "";
   const { task, warnings } = await takeOrder(
-    { ...context.desk.door, defaultWorkspace: context.cwd, tasks: tasksFor(call) },
+    { ...context.taskDoor.door, defaultWorkspace: context.cwd, tasks: tasksFor(call) },
     {
       file: isText ? `order.${format === "markdown" ? "md" : "yaml"}` : "order.json",
       text: isText ? written : JSON.stringify(written),
@@ -77,9 +77,9 @@ async function createTask(body: z.output<typeof CreateTaskBody>, call: HttpCall)
 /** Only of what has ended; a task that is taken up again meanwhile stays. */
 async function clearTasks(
   { states = [...TASK_STATES] }: z.output<typeof ClearTasksBody>,
-  { context: { heddle, desk }, by }: HttpCall,
+  { context: { heddle, taskDoor }, by }: HttpCall,
 ) {
-  const tasks = desk.tasks.as(by);
+  const tasks = taskDoor.tasks.as(by);
   let removed = 0;
   for (let after: string | undefined; ;) {
     const page = await heddle.journal.tasks.page({ states, limit: 100, ...(after === undefined ? {} : { after }) });
@@ -199,11 +199,11 @@ export const TASK_ROUTES: readonly Route[] = [
     body: PlanTaskBody,
     answer: PlanAnswer,
     async handle({ body: { prompt, workspace: wanted, provider, model } }, { context, principal, by, response }) {
-      const { heddle, settings, desk, cwd } = context;
+      const { heddle, settings, taskDoor, cwd } = context;
       const gone = new AbortController();
       response.once("close", () => gone.abort());
       const workspace = await folderFor({ principal, wanted, cwd });
-      requireAllowedWorkspace(workspace, desk.door.roots);
+      requireAllowedWorkspace(workspace, taskDoor.door.roots);
       const resolved = await settings.resolve({ workspace, patch: { provider, model } });
       return proposePlan({ heddle, by, prompt, workspace, settings: resolved, signal: gone.signal });
     },
@@ -236,9 +236,9 @@ export const TASK_ROUTES: readonly Route[] = [
     scope: "admin",
     params: TaskParams,
     answer: Accepted,
-    async handle({ params: { taskId } }, { context: { heddle, desk }, by }) {
+    async handle({ params: { taskId } }, { context: { heddle, taskDoor }, by }) {
       await requireTask(heddle.journal, taskId);
-      await desk.tasks.as(by).remove(taskId);
+      await taskDoor.tasks.as(by).remove(taskId);
       return DONE;
     },
   }),

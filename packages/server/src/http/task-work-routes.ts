@@ -11,7 +11,7 @@ import {
   UndoTaskBody,
 } from "@heddle/protocol/http";
 import { route, type HttpCall, type Route } from "./route.ts";
-import { tasksFor } from "./task-desk.ts";
+import { tasksFor } from "./task-door.ts";
 import { requireTask, taskView } from "./task-views.ts";
 
 /** Aborts when the client disconnects. */

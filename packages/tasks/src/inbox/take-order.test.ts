@@ -9,7 +9,7 @@ import { withFrontMatter } from "./legacy-head.ts";
 import { readOrderFile } from "./order-file.ts";
 import { takeOrder, type Order, type OrderDoor } from "./take-order.ts";
 
-interface Desk extends AsyncDisposable {
+interface TestTaskDoor extends AsyncDisposable {
   readonly store: TestStore;
   readonly folder: (name: string) => Promise<string>;
   /** The spec of the task that the text becomes. */
@@ -17,7 +17,7 @@ interface Desk extends AsyncDisposable {
   thread(workspace: string): Promise<string>;
 }
 
-async function openDesk(): Promise<Desk> {
+async function openTaskDoor(): Promise<TestTaskDoor> {
   const store = await openTestStore();
   const { journal } = store;
   return {
@@ -49,9 +49,9 @@ async function openDesk(): Promise<Desk> {
 
 describe("63: lines of key: value at the head of a page", () => {
   test("are read as front matter, with the title as the name", async () => {
-    await using desk = await openDesk();
-    const workspace = await desk.folder("w");
-    const spec = await desk.take(
+    await using taskDoor = await openTaskDoor();
+    const workspace = await taskDoor.folder("w");
+    const spec = await taskDoor.take(
       `# Fix the login\nworkspace: \`${workspace}\`\nmode: normal\nagent: opencode\ncheck_interval: 5m\n\n## goal\nDo it.\n\n## acceptance\n- [ ] works\n\n## steps\n1. one\n- two\n`,
     );
     expect(spec).toMatchObject({
@@ -64,44 +64,44 @@ describe("63: lines of key: value at the head of a page", () => {
   });
 
   test("66, D9: end at the first line that is none of them; after it everything is text", async () => {
-    await using desk = await openDesk();
-    const workspace = await desk.folder("w");
+    await using taskDoor = await openTaskDoor();
+    const workspace = await taskDoor.folder("w");
     const goal = "abort: true\nagent: must be kept\n# not a title\nworkspace: /etc\nsession: 7";
-    expect(await desk.take(`workspace: ${workspace}\n## goal\n${goal}\n`)).toMatchObject({
+    expect(await taskDoor.take(`workspace: ${workspace}\n## goal\n${goal}\n`)).toMatchObject({
       goal,
       workspace,
       abort: false,
     });
-    expect(await desk.take(`workspace: ${workspace}\nFirst words.\n${goal}\n`)).toMatchObject({
+    expect(await taskDoor.take(`workspace: ${workspace}\nFirst words.\n${goal}\n`)).toMatchObject({
       goal: `First words.\n${goal}`,
       workspace,
       abort: false,
     });
     const front = `---\nworkspace: ${workspace}\n---\n${goal}\n`;
-    expect(await desk.take(front)).toMatchObject({ goal, workspace, abort: false });
+    expect(await taskDoor.take(front)).toMatchObject({ goal, workspace, abort: false });
   });
 
   test("67: indentation and fences of the goal stay", async () => {
-    await using desk = await openDesk();
-    const workspace = await desk.folder("w");
+    await using taskDoor = await openTaskDoor();
+    const workspace = await taskDoor.folder("w");
     const goal = "Run this:\n\n```sh\n\tif true; then\n    echo '## goal'\n## steps\n```\n\n    indented";
-    expect((await desk.take(`workspace: ${workspace}\n\n## goal\n${goal}\n`)).goal).toBe(goal);
+    expect((await taskDoor.take(`workspace: ${workspace}\n\n## goal\n${goal}\n`)).goal).toBe(goal);
   });
 
   test("68, D10: without a heading the page is the goal", async () => {
-    await using desk = await openDesk();
-    const workspace = await desk.folder("w");
-    expect(await desk.take(`workspace: ${workspace}\n\nJust do it.\nAnd that.\n`)).toMatchObject({
+    await using taskDoor = await openTaskDoor();
+    const workspace = await taskDoor.folder("w");
+    expect(await taskDoor.take(`workspace: ${workspace}\n\nJust do it.\nAnd that.\n`)).toMatchObject({
       goal: "Just do it.\nAnd that.",
       name: "Just do it.",
     });
   });
 
   test("what is wrong further down keeps its line", async () => {
-    await using desk = await openDesk();
-    const workspace = await desk.folder("w");
+    await using taskDoor = await openTaskDoor();
+    const workspace = await taskDoor.folder("w");
     const page = `# Name\n\nworkspace: ${workspace}\n\n## goal\nx\n\n## checks\n- nonsense: 1\n`;
-    await expect(desk.take(page)).rejects.toThrow(/order\.md:9:/);
+    await expect(taskDoor.take(page)).rejects.toThrow(/order\.md:9:/);
   });
 
   test("a page without such lines, and one with front matter, stays as it is", () => {
@@ -121,33 +121,35 @@ describe("63: lines of key: value at the head of a page", () => {
 
 describe("64: who says where it runs", () => {
   test("for the workspace: the order, what came with it, its thread, the default", async () => {
-    await using desk = await openDesk();
-    const [own, sent, threads, byDefault] = await Promise.all(["own", "sent", "threads", "default"].map(desk.folder));
+    await using taskDoor = await openTaskDoor();
+    const [own, sent, threads, byDefault] = await Promise.all(
+      ["own", "sent", "threads", "default"].map(taskDoor.folder),
+    );
     if (own === undefined || sent === undefined || threads === undefined || byDefault === undefined)
       throw new Error("never");
-    const thread = await desk.thread(threads);
+    const thread = await taskDoor.thread(threads);
     const door = { defaultWorkspace: byDefault };
     const workspaceOf = async (text: string, order: Partial<Order>): Promise<string> =>
-      (await desk.take(text, order, door)).workspace;
+      (await taskDoor.take(text, order, door)).workspace;
     expect(await workspaceOf(`workspace: ${own}\nthread: ${thread}\nx`, { workspace: sent })).toBe(own);
     expect(await workspaceOf(`thread: ${thread}\nx`, { workspace: sent })).toBe(sent);
     expect(await workspaceOf(`thread: ${thread}\nx`, {})).toBe(threads);
     expect(await workspaceOf(`x`, { thread })).toBe(threads);
     expect(await workspaceOf(`x`, {})).toBe(byDefault);
-    await expect(desk.take("x")).rejects.toThrow("there is no workspace; write workspace: /the/folder");
+    await expect(taskDoor.take("x")).rejects.toThrow("there is no workspace; write workspace: /the/folder");
   });
 
   test("for the thread: the order, what came with it, the default; file and HTTP alike", async () => {
-    await using desk = await openDesk();
-    const workspace = await desk.folder("w");
+    await using taskDoor = await openTaskDoor();
+    const workspace = await taskDoor.folder("w");
     const [own, sent, byDefault] = [
-      await desk.thread(workspace),
-      await desk.thread(workspace),
-      await desk.thread(workspace),
+      await taskDoor.thread(workspace),
+      await taskDoor.thread(workspace),
+      await taskDoor.thread(workspace),
     ];
     const door = { defaultThread: byDefault };
     const threadOf = async (text: string, order: Partial<Order>): Promise<string | undefined> =>
-      (await desk.take(text, order, door)).thread;
+      (await taskDoor.take(text, order, door)).thread;
     for (const source of [{ kind: "inbox" }, { kind: "http" }] as const) {
       expect(await threadOf(`session: "${own}"\nx`, { thread: sent, source })).toBe(own);
       expect(await threadOf(`session id: ${own}\nx`, { thread: sent, source })).toBe(own);
@@ -155,21 +157,21 @@ describe("64: who says where it runs", () => {
       expect(await threadOf(`x`, { thread: sent, source })).toBe(sent);
       expect(await threadOf(`x`, { source })).toBe(byDefault);
     }
-    expect((await desk.take(`workspace: ${workspace}\nx`)).thread).toBeUndefined();
-    await expect(desk.take(`thread: ${newThreadId()}\nx`)).rejects.toMatchObject({ code: "thread.not-found" });
+    expect((await taskDoor.take(`workspace: ${workspace}\nx`)).thread).toBeUndefined();
+    await expect(taskDoor.take(`thread: ${newThreadId()}\nx`)).rejects.toMatchObject({ code: "thread.not-found" });
   });
 
   test("65, 77: abort takes over the thread from the tasks that were there", async () => {
-    await using desk = await openDesk();
-    const thread = await desk.thread(await desk.folder("w"));
-    const { journal } = desk.store;
+    await using taskDoor = await openTaskDoor();
+    const thread = await taskDoor.thread(await taskDoor.folder("w"));
+    const { journal } = taskDoor.store;
     const door = { journal, tasks: openTasks({ journal }).as("user:owner") };
     const order = (text: string): Order => ({ file: "order.md", text, source: { kind: "http" } });
     const { task: first } = await takeOrder(door, order(`thread: ${thread}\nfirst`));
     // What runs there is known by its thread once it has begun.
     const holder = { pid: 1, startTicks: "1", bootId: "b", pidNamespace: "n" };
     const baseline = { takenAt: 1, folder: "/w", files: {} } as never;
-    await desk.store.happen(
+    await taskDoor.store.happen(
       [
         { type: "task.taken", v: 1, attempt: 1, holder },
         { type: "task.prepared", v: 1, attempt: 1, threadId: thread, folder: "/w", baseline },
@@ -179,13 +181,13 @@ describe("64: who says where it runs", () => {
     const { task: second } = await takeOrder(door, order(`session: ${thread}\nabort: true\nsecond`));
     expect(second.spec).toMatchObject({ thread, abort: true, goal: "second" });
     expect(await journal.tasks.get(first.id)).toMatchObject({ state: "cancelled", replacedBy: second.id });
-    expect((await desk.take(`workspace: ${await desk.folder("w")}\nabort: true\nx`)).abort).toBe(false);
+    expect((await taskDoor.take(`workspace: ${await taskDoor.folder("w")}\nabort: true\nx`)).abort).toBe(false);
   });
 
   test("the same key again answers the first task; with other words it is refused", async () => {
-    await using desk = await openDesk();
-    const workspace = await desk.folder("w");
-    const { journal } = desk.store;
+    await using taskDoor = await openTaskDoor();
+    const workspace = await taskDoor.folder("w");
+    const { journal } = taskDoor.store;
     const door = { journal, tasks: openTasks({ journal }).as("user:owner") };
     const order = (text: string): Order => ({
       file: "order.md",
@@ -201,9 +203,9 @@ describe("64: who says where it runs", () => {
 
 describe("76, D16: an order named by its path", () => {
   test("is read where orders lie, and nowhere else", async () => {
-    await using desk = await openDesk();
-    const inbox = await desk.folder("inbox");
-    const evil = await desk.folder("inbox-evil");
+    await using taskDoor = await openTaskDoor();
+    const inbox = await taskDoor.folder("inbox");
+    const evil = await taskDoor.folder("inbox-evil");
     await writeFile(path.join(inbox, "in.md"), "Do it.");
     await writeFile(path.join(evil, "out.md"), "secret");
     await symlink(path.join(evil, "out.md"), path.join(inbox, "link.md"));

@@ -13,14 +13,14 @@ export function findCulprits(pids: readonly number[]): readonly ProcessInfo[] {
   const living = pids.flatMap((pid) => inspectProcess(pid) ?? []).filter(({ state }) => state !== "Z" && state !== "X");
   const parents = new Set(living.map(({ parent }) => parent));
   const suspects = living
-    .map((sight) => (isFed(sight, living) ? { sight: { ...sight, input: undefined }, rank: 2 } : { sight, rank: 1 }))
-    .map(({ sight, rank }) => ({ sight, rank: sight.input === undefined ? rank : 0 }))
+    .map((info) => (isFed(info, living) ? { info: { ...info, input: undefined }, rank: 2 } : { info, rank: 1 }))
+    .map(({ info, rank }) => ({ info, rank: info.input === undefined ? rank : 0 }))
     // A process with children waits for them, unless it reads or sleeps itself.
-    .filter(({ sight }) => sight.input !== undefined || isAsleep(sight) || !parents.has(sight.pid));
-  const ahead = suspects.filter(({ sight, rank }) => rank === 0 || !isBackground(sight, living));
+    .filter(({ info }) => info.input !== undefined || isAsleep(info) || !parents.has(info.pid));
+  const ahead = suspects.filter(({ info, rank }) => rank === 0 || !isBackground(info, living));
   return (ahead.length === 0 ? suspects : ahead)
-    .toSorted((a, b) => a.rank - b.rank || startedAfter(b.sight, a.sight))
-    .map(({ sight }) => sight)
+    .toSorted((a, b) => a.rank - b.rank || startedAfter(b.info, a.info))
+    .map(({ info }) => info)
     .slice(0, MAX_CULPRITS);
 }
 
@@ -38,32 +38,32 @@ function isFed({ pid, input }: ProcessInfo, all: readonly ProcessInfo[]): boolea
 }
 
 /** It, or an ancestor, was started in the background of a shell. */
-function isBackground(sight: ProcessInfo, all: readonly ProcessInfo[]): boolean {
-  const parent = all.find(({ pid }) => pid === sight.parent);
+function isBackground(info: ProcessInfo, all: readonly ProcessInfo[]): boolean {
+  const parent = all.find(({ pid }) => pid === info.parent);
   // Above the command there is only what carries it.
   if (parent === undefined) return false;
-  if (parent.isInit) return isOrphan(sight, all);
+  if (parent.isInit) return isOrphan(info, all);
   if (isAsleep(parent)) return true;
-  const isApart = sight.ignoresInterrupt && !parent.ignoresInterrupt;
-  const isCutOff = sight.hasNoInput && !parent.hasNoInput;
-  return isApart || isCutOff || isLeft(sight, parent, all) || isBackground(parent, all);
+  const isApart = info.ignoresInterrupt && !parent.ignoresInterrupt;
+  const isCutOff = info.hasNoInput && !parent.hasNoInput;
+  return isApart || isCutOff || isLeft(info, parent, all) || isBackground(parent, all);
 }
 
 /**
  * A program with a command line (`sh -c …`) runs it step by step: once it has started something later, it no longer waits
  * for this process, unless both are in one pipeline.
  */
-function isLeft(sight: ProcessInfo, parent: ProcessInfo, all: readonly ProcessInfo[]): boolean {
+function isLeft(info: ProcessInfo, parent: ProcessInfo, all: readonly ProcessInfo[]): boolean {
   if (!parent.hasCommandLine) return false;
-  const younger = all.filter((one) => one.parent === parent.pid && startedAfter(one, sight) > 0);
+  const younger = all.filter((one) => one.parent === parent.pid && startedAfter(one, info) > 0);
   const shared = new Set(parent.pipes);
-  const own = sight.pipes.filter((pipe) => !shared.has(pipe));
+  const own = info.pipes.filter((pipe) => !shared.has(pipe));
   return younger.length > 0 && !younger.some(({ pipes }) => pipes.some((pipe) => own.includes(pipe)));
 }
 
 /** The first child of an init is the command itself; later ones have lost their parent. */
-function isOrphan(sight: ProcessInfo, all: readonly ProcessInfo[]): boolean {
-  return all.some((one) => one.parent === sight.parent && startedAfter(sight, one) > 0);
+function isOrphan(info: ProcessInfo, all: readonly ProcessInfo[]): boolean {
+  return all.some((one) => one.parent === info.parent && startedAfter(info, one) > 0);
 }
 
 /** Above 0: the first is the younger. Within one tick the pids tell. */
@@ -72,8 +72,8 @@ function startedAfter(one: ProcessInfo, other: ProcessInfo): number {
 }
 
 /** `used`: CPU time at an earlier look, by pid. */
-export function toCulprit(sight: ProcessInfo, used: ReadonlyMap<number, number>): Culprit {
-  const { pid, command, state, waitChannel, cpuMs, openSockets, input, runningMs } = sight;
+export function toCulprit(info: ProcessInfo, used: ReadonlyMap<number, number>): Culprit {
+  const { pid, command, state, waitChannel, cpuMs, openSockets, input, runningMs } = info;
   return {
     pid,
     command,

@@ -98,7 +98,7 @@ class Watch {
     const quietMs = this.#liveness.quietMs();
     const { afterMs } = hold.task.spec.stall;
     const suspects = this.#suspects();
-    const readers = suspects.map(({ sight }) => sight).filter(({ input }) => input !== undefined);
+    const readers = suspects.map(({ info }) => info).filter(({ input }) => input !== undefined);
     const prompted = this.#longestInputWait(readers);
     const silentMs = Math.max(quietMs, prompted?.waitedMs ?? 0);
     this.#isPrompted = (prompted?.waitedMs ?? 0) >= afterMs;
@@ -119,14 +119,14 @@ class Watch {
   #suspects(): readonly Suspect[] {
     const { heddle, threadId } = this.#options;
     const found = awaited(heddle.runningCommands(threadId)).flatMap((command) =>
-      findCulprits(treeUse([command.pid]).pids).map((sight) => ({ command, sight })),
+      findCulprits(treeUse([command.pid]).pids).map((info) => ({ command, info })),
     );
-    return found.toSorted((a, b) => Number(b.sight.input !== undefined) - Number(a.sight.input !== undefined));
+    return found.toSorted((a, b) => Number(b.info.input !== undefined) - Number(a.info.input !== undefined));
   }
 
   async #stalled(quietMs: number, suspects: readonly Suspect[]): Promise<void> {
     const { hold } = this.#options;
-    const culprits = suspects.map(({ sight }) => ({ input: sight.input, culprit: toCulprit(sight, this.#used) }));
+    const culprits = suspects.map(({ info }) => ({ input: info.input, culprit: toCulprit(info, this.#used) }));
     const [first] = suspects;
     this.#named = first === undefined ? undefined : toNamed(first);
     const message = describeSilence({
@@ -185,8 +185,8 @@ class Watch {
 
   /** Events of others do not end a prompt. */
   #isStillPrompted(): boolean {
-    const sight = this.#isPrompted && this.#named !== undefined ? inspectProcess(this.#named.pid) : undefined;
-    return sight !== undefined && sight.startTicks === this.#named?.startTicks && sight.input !== undefined;
+    const info = this.#isPrompted && this.#named !== undefined ? inspectProcess(this.#named.pid) : undefined;
+    return info !== undefined && info.startTicks === this.#named?.startTicks && info.input !== undefined;
   }
 
   async #recover(): Promise<void> {
@@ -234,10 +234,10 @@ class Watch {
 
 interface Suspect {
   readonly command: RunningCommand;
-  readonly sight: ProcessInfo;
+  readonly info: ProcessInfo;
 }
 
-function toNamed({ command: { processId }, sight: { pid, startTicks, command } }: Suspect): Named {
+function toNamed({ command: { processId }, info: { pid, startTicks, command } }: Suspect): Named {
   return { pid, startTicks, command, processId };
 }
 

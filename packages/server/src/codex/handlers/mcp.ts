@@ -1,7 +1,7 @@
 /** `mcpServer*`: the MCP servers of the configuration, asked by the client itself. */
 import type { McpAccounts } from "@heddle/models/accounts";
 import { canonical, type McpAuthStatus, type McpServerConfig } from "@heddle/protocol";
-import type { McpInspector, McpInventory } from "@heddle/tools/mcp-desk";
+import type { McpInspector, McpInventory } from "@heddle/tools/mcp-inspector";
 import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { beginAct } from "../../host/client-acts.ts";
 import { withMcpServers } from "../../host/mcp-servers.ts";
@@ -24,10 +24,10 @@ export const listMcpStatus: Handler<"mcpServerStatus/list"> = async (params, cal
   const withResources = params.detail !== "toolsAndAuthOnly";
   const signal = AbortSignal.timeout(INSPECT_MS);
   const logins = await server.heddle.mcpLogins();
-  const statuses = await withMcpServers(threadId, call, (desk) =>
+  const statuses = await withMcpServers(threadId, call, (inspector) =>
     Promise.all(
       data.map(async (config) => {
-        const found = desk.inspect(config.name, { withResources, signal });
+        const found = inspector.inspect(config.name, { withResources, signal });
         return statusOf(config, await found, await logins.status(config, signal));
       }),
     ),
@@ -71,7 +71,7 @@ export const callMcpTool: Handler<"mcpServer/tool/call"> = async (params, call) 
   const { threadId, server, tool } = params;
   const act = { kind: "mcpTool", server, tool, arguments: JSON.stringify(given) } as const;
   const recorded = await beginAct(call, { threadId, act });
-  const answer = await withMcpServers(threadId, call, (desk) => desk.call(server, tool, asked)).catch(
+  const answer = await withMcpServers(threadId, call, (inspector) => inspector.call(server, tool, asked)).catch(
     async (error: unknown) => {
       await recorded.failed(error);
       throw error;
@@ -97,8 +97,8 @@ export const readMcpResource: Handler<"mcpServer/resource/read"> = async (params
   const threadId = params.threadId ?? undefined;
   if (threadId !== undefined) requireLoaded(call.server, threadId);
   requireServer(call.server, params.server);
-  const answer = await withMcpServers(threadId, call, (desk) =>
-    desk.readResource(params.server, params.uri, AbortSignal.timeout(RESOURCE_MS)),
+  const answer = await withMcpServers(threadId, call, (inspector) =>
+    inspector.readResource(params.server, params.uri, AbortSignal.timeout(RESOURCE_MS)),
   );
   const contents = answer["contents"];
   return { result: { contents: Array.isArray(contents) ? contents : [], originCallId: null } };

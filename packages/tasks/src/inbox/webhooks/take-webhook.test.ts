@@ -10,7 +10,7 @@ import { takeWebhook, type WebhookDoor, type WebhookOutcome } from "./take-webho
 
 const SECRET = "a secret between two";
 
-interface Desk extends AsyncDisposable {
+interface TaskDoor extends AsyncDisposable {
   readonly workspace: string;
   send(
     source: string,
@@ -20,7 +20,7 @@ interface Desk extends AsyncDisposable {
   count(): Promise<number>;
 }
 
-async function openDesk(): Promise<Desk> {
+async function openTaskDoor(): Promise<TaskDoor> {
   const store = await openTestStore();
   const { journal } = store;
   const workspace = path.join(store.folder, "w");
@@ -53,28 +53,28 @@ function hub(event: string, body: unknown): { readonly headers: Record<string, s
 
 describe("103: any program that can sign", () => {
   test("gives an order; the same request again is the same task", async () => {
-    await using desk = await openDesk();
+    await using taskDoor = await openTaskDoor();
     const body = { goal: "Do it.\nabort: true", title: "From afar", metadata: { x: 1 } };
     const request = signed(body);
-    const first = await desk.send("any", body, request);
+    const first = await taskDoor.send("any", body, request);
     expect(first).toMatchObject({
       kind: "taken",
       task: {
-        spec: { name: "From afar", goal: "Do it.\nabort: true", workspace: desk.workspace, abort: false },
+        spec: { name: "From afar", goal: "Do it.\nabort: true", workspace: taskDoor.workspace, abort: false },
         source: { kind: "webhook", ref: "any" },
       },
     });
-    const again = await desk.send("any", body, request);
+    const again = await taskDoor.send("any", body, request);
     expect(again.kind === "taken" && first.kind === "taken" && again.task.id === first.task.id).toBe(true);
-    expect(await desk.count()).toBe(1);
+    expect(await taskDoor.count()).toBe(1);
   });
 
   test("an id of its own holds over every new signature", async () => {
-    await using desk = await openDesk();
+    await using taskDoor = await openTaskDoor();
     const body = { goal: "Do it.", id: "order 7" };
-    await desk.send("any", body, signed(body, Date.now() - 5_000));
-    await desk.send("any", body, signed(body));
-    expect(await desk.count()).toBe(1);
+    await taskDoor.send("any", body, signed(body, Date.now() - 5_000));
+    await taskDoor.send("any", body, signed(body));
+    expect(await taskDoor.count()).toBe(1);
   });
 
   test.for([
@@ -88,23 +88,26 @@ describe("103: any program that can sign", () => {
     },
     { what: "nonsense", headers: { "x-heddle-signature": "t=1,v1=zz" } },
   ])("is refused with a signature that is $what", async ({ headers }) => {
-    await using desk = await openDesk();
-    await expect(desk.send("any", { goal: "x" }, { headers })).rejects.toMatchObject({ code: "door.unauthorized" });
-    expect(await desk.count()).toBe(0);
+    await using taskDoor = await openTaskDoor();
+    await expect(taskDoor.send("any", { goal: "x" }, { headers })).rejects.toMatchObject({ code: "door.unauthorized" });
+    expect(await taskDoor.count()).toBe(0);
   });
 
   test("without a secret only those with a token are heard", async () => {
-    await using desk = await openDesk();
-    await expect(desk.send("open", { goal: "x" })).rejects.toMatchObject({ code: "door.unauthorized" });
-    expect(await desk.send("open", { goal: "x" }, { isTrusted: true })).toMatchObject({ kind: "taken" });
+    await using taskDoor = await openTaskDoor();
+    await expect(taskDoor.send("open", { goal: "x" })).rejects.toMatchObject({ code: "door.unauthorized" });
+    expect(await taskDoor.send("open", { goal: "x" }, { isTrusted: true })).toMatchObject({ kind: "taken" });
   });
 
   test("what is no order is passed over, what is no JSON is refused, who is unknown is not found", async () => {
-    await using desk = await openDesk();
+    await using taskDoor = await openTaskDoor();
     const body = { hello: "there" };
-    expect(await desk.send("any", body, signed(body))).toEqual({ kind: "ignored", reason: "there is no goal in it" });
-    await expect(desk.send("open", "{", { isTrusted: true })).rejects.toMatchObject({ code: "task.invalid" });
-    await expect(desk.send("nobody", body)).rejects.toMatchObject({ code: "door.not-found" });
+    expect(await taskDoor.send("any", body, signed(body))).toEqual({
+      kind: "ignored",
+      reason: "there is no goal in it",
+    });
+    await expect(taskDoor.send("open", "{", { isTrusted: true })).rejects.toMatchObject({ code: "task.invalid" });
+    await expect(taskDoor.send("nobody", body)).rejects.toMatchObject({ code: "door.not-found" });
   });
 });
 
@@ -118,34 +121,34 @@ describe("103: issues and comments of GitHub", () => {
   const repository = { full_name: "o/r" };
 
   test("an issue that gets the label is an order, and its text says nothing but the goal", async () => {
-    await using desk = await openDesk();
+    await using taskDoor = await openTaskDoor();
     const body = { action: "labeled", label: { name: "heddle" }, issue, repository };
-    const taken = await desk.send("hub", body, hub("issues", body));
+    const taken = await taskDoor.send("hub", body, hub("issues", body));
     expect(taken).toMatchObject({
       kind: "taken",
       task: {
         spec: {
           name: "o/r#7 Login fails",
-          workspace: path.join(desk.workspace, "repo"),
+          workspace: path.join(taskDoor.workspace, "repo"),
           goal: `Login fails\n\n${issue.body}\n\n${issue.html_url}`,
         },
         source: { kind: "webhook", ref: issue.html_url },
       },
     });
     // Sent again by GitHub, or by somebody who saw it: the same task.
-    await desk.send("hub", body, hub("issues", body));
-    expect(await desk.count()).toBe(1);
+    await taskDoor.send("hub", body, hub("issues", body));
+    expect(await taskDoor.count()).toBe(1);
   });
 
   test("a comment with the command, by somebody with rights, is an order", async () => {
-    await using desk = await openDesk();
+    await using taskDoor = await openTaskDoor();
     const comment = {
       body: "/heddle look at the cookie\n    too",
       author_association: "MEMBER",
       html_url: "https://github.example/c",
     };
     const body = { action: "created", comment, issue, repository };
-    const taken = await desk.send("hub", body, hub("issue_comment", body));
+    const taken = await taskDoor.send("hub", body, hub("issue_comment", body));
     expect(taken.kind === "taken" && taken.task.spec.goal).toMatch(
       /^look at the cookie\n {4}too\n\nIt is about: Login fails/,
     );
@@ -171,16 +174,16 @@ describe("103: issues and comments of GitHub", () => {
     { what: "another label", event: "issues", body: { action: "labeled", label: { name: "bug" }, issue, repository } },
     { what: "a ping", event: "ping", body: { zen: "x" } },
   ])("$what is passed over", async ({ event, body }) => {
-    await using desk = await openDesk();
-    expect(await desk.send("hub", body, hub(event, body))).toMatchObject({ kind: "ignored" });
-    expect(await desk.count()).toBe(0);
+    await using taskDoor = await openTaskDoor();
+    expect(await taskDoor.send("hub", body, hub(event, body))).toMatchObject({ kind: "ignored" });
+    expect(await taskDoor.count()).toBe(0);
   });
 
   test("a repository that has no workspace is told so, and a wrong signature is refused", async () => {
-    await using desk = await openDesk();
+    await using taskDoor = await openTaskDoor();
     const body = { action: "labeled", label: { name: "heddle" }, issue, repository: { full_name: "o/other" } };
-    await expect(desk.send("hub", body, hub("issues", body))).rejects.toThrow("there is no workspace");
+    await expect(taskDoor.send("hub", body, hub("issues", body))).rejects.toThrow("there is no workspace");
     const { headers } = hub("issues", { ...body, more: 1 });
-    await expect(desk.send("hub", body, { headers })).rejects.toMatchObject({ code: "door.unauthorized" });
+    await expect(taskDoor.send("hub", body, { headers })).rejects.toMatchObject({ code: "door.unauthorized" });
   });
 });

@@ -22,9 +22,9 @@ export interface TaskDoorOptions {
  * The calls about tasks that a caller may make: a task gives nobody more rights than a turn, nor does a task that another
  * user ordered. Every call is written out, so that a new one is not allowed by accident.
  */
-export function tasksFor({ context: { desk, cwd }, principal, by }: HttpCall): Tasks {
-  const { journal } = desk.door;
-  const tasks = desk.tasks.as(by);
+export function tasksFor({ context: { taskDoor, cwd }, principal, by }: HttpCall): Tasks {
+  const { journal } = taskDoor.door;
+  const tasks = taskDoor.tasks.as(by);
   const specOf = async (taskId: string): Promise<TaskSpec | undefined> => (await journal.tasks.get(taskId))?.spec;
   /** Reads files of its workspace. */
   const mayRead = async (taskId: string): Promise<void> => {

@@ -7,7 +7,7 @@ import { inboxOf } from "./inbox.ts";
 import { notifyingOf } from "./notify.ts";
 import type { ConfigFile } from "../config/schema.ts";
 
-export interface DeskOptions {
+export interface TaskDoorWork {
   readonly journal: Journal;
   readonly home: string;
   readonly config: ConfigFile;
@@ -16,7 +16,7 @@ export interface DeskOptions {
 }
 
 /** What is configured; nothing is looked after, and no task carried out. */
-export function taskDoorOptionsOf({ journal, home, config, env }: Omit<DeskOptions, "log">): TaskDoorOptions {
+export function taskDoorOptionsOf({ journal, home, config, env }: Omit<TaskDoorWork, "log">): TaskDoorOptions {
   const { folder, rescanMs: _rescan, settleMs: _settle, ...common } = inboxOf(config, env);
   const door = {
     journal,
@@ -36,12 +36,12 @@ export function taskDoorOptionsOf({ journal, home, config, env }: Omit<DeskOptio
 }
 
 /** Everything that is opened is closed with `ends`. */
-export async function openDesk(ends: AsyncDisposableStack, options: DeskOptions): Promise<TaskDoorOptions> {
+export async function openTaskDoor(ends: AsyncDisposableStack, options: TaskDoorWork): Promise<TaskDoorOptions> {
   const { journal, home, config, env, log } = options;
   const { folder, rescanMs, settleMs } = inboxOf(config, env);
   const { recentMessages } = notifyingOf(config, env);
-  const desk = taskDoorOptionsOf(options);
-  const { tasks, door, sinks } = desk;
+  const taskDoor = taskDoorOptionsOf(options);
+  const { tasks, door, sinks } = taskDoor;
   // Before the inbox, so that the first order is reported too.
   ends.use(
     await openNotifier({ journal, sinks, home, log, ...(recentMessages === undefined ? {} : { recentMessages }) }),
@@ -59,5 +59,5 @@ export async function openDesk(ends: AsyncDisposableStack, options: DeskOptions)
     );
     log(`files in ${folder} become tasks`);
   }
-  return desk;
+  return taskDoor;
 }
