@@ -67,10 +67,11 @@ function foldersAbove(file: string): readonly string[] {
 }
 
 function problem(error: unknown, full: string): string {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const { code, message } = Object(error);
   if (code === "EISDIR") return "is a folder; name a file";
   if (code === "ENOENT") return `cannot be written: ${path.dirname(full)} does not exist`;
   if (code === "ENOTDIR") return `cannot be written: ${path.dirname(full)} is not a folder`;
+  if (code === "EACCES" && String(message).startsWith("no permission")) return `cannot be written: ${message}`;
   if (code === "EACCES" || code === "EROFS") return `cannot be written: no permission to write ${path.dirname(full)}`;
   return `cannot be written: ${reasonOf(error)}`;
 }

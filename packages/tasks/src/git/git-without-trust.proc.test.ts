@@ -114,7 +114,7 @@ test("13: alternates that the agent planted give no objects", async () => {
   await using place = openJudgedRepository();
   await place.keep();
   place.sh(
-    "cp -r .git ../elsewhere.git; echo x > a.txt; git commit -qam x; c=$(git rev-parse HEAD); cp -r .git/objects/. ../elsewhere.git/objects/; " +
+    "cp -r .git ../elsewhere.git; echo x > a.txt; git commit -qam x; c=$(git rev-parse HEAD); cp -rf .git/objects/. ../elsewhere.git/objects/; " +
       "git reset -q --hard HEAD~1; git reflog expire --expire=now --all; git gc -q --prune=now; echo $PWD/../elsewhere.git/objects > .git/objects/info/alternates; git reset -q --hard $c",
   );
   await expect(place.check({ commit: "" })).rejects.toMatchObject({ code: "tool.failed" });

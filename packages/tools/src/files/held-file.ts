@@ -45,6 +45,9 @@ export function holdFile(file: string, options: HoldFileOptions, links = 0): Hel
       return withLinks(intoEntry(file, folder.at(name), constants.O_NOFOLLOW), folder.links);
     }
     if (!takesNames(folder)) throw withCode("EACCES", `no permission to write ${folder.path}`);
+    // It could be replaced, but its owner has closed it.
+    if (found?.isFile() === true && !isWritable(folder.at(name)))
+      throw withCode("EACCES", `no permission to write ${file}`);
     isKept = true;
     return replaced(file, folder, { name, mode: options.mode ?? ORDINARY_MODE });
   } finally {
@@ -95,8 +98,12 @@ function isReplaceable(file: string, found: Stats, folder: HeldFolder): boolean 
 }
 
 function takesNames(folder: HeldFolder): boolean {
+  return isWritable(folder.at("."));
+}
+
+function isWritable(at: string): boolean {
   try {
-    accessSync(folder.at("."), constants.W_OK);
+    accessSync(at, constants.W_OK);
     return true;
   } catch {
     return false;
