@@ -130,9 +130,9 @@ function tasksOf(options: TasksOptions, by: Author) {
     /** Only of what has ended. What was kept to judge it is removed with it. */
     async remove(taskId: string): Promise<void> {
       const rooms = home === undefined ? undefined : await import("./owner/collect-rooms.ts");
-      if (home !== undefined) await rooms?.keepGoneOf(home, await existing(journal, taskId));
+      const kept = home === undefined ? undefined : await rooms?.keepGoneOf(home, await existing(journal, taskId));
       await change(taskId, () => [{ type: "task.deleted", v: 1 }]);
-      if (home !== undefined) await rooms?.removeRooms(home, taskId);
+      if (home !== undefined) await rooms?.removeRooms(home, taskId, kept ?? []);
     },
   };
 }

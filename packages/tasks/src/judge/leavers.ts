@@ -1,7 +1,7 @@
 /** Earlier tasks as what they left in their folder and nobody judged: told from what was frozen when their agents stopped. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { hasOwnTree, type TaskRecord } from "@heddle/protocol";
+import { hasEnded, hasOwnTree, type TaskRecord } from "@heddle/protocol";
 import type { WorkFile } from "@heddle/protocol/tasks";
 import { CLOCK_STEP_MS } from "@heddle/tools/files";
 import { toRaw, toText, type RawPath } from "@heddle/tools/raw-path";
@@ -24,8 +24,10 @@ export interface Leaver {
   /** What its owner took on their word, although earlier agents had left it. */
   readonly taken: readonly string[];
   readonly changes: () => Promise<Changes>;
-  /** Absent: it is deleted. */
-  readonly task?: TaskRecord;
+  /** When its agent worked, for what is not known of it. */
+  readonly createdAt: number;
+  /** It changes nothing any more. */
+  readonly isOver: boolean;
 }
 
 export interface Changes {
@@ -43,7 +45,8 @@ export function ofTask(home: string, task: TaskRecord): Leaver {
     isUndoable: task.lastCheck?.passed !== true && !isTaken(task),
     taken: takenBy(task),
     changes: async () => await changesOf(home, task),
-    task,
+    createdAt: task.createdAt,
+    isOver: hasEnded(task),
   };
 }
 
@@ -65,27 +68,37 @@ function takenBy(task: TaskRecord): readonly string[] {
 }
 
 /** Of a task that is deleted, by what `keepGone` kept. */
-export function ofDeleted(home: string, id: string, { at: endedAt, taken }: Gone): Leaver {
+export function ofDeleted(home: string, id: string, { at: endedAt, taken, createdAt }: Gone): Leaver {
   const changes = async (): Promise<Changes> => {
     const frozen = await readFrozenWork(goneFolder(home, id)).catch(() => undefined);
     const outside = frozen?.wroteOutside ?? [];
-    return { changes: foundIn(home, id, frozen?.changes ?? []), isKnown: true, outside };
+    return { changes: foundIn(home, id, frozen?.changes ?? []), isKnown: createdAt === undefined, outside };
   };
-  return { id, endedAt, isUndoable: false, taken, changes };
+  return { id, endedAt, isUndoable: false, taken, changes, createdAt: createdAt ?? endedAt, isOver: true };
 }
 
-/** What a task that is about to be deleted leaves in its folder and nobody judged: names and hashes, no content. */
-export async function keepGone(home: string, task: TaskRecord, signal: AbortSignal): Promise<void> {
-  const { frozen } = (hasWorked(task) ? await newestOf(home, task) : undefined) ?? {};
+/**
+ * What a task that is about to be deleted leaves in its folder and nobody judged: names and hashes, no content. True: not all
+ * of it is known, and its beginning has to stay for a guess.
+ */
+export async function keepGone(home: string, task: TaskRecord, signal: AbortSignal): Promise<boolean> {
+  const newest = hasWorked(task) ? await newestOf(home, task) : undefined;
+  const isKnown = !hasWorked(task) || task.undone !== undefined || newest?.round === task.round;
+  const { frozen } = newest ?? {};
   const isJudged = judgedBy(task, frozen?.sha256);
   const left = task.undone === undefined ? (frozen?.changes ?? []) : [];
   const changes = left.filter(({ path }) => !isJudged(toText(path)));
   const wroteOutside = frozen === undefined ? [] : outsideOf(task, frozen);
   const taken = takenBy(task);
-  if (changes.length + wroteOutside.length + taken.length === 0) return await forgetTask(home, task.id);
+  if (isKnown && changes.length + wroteOutside.length + taken.length === 0) {
+    await forgetTask(home, task.id);
+    return false;
+  }
   const work = { changes, ...(wroteOutside.length === 0 ? {} : { wroteOutside }) };
   await makeWhole(goneFolder(home, task.id), signal, (dir) => writeWork(dir, work, signal));
-  await keepTask(home, task.id, { at: task.updatedAt, taken: [...taken] });
+  const since = isKnown ? {} : { createdAt: task.createdAt };
+  await keepTask(home, task.id, { at: task.updatedAt, taken: [...taken], ...since });
+  return !isKnown;
 }
 
 /** What an agent made of a path. */
@@ -181,20 +194,33 @@ function judgedBy(task: TaskRecord, sha256: string | undefined): (path: string) 
   return (path) => isDelivered(path) && !refused.has(path) && !isRepository({ path: toRaw(path) });
 }
 
-/** A worker that died leaves no word of what its agent did last: what changed meanwhile may be the agent's. */
+/** A worker that died records nothing of what its agent did last: what changed or went meanwhile may be the agent's. */
 export async function guessed(
   home: string,
-  { id, createdAt, updatedAt }: TaskRecord,
-  { base, toThere }: { readonly base: KeptTree; readonly toThere: (path: RawPath) => RawPath | undefined },
+  { id, createdAt, endedAt }: Pick<Leaver, "id" | "createdAt" | "endedAt">,
+  { base, toThere, toHere }: { readonly base: KeptTree } & Paths,
 ): Promise<readonly Pick<Found, "path" | "before">[]> {
   const began = await readKeptTree(baseFolder(home, id)).catch(() => undefined);
   if (began === undefined) return [];
-  return [...base.manifest].flatMap(([path, entry]) => {
+  const changed = [...base.manifest].flatMap(([path, entry]) => {
     const at = entry.stamp?.ctimeMs ?? 0;
     const there = toThere(path);
-    const isMeanwhile = at >= createdAt - CLOCK_STEP_MS && at <= updatedAt + CLOCK_STEP_MS;
+    const isMeanwhile = at >= createdAt - CLOCK_STEP_MS && at <= endedAt + CLOCK_STEP_MS;
     if (!isMeanwhile || there === undefined) return [];
     const before = { entry: began.manifest.get(there), at: keptAt(home, id, there) };
     return isSameEntry(before.entry, entry) ? [] : [{ path, before }];
   });
+  // No time says when something went.
+  const removed = [...began.manifest].flatMap(([there, entry]) => {
+    const path = toHere(there);
+    if (path === undefined || base.manifest.has(path)) return [];
+    return [{ path, before: { entry, at: keptAt(home, id, there) } }];
+  });
+  return [...changed, ...removed];
+}
+
+export interface Paths {
+  /** From a path in the earlier task's folder to one in this folder; undefined: it is not in it. */
+  readonly toHere: (path: RawPath) => RawPath | undefined;
+  readonly toThere: (path: RawPath) => RawPath | undefined;
 }

@@ -1,6 +1,6 @@
 /** 13: what agents of earlier tasks left in a folder and nobody judged is not how the next task begins. */
 import { existsSync } from "node:fs";
-import { link, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { link, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { TaskRecord } from "@heddle/protocol";
@@ -234,4 +234,36 @@ test("13: a begin looks only at tasks that left something, and a store of an old
   const last = await run(t, "b", "agent-4");
   expect(last).toMatchObject({ state: "paused", lastCheck: { review: { reasons: [{ kind: "left" }] } } });
   expect((await entered()).toSorted()).toEqual([planted.id, last.id].toSorted());
+});
+
+test("13: what was away while another task began is known when it is back", async () => {
+  await using t = await open(`${FIX_A}; ${PLANT}`, FIX_A, CHEAT_B);
+  const check = join(t.workspace, "check-b.sh");
+  const first = await run(t, "a", "agent-1");
+  const planted = await readFile(check, "utf8");
+  await writeFile(check, files["check-b.sh"]);
+  await run(t, "a", "agent-2");
+  await writeFile(check, planted);
+  const last = await run(t, "b", "agent-3");
+  expect(last).toMatchObject({ state: "paused", lastCheck: { review: { reasons: [{ kind: "left" }] } } });
+  expect(last.reason).toContain(first.id);
+});
+
+test("13: what an agent changed or removed before its worker died is guessed, and stays known when the task is deleted", async () => {
+  await using t = await open(`${PLANT}; rm check-a.sh`, CHEAT_B);
+  const first = await run(t, "b", "agent-1", { deliver: ["b.sh"] });
+  await t.tasks.cancel(first.id);
+  const rooms = join(t.home, "rooms", first.id);
+  // As if the worker had died: nothing is recorded of what its agent did.
+  for (const name of await readdir(rooms)) if (name !== "base") await rm(join(rooms, name), { recursive: true });
+  await t.tasks.archive(first.id);
+  await t.tasks.remove(first.id);
+  expect((await readdir(rooms)).toSorted()).toEqual(["base", "gone"]);
+  const last = await run(t, "b", "agent-2");
+  expect(last).toMatchObject({ state: "paused", lastCheck: { review: { reasons: [{ kind: "left" }] } } });
+  const [prepared] = await t.of(last.id, "task.prepared");
+  expect(prepared?.baseline?.left?.files).toMatchObject([
+    { path: "check-a.sh", how: "removed" },
+    { path: "check-b.sh", how: "changed" },
+  ]);
 });

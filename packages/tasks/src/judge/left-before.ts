@@ -4,13 +4,13 @@
  * content they left; what was changed since is the owner's.
  */
 import { realpath } from "node:fs/promises";
-import { hasEnded, hasOwnTree, type TaskBaseline, type TaskRecord } from "@heddle/protocol";
+import { hasOwnTree, type TaskBaseline, type TaskRecord } from "@heddle/protocol";
 import { MAX_LEFT_FILES } from "@heddle/protocol/tasks";
 import type { Journal } from "@heddle/journal";
 import { toRaw, toText, type RawPath } from "@heddle/tools/raw-path";
 import { comparePaths, isSameEntry, parentOf, type KeptTree } from "../tree/manifest.ts";
 import { isKept, keepBefore, takingBack } from "./keep-before.ts";
-import { guessed, ofDeleted, ofTask, type Found, type Leaver } from "./leavers.ts";
+import { guessed, ofDeleted, ofTask, type Found, type Leaver, type Paths } from "./leavers.ts";
 import { enterTask, folderFinder, foldersOf, forgetTask, type LeftFolder } from "./left-index.ts";
 import { isRepository } from "./pick.ts";
 import { beforeFolder } from "./task-rooms.ts";
@@ -29,8 +29,6 @@ interface Trace extends Omit<Found, "path" | "isJudged"> {
   /** Nothing of that task was judged. */
   readonly isUndoable: boolean;
   isJudged: boolean;
-  /** Tasks without which this would not be known: the one that left it, those it worked on top of, who took it. */
-  readonly of: Set<string>;
 }
 
 export async function leftBefore(options: LeftOptions, base: KeptTree): Promise<Pick<TaskBaseline, "left">> {
@@ -44,9 +42,10 @@ export async function leftBefore(options: LeftOptions, base: KeptTree): Promise<
   const isBusy = await journal.tasks.busy();
   const leavers: (Leaver & { readonly folder: string })[] = [];
   for (const known of await foldersOf(options)) {
-    const folder = await find(known);
-    if (placeOf(folder, here) === undefined) continue;
-    for (const one of await leaversIn(options, known, isBusy)) leavers.push({ ...one, folder });
+    const folders = [...(await find(known))].filter((folder) => placeOf(folder, here) !== undefined);
+    if (folders.length === 0) continue;
+    for (const one of await leaversIn(options, known, isBusy))
+      for (const folder of folders) leavers.push({ ...one, folder });
   }
   for (const one of leavers.toSorted((a, b) => a.endedAt - b.endedAt))
     await follow(one, { home, folder: one.folder, here, base, traces, outside });
@@ -62,12 +61,6 @@ export async function leftBefore(options: LeftOptions, base: KeptTree): Promise<
       return !isJudged && isStill(now) && !(before !== undefined && isSameEntry(before.entry, now));
     })
     .toSorted(([one], [other]) => comparePaths(one, other));
-  const needed = new Set([...outside.values(), ...found.flatMap(([, { of }]) => [...of])]);
-  // Who took something of theirs is needed with them.
-  for (const { isJudged, taskId, of } of traces.values())
-    if (isJudged && needed.has(taskId)) for (const id of of) needed.add(id);
-  for (const { id, folder, task: known } of leavers)
-    if (folder === here && !needed.has(id) && (known === undefined || hasEnded(known))) await forgetTask(home, id);
   const told = found.filter(isTold(found, base));
   if (told.length + written.length === 0) return {};
   const isLost = ([, { before }]: Traced): boolean => before === undefined || !isKept(before);
@@ -114,8 +107,14 @@ async function leaversIn(
   for (const { id, gone } of tasks) {
     if (id === task.id || isBusy.has(id)) continue;
     const record = await journal.tasks.get(id);
-    if (record !== undefined) found.push(ofTask(home, record));
-    else if (gone !== undefined) found.push(ofDeleted(home, id, gone));
+    const leaver =
+      record !== undefined ? ofTask(home, record) : gone === undefined ? undefined : ofDeleted(home, id, gone);
+    if (leaver === undefined) continue;
+    const all = await leaver.changes();
+    // What is not there now can come back: only what was judged is forgotten.
+    const isDone = leaver.isOver && all.isKnown && leaver.taken.length + all.outside.length === 0;
+    if (isDone && all.changes.every(({ isJudged }) => isJudged)) await forgetTask(home, id);
+    else found.push({ ...leaver, changes: async () => all });
   }
   return found;
 }
@@ -150,10 +149,7 @@ async function follow(one: Leaver, { home, folder, here, base, traces, outside }
   for (const file of one.taken) {
     const at = place.toHere(toRaw(file)) ?? "";
     const trace = traces.get(at);
-    if (trace !== undefined) {
-      trace.isJudged = true;
-      trace.of.add(one.id);
-    }
+    if (trace !== undefined) trace.isJudged = true;
     outside.delete(at);
   }
   const { changes, isKnown, outside: written } = await one.changes();
@@ -169,28 +165,20 @@ async function follow(one: Leaver, { home, folder, here, base, traces, outside }
     // Two agents in a row: what there was before the first.
     const isOnTop =
       last !== undefined && !last.isJudged && trace.before !== undefined && last.isStill(trace.before.entry);
-    const under = isOnTop ? { before: last.before, of: new Set([one.id, ...last.of]) } : { of: new Set([one.id]) };
-    traces.set(at, { ...trace, ...of, ...under });
+    traces.set(at, { ...trace, ...of, before: isOnTop ? last.before : trace.before });
   }
-  const { task } = one;
-  if (isKnown || task === undefined || !(hasEnded(task) || task.state === "paused")) return;
-  for (const { path, before } of await guessed(home, task, { base, toThere: place.toThere })) {
+  if (isKnown) return;
+  for (const { path, before } of await guessed(home, one, { base, ...place })) {
     const entry = base.manifest.get(path);
-    const isStill = (now: unknown): boolean => now === entry;
-    traces.set(path, { how: "changed", ...of, isStill, isJudged: false, before, of: new Set([one.id]) });
+    const how = entry === undefined ? "removed" : "changed";
+    traces.set(path, { how, ...of, isStill: (now) => now === entry, isJudged: false, before });
   }
 }
 
-interface Place {
-  /** From a path in the earlier task's folder to one in this folder; undefined: it is not in it. */
-  readonly toHere: (path: RawPath) => RawPath | undefined;
-  readonly toThere: (path: RawPath) => RawPath | undefined;
-}
-
-function placeOf(there: string, here: string): Place | undefined {
+function placeOf(there: string, here: string): Paths | undefined {
   const same = (path: RawPath): RawPath => path;
   if (there === here) return { toHere: same, toThere: same };
-  const within = (inner: string, outer: string): [Place["toHere"], Place["toHere"]] | undefined => {
+  const within = (inner: string, outer: string): [Paths["toHere"], Paths["toHere"]] | undefined => {
     if (!inner.startsWith(`${outer}/`)) return undefined;
     const prefix = `${toRaw(inner.slice(outer.length + 1))}/`;
     return [(path) => `${prefix}${path}`, (path) => (path.startsWith(prefix) ? path.slice(prefix.length) : undefined)];

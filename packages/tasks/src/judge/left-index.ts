@@ -5,7 +5,7 @@
  *   <home>/left/<folder>/folder.json   its path and what it is known by
  *   <home>/left/<folder>/<task id>     a task that works or worked there; of a deleted one it says what is left to know
  *
- * A task is entered before its agent begins, and forgotten when nothing that it left is there any more.
+ * A task is entered before its agent begins, and forgotten when it ended and all that it left was judged.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -26,7 +26,13 @@ const FolderRecord = z.strictObject({
 type FolderRecord = z.infer<typeof FolderRecord>;
 
 /** Of a deleted task: when it ended, and what its owner had taken of what others left. */
-const Gone = z.strictObject({ v: z.literal(1), at: z.number(), taken: z.array(z.string()) });
+const Gone = z.strictObject({
+  v: z.literal(1),
+  at: z.number(),
+  taken: z.array(z.string()),
+  /** Not all that its agent did is known; it began then. */
+  createdAt: z.number().optional(),
+});
 export type Gone = Omit<z.infer<typeof Gone>, "v">;
 
 export interface LeftFolder extends Pick<FolderRecord, "path" | "identity"> {
@@ -128,22 +134,22 @@ async function identityOf(folder: string | Buffer): Promise<Pick<FolderRecord, "
   return { identity: `${found.ino} ${found.birthtimeNs}` };
 }
 
-/** Where the folder of a record is now, as far as it is `here`, around it or in it; its old path when it is not. */
+/** Its old path, and where the folder of a record is now, as far as that is `here`, around it or in it. */
 export function folderFinder(
   here: string,
   manifest: Manifest,
-): (record: Pick<FolderRecord, "path" | "identity">) => Promise<string> {
+): (record: Pick<FolderRecord, "path" | "identity">) => Promise<ReadonlySet<string>> {
   let around: Promise<ReadonlyMap<string, string>> | undefined;
   let inside: Promise<ReadonlyMap<string, string>> | undefined;
   return async ({ path, identity }) => {
-    if (identity === undefined || (await identityOf(path)).identity === identity) return path;
+    if (identity === undefined || (await identityOf(path)).identity === identity) return new Set([path]);
     around ??= identified([...foldersAround(here)].map((folder) => [folder, folder]));
     const found = (await around).get(identity);
-    if (found !== undefined) return found;
+    if (found !== undefined) return new Set([path, found]);
     const at = (folder: RawPath): string | Buffer => toSystem(`${toRaw(here)}/${folder}`);
     const folders = [...manifest].filter(([, { kind }]) => kind === "folder");
     inside ??= identified(folders.map(([folder]) => [at(folder), `${here}/${toText(folder)}`]));
-    return (await inside).get(identity) ?? path;
+    return new Set([path, (await inside).get(identity) ?? path]);
   };
 }
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { hasEnded, type TaskRecord } from "@heddle/protocol";
 import { collectFolders, type Collected } from "./collect-folders.ts";
 import { keepGone } from "../judge/leavers.ts";
-import { goneFolder, roomsOf, roomsRoot } from "../judge/task-rooms.ts";
+import { baseFolder, goneFolder, roomsOf, roomsRoot } from "../judge/task-rooms.ts";
 import { collectFolderClaims } from "../tree/folder-claims.ts";
 import { resumePutting } from "../tree/put-back.ts";
 import { hasIntent } from "../tree/put-intent.ts";
@@ -28,22 +28,23 @@ export async function collectRooms(options: CollectOptions): Promise<readonly Co
   });
 }
 
-/** To be called before a task is deleted, for the tasks that begin in its folder later. */
-export async function keepGoneOf(home: string, task: TaskRecord): Promise<void> {
-  await keepGone(home, task, new AbortController().signal);
+/** To be called before a task is deleted, for the tasks that begin in its folder later. Answers what has to stay. */
+export async function keepGoneOf(home: string, task: TaskRecord): Promise<readonly string[]> {
+  const needsBeginning = await keepGone(home, task, new AbortController().signal);
+  return [goneFolder(home, task.id), ...(needsBeginning ? [baseFolder(home, task.id)] : [])];
 }
 
 /** Of a deleted task, but for what `keepGoneOf` kept. What was being put into a workspace is finished first. */
-export async function removeRooms(home: string, taskId: string): Promise<void> {
+export async function removeRooms(home: string, taskId: string, kept: readonly string[]): Promise<void> {
   const { signal } = new AbortController();
   const rooms = roomsOf(home, taskId);
   if (!existsSync(rooms)) return;
   await resumePutting(roomsRoot(home), signal, ({ dir, error }) => {
     if (dir === rooms) throw error;
   });
-  const gone = goneFolder(home, taskId);
-  if (!existsSync(gone)) return await removeTree(rooms, signal);
-  for (const name of await readdir(rooms)) if (join(rooms, name) !== gone) await removeTree(join(rooms, name), signal);
+  if (!kept.some((folder) => existsSync(folder))) return await removeTree(rooms, signal);
+  for (const name of await readdir(rooms))
+    if (!kept.includes(join(rooms, name))) await removeTree(join(rooms, name), signal);
 }
 
 /** undefined: nothing does. */
