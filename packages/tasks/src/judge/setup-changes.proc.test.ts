@@ -29,6 +29,7 @@ test("13: a setup that rewrites, removes or replaces what judges is named, and i
   expect(await named("echo true > test/check.sh", "#\n")).toMatchObject([{ kind: "setup", files: ["test/check.sh"] }]);
   expect(await named("rm -r test/deep; mkdir test/deep")).toMatchObject([{ files: ["test/deep/data"] }]);
   expect(await named("rm -r test/deep; ln -s ../src test/deep")).toMatchObject([{ files: ["test/deep/data"] }]);
+  expect(await named("chmod 511 test/deep")).toMatchObject([{ files: ["test/deep"] }]);
 });
 
 test("13: what code that a setup runs adds beside what git ignores counts only where the checks pass without it", async () => {

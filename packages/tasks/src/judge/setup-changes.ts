@@ -26,7 +26,7 @@ export interface SetUpTree {
 
 /** Neither delivered nor ignored by git, by the rules of the beginning. */
 export interface SetupChanges {
-  /** Files of the beginning that are changed or gone. */
+  /** Files and folders of the beginning that are changed or gone. */
   readonly changed: readonly RawPath[];
   /** What is new; a folder stands for everything in it. */
   readonly added: readonly RawPath[];
@@ -90,13 +90,19 @@ async function changedIn(tree: string, base: KeptTree, signal: AbortSignal): Pro
   const changed: RawPath[] = [];
   for (const [path, entry] of base.manifest) {
     if (slices.isOverSoon()) await slices.rest();
-    if (entry.kind !== "file" && entry.kind !== "link") continue;
-    const kept = lstatSync(toSystem(from + path), { bigint: true });
+    if (entry.kind === "other") continue;
     const found = lookAt(cursor, path);
+    if (entry.kind === "folder") {
+      if (found?.isDirectory() !== true || Number(found.mode & 0o7777n) !== entry.mode) changed.push(path);
+      continue;
+    }
+    const kept = lstatSync(toSystem(from + path), { bigint: true });
     if (found?.ino === kept.ino && found.ctimeNs === kept.ctimeNs && found.size === kept.size) continue;
     if (found === undefined || !isSameEntry(entry, await taker.take(path))) changed.push(path);
   }
-  return changed;
+  // A folder stands for itself only where nothing in it is named.
+  const around = new Set(changed.flatMap((path) => [...foldersOf(path)]));
+  return changed.filter((path) => !around.has(path));
 }
 
 /** undefined: it is gone, or a folder on the way is none any more. */
@@ -117,7 +123,7 @@ export function setupReasons({ changed, added }: SetupChanges): readonly Reason[
   return [
     ...reason(
       changed,
-      "changed or removed files of the beginning that are not delivered",
+      "changed or removed files or folders of the beginning that are not delivered",
       "the checks were run on what it made of them",
     ),
     ...reason(added, "added files that it does not add at the beginning", "the checks do not pass without them"),
