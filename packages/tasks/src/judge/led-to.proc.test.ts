@@ -174,7 +174,7 @@ test.skipIf(!has("python3", "--version"))(
       [{ "package.json": '{"scripts": {"test": "python3 -m unittest suite"}}' }, [node, "--run", "test"], ""],
       ...(has("make", "--version")
         ? [
-            [{ Makefile: "test:\n\tpython3 -m unittest suite\n" }, "make test", ""] as [
+            [{ Makefile: "PY = python3 -m\ntest:\n\t$(PY) unittest suite\n" }, "make test", ""] as [
               { Makefile: string },
               string,
               string,

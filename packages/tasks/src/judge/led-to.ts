@@ -84,9 +84,9 @@ async function runByName({ base }: LeadPlace, found: readonly Change[], slices: 
   return run;
 }
 
-/** What follows a word and a blank: not the value of a key, as in `name: sum`. */
+/** What follows a word or a variable and a blank: not the value of a key, as in `name: sum`. */
 function argumentsIn(text: string): string {
-  return [...text.matchAll(/(?<=[\w./-][ \t]+)[^\s"'`;&|()<>=$,]+/g)].join(" ");
+  return [...text.matchAll(/(?<=[\w./)}-][ \t]+)[^\s"'`;&|()<>=$,]+/g)].join(" ");
 }
 
 function hasCommandLines(path: RawPath): boolean {

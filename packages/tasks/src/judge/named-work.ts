@@ -60,8 +60,13 @@ export interface CommandLine {
   readonly words: ReadonlySet<string>;
 }
 
+/** With what is written onto a short option: `python3 -munittest`, `-Bmunittest`. */
 export function wordsOf(line: string): ReadonlySet<string> {
-  return new Set(line.split(/[\s"'`;&|()<>=$,]+/).map((word) => word.replace(/^(\.\/)+|\/+$/g, "")));
+  const words = line.split(/[\s"'`;&|()<>=$,]+/).map((word) => word.replace(/^(\.\/)+|\/+$/g, ""));
+  const values = words
+    .filter((word) => /^-\w{2,40}$/.test(word))
+    .flatMap((word) => Array.from(word, (_, at) => word.slice(at)).slice(2));
+  return new Set([...words, ...values]);
 }
 
 /** Also where the line goes into a folder first: `cd x && python3 -m unittest`. */

@@ -106,6 +106,8 @@ test("13: new source that a command comes to by a shorter name is a judge; what 
   const run = (line: string | string[], path: string): readonly string[] =>
     rested([{ kind: "command", run: line }], [added(path)], [path]);
   expect(run("python3 -m unittest suite", "unittest.py")).toEqual([]);
+  expect(run("python3 -munittest suite", "unittest.py")).toEqual([]);
+  expect(run("python3 -Bmunittest suite", "unittest.py")).toEqual([]);
   expect(run("python3 -m unittest suite", "unittest/__main__.py")).toEqual([]);
   expect(run(["sh", "-c", "python3 -m unittest suite"], "unittest.py")).toEqual([]);
   expect(run("cd ./x/ && python3 -m unittest suite", "x/unittest.py")).toEqual([]);
