@@ -2,8 +2,10 @@
 import { access, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { thisHolder } from "@heddle/agent";
 import type { TaskRecord } from "@heddle/protocol";
-import { openTestHarness, report, shell } from "../../test/test-harness.ts";
+import { harnessOptions, openTestHarness, report, shell } from "../../test/test-harness.ts";
+import { openHarness } from "./harness.ts";
 
 const exists = { kind: "file-exists", path: "done.txt" } as const;
 const works = [{ calls: [shell("touch done.txt")] }, { calls: [report("done", "wrote it")] }, { text: "Done." }];
@@ -109,6 +111,20 @@ test("30: every change is one stored event, in order and without gaps", async ()
     "task.checked",
     "task.verified",
   ]);
+});
+
+test("13: a task of a dead worker does not keep its folder from one that is run alone, and is queued again", async () => {
+  await using t = await openTestHarness({ script: works });
+  const dead = await t.add();
+  const holder = { ...thisHolder(), pid: 2 ** 22, startTicks: "1" };
+  const taken = { type: "task.taken", v: 1, attempt: 1, holder } as const;
+  await t.heddle.journal.append({ stream: dead.id, author: "system", events: [taken] });
+  const own = await t.add({ checks: [exists] });
+  const only = Promise.resolve([own.id]);
+  await using _harness = await openHarness({ ...harnessOptions(t.heddle, t.home, {}), only });
+  expect(await t.settled(own.id)).toMatchObject([{ state: "verified" }]);
+  expect(await t.heddle.journal.tasks.get(dead.id)).toMatchObject({ state: "pending" });
+  expect(await t.of(dead.id, "task.retried")).toMatchObject([{ reason: expect.stringContaining("its worker ended") }]);
 });
 
 test("33: a task that is to go on with a thread that is gone fails, and says so", async () => {

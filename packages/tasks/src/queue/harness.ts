@@ -22,7 +22,7 @@ import { hold, isTaken } from "../attempt/hold.ts";
 import { finishPutting } from "../owner/finish-putting.ts";
 import { fire, isSchedule, reckonAnew } from "./scheduler.ts";
 import { backoff } from "../attempt/retry.ts";
-import { folderOf, isAbandoned, isOurs, take } from "./take.ts";
+import { folderOf, giveBack, isAbandoned, isOurs, take } from "./take.ts";
 
 export interface HarnessOptions {
   readonly heddle: Heddle;
@@ -282,7 +282,7 @@ class Worker implements Harness {
     this.#livesSeenAt = now;
     const abandoned: TaskRecord[] = [];
     for (const task of foreign) {
-      if (this.#mayTake(task) && (await isAbandoned(this.#journal, task))) abandoned.push(task);
+      if (await isAbandoned(this.#journal, task)) abandoned.push(task);
     }
     this.#othersHold = foreign.length > 0;
     // Turns of dead processes are closed first, so that the next worker finds their ends.
@@ -290,7 +290,9 @@ class Worker implements Harness {
     for (const task of abandoned) {
       // At once, even without a free slot: the task has its folder, and no other worker continues it.
       const taken = await take(this.#journal, task);
-      if (taken !== undefined) this.#run(taken);
+      if (taken === undefined) continue;
+      if (this.#mayTake(task)) this.#run(taken);
+      else await giveBack(this.#journal, taken, "its worker ended; it waits for another one");
     }
     return this.#othersHold;
   }

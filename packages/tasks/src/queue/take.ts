@@ -2,7 +2,7 @@
  * Takes a task by one append on the version that was seen, so that only one worker gets it. Tasks of one folder are
  * different streams, so the folder is checked again: of two that were taken at once, the later is given back.
  */
-import { hasOwnTree, ownerOf, type Holder, type Lease, type TaskRecord } from "@heddle/protocol";
+import { defined, hasOwnTree, ownerOf, type Holder, type Lease, type TaskRecord } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { leaseStateOf, thisHolder } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
@@ -19,15 +19,15 @@ export async function take(journal: Journal, task: TaskRecord): Promise<TaskReco
   const rival = await rivalOf(journal, taken);
   if (rival === undefined) return taken;
   const reason = `${rival.id} works in ${rival.folder ?? rival.spec.workspace}`;
-  const back = {
-    type: "task.retried",
-    v: 1,
-    attempt: taken.attempt,
-    notBefore: Date.now() + RIVAL_MS,
-    reason,
-  } as const;
-  await appendTo(journal, taken, { author: "system", events: [back], lease: leaseOf(taken) });
+  await giveBack(journal, taken, reason, Date.now() + RIVAL_MS);
   return undefined;
+}
+
+/** The task is queued again, and its folder is free. */
+export async function giveBack(journal: Journal, taken: TaskRecord, reason: string, notBefore?: number): Promise<void> {
+  const { attempt } = taken;
+  const back = { type: "task.retried", v: 1, attempt, reason, ...defined({ notBefore }) } as const;
+  await appendTo(journal, taken, { author: "system", events: [back], lease: leaseOf(taken) });
 }
 
 /** The attempt is the epoch: it increases exactly when the task is taken. */
