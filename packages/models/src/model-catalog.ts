@@ -3,5 +3,4 @@ export { describeModels, type DescribedModel } from "./catalog/describe.ts";
 export { importCatalog } from "./catalog/import.ts";
 export { catalogsInForce } from "./catalog/lookup.ts";
 export { LICENCE, refreshCatalog, resetCatalog, type RefreshReport } from "./catalog/refresh.ts";
-export { replaceFile } from "./replace-file.ts";
 export { catalogText, type CatalogModel } from "./catalog/rows.ts";

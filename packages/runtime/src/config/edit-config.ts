@@ -1,11 +1,9 @@
 /** Changes to the text of config.toml by whole values, tables included: each becomes changes of single keys. */
+import { replaceFile } from "@heddle/models/replace-file";
 import { HeddleError, reasonOf } from "@heddle/protocol";
 import { parseToml } from "./parse-toml.ts";
 import { setTomlKey, unsetTomlKey, type TomlScalar } from "./toml-edit.ts";
 import { isTable } from "./toml-lines.ts";
-import { randomBytes } from "node:crypto";
-import { mkdir, open, rename, rm } from "node:fs/promises";
-import path from "node:path";
 
 export interface ConfigChange {
   readonly key: readonly string[];
@@ -63,16 +61,9 @@ export function isScalar(value: unknown): value is TomlScalar {
 
 /** Replaces Heddle's own config.toml as a whole: a reader sees the old text or the new one, never a part. */
 export async function writeWhole(file: string, text: string): Promise<void> {
-  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
-  const fresh = `${file}.${randomBytes(6).toString("hex")}`;
   try {
-    await using handle = await open(fresh, "wx", 0o600);
-    await handle.writeFile(text);
-    await handle.sync();
-    await rename(fresh, file);
-  } catch (error) {
-    await rm(fresh, { force: true });
-    const why = reasonOf(error);
-    throw new HeddleError("store.failed", `${file} could not be written: ${why}`, { cause: error });
+    await replaceFile(file, text);
+  } catch (cause) {
+    throw new HeddleError("store.failed", `${file} could not be written: ${reasonOf(cause)}`, { cause });
   }
 }
