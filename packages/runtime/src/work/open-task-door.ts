@@ -7,7 +7,7 @@ import { inboxOf } from "./inbox.ts";
 import { notifyingOf } from "./notify.ts";
 import type { ConfigFile } from "../config/schema.ts";
 
-export interface TaskDoorWork {
+export interface TaskDoorConfig {
   readonly journal: Journal;
   readonly home: string;
   readonly config: ConfigFile;
@@ -16,7 +16,7 @@ export interface TaskDoorWork {
 }
 
 /** What is configured; nothing is looked after, and no task carried out. */
-export function taskDoorOptionsOf({ journal, home, config, env }: Omit<TaskDoorWork, "log">): TaskDoorOptions {
+export function taskDoorOptionsOf({ journal, home, config, env }: Omit<TaskDoorConfig, "log">): TaskDoorOptions {
   const { folder, rescanMs: _rescan, settleMs: _settle, ...common } = inboxOf(config, env);
   const door = {
     journal,
@@ -36,7 +36,7 @@ export function taskDoorOptionsOf({ journal, home, config, env }: Omit<TaskDoorW
 }
 
 /** Everything that is opened is closed with `ends`. */
-export async function openTaskDoor(ends: AsyncDisposableStack, options: TaskDoorWork): Promise<TaskDoorOptions> {
+export async function openTaskDoor(ends: AsyncDisposableStack, options: TaskDoorConfig): Promise<TaskDoorOptions> {
   const { journal, home, config, env, log } = options;
   const { folder, rescanMs, settleMs } = inboxOf(config, env);
   const { recentMessages } = notifyingOf(config, env);

@@ -17,7 +17,7 @@ import { isRepository } from "./pick.ts";
 import { baseFolder, goneFolder, roomsOf, roundOf } from "./task-rooms.ts";
 
 /** An earlier task, as far as it matters for what it left. */
-export interface Leaver {
+export interface EarlierWork {
   readonly id: string;
   readonly endedAt: number;
   readonly isUndoable: boolean;
@@ -38,7 +38,7 @@ export interface Changes {
   readonly outside: readonly RawPath[];
 }
 
-export function ofTask(home: string, task: TaskRecord): Leaver {
+export function ofTask(home: string, task: TaskRecord): EarlierWork {
   return {
     id: task.id,
     endedAt: task.updatedAt,
@@ -68,7 +68,7 @@ function takenBy(task: TaskRecord): readonly string[] {
 }
 
 /** Of a task that is deleted, by what `keepGone` kept. */
-export function ofDeleted(home: string, id: string, { at: endedAt, taken, createdAt }: Gone): Leaver {
+export function ofDeleted(home: string, id: string, { at: endedAt, taken, createdAt }: Gone): EarlierWork {
   const changes = async (): Promise<Changes> => {
     const frozen = await readFrozenWork(goneFolder(home, id)).catch(() => undefined);
     const outside = frozen?.wroteOutside ?? [];
@@ -197,7 +197,7 @@ function judgedBy(task: TaskRecord, sha256: string | undefined): (path: string) 
 /** A worker that died records nothing of what its agent did last: what changed or went meanwhile may be the agent's. */
 export async function guessed(
   home: string,
-  { id, createdAt, endedAt }: Pick<Leaver, "id" | "createdAt" | "endedAt">,
+  { id, createdAt, endedAt }: Pick<EarlierWork, "id" | "createdAt" | "endedAt">,
   { base, toThere, toHere }: { readonly base: KeptTree } & Paths,
 ): Promise<readonly Pick<Found, "path" | "before">[]> {
   const began = await readKeptTree(baseFolder(home, id)).catch(() => undefined);

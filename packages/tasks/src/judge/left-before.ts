@@ -10,7 +10,7 @@ import type { Journal } from "@heddle/journal";
 import { toRaw, toText, type RawPath } from "@heddle/tools/raw-path";
 import { comparePaths, isSameEntry, parentOf, type KeptTree } from "../tree/manifest.ts";
 import { isKept, keepBefore, takingBack } from "./keep-before.ts";
-import { guessed, ofDeleted, ofTask, type Found, type Leaver, type Paths } from "./leavers.ts";
+import { guessed, ofDeleted, ofTask, type Found, type EarlierWork, type Paths } from "./earlier-work.ts";
 import { enterTask, folderFinder, foldersOf, forgetTask, type LeftFolder } from "./left-index.ts";
 import { isRepository } from "./pick.ts";
 import { beforeFolder } from "./task-rooms.ts";
@@ -40,14 +40,14 @@ export async function leftBefore(options: LeftOptions, base: KeptTree): Promise<
   const find = folderFinder(here, base.manifest);
   // What those make that are at work now is said of the verdict, see beside.ts.
   const isBusy = await journal.tasks.busy();
-  const leavers: (Leaver & { readonly folder: string })[] = [];
+  const earlier: (EarlierWork & { readonly folder: string })[] = [];
   for (const known of await foldersOf(options)) {
     const folders = [...(await find(known))].filter((folder) => placeOf(folder, here) !== undefined);
     if (folders.length === 0) continue;
-    for (const one of await leaversIn(options, known, isBusy))
-      for (const folder of folders) leavers.push({ ...one, folder });
+    for (const one of await earlierIn(options, known, isBusy))
+      for (const folder of folders) earlier.push({ ...one, folder });
   }
-  for (const one of leavers.toSorted((a, b) => a.endedAt - b.endedAt))
+  for (const one of earlier.toSorted((a, b) => a.endedAt - b.endedAt))
     await follow(one, { home, folder: one.folder, here, base, traces, outside });
   const written = [...outside].map(([path, taskId]) => ({
     path: toText(path),
@@ -98,23 +98,23 @@ async function keep({ home, task, signal }: LeftOptions, base: KeptTree, found: 
   await keepBefore(beforeFolder(home, task.id), changes, { at: (path) => sources.get(path) ?? "", signal });
 }
 
-async function leaversIn(
+async function earlierIn(
   { journal, home, task }: LeftOptions,
   { tasks }: LeftFolder,
   isBusy: ReadonlySet<string>,
-): Promise<readonly Leaver[]> {
-  const found: Leaver[] = [];
+): Promise<readonly EarlierWork[]> {
+  const found: EarlierWork[] = [];
   for (const { id, gone } of tasks) {
     if (id === task.id || isBusy.has(id)) continue;
     const record = await journal.tasks.get(id);
-    const leaver =
+    const work =
       record !== undefined ? ofTask(home, record) : gone === undefined ? undefined : ofDeleted(home, id, gone);
-    if (leaver === undefined) continue;
-    const all = await leaver.changes();
+    if (work === undefined) continue;
+    const all = await work.changes();
     // What is not there now can come back: only what was judged is forgotten.
-    const isDone = leaver.isOver && all.isKnown && leaver.taken.length + all.outside.length === 0;
+    const isDone = work.isOver && all.isKnown && work.taken.length + all.outside.length === 0;
     if (isDone && all.changes.every(({ isJudged }) => isJudged)) await forgetTask(home, id);
-    else found.push({ ...leaver, changes: async () => all });
+    else found.push({ ...work, changes: async () => all });
   }
   return found;
 }
@@ -143,7 +143,7 @@ interface Following extends Pick<LeftOptions, "home"> {
   readonly outside: Map<RawPath, string>;
 }
 
-async function follow(one: Leaver, { home, folder, here, base, traces, outside }: Following): Promise<void> {
+async function follow(one: EarlierWork, { home, folder, here, base, traces, outside }: Following): Promise<void> {
   const place = placeOf(folder, here);
   if (place === undefined) return;
   for (const file of one.taken) {

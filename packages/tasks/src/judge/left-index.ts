@@ -15,6 +15,7 @@ import { z } from "zod";
 import type { Journal } from "@heddle/journal";
 import { toRaw, toSystem, toText, type RawPath } from "@heddle/tools/raw-path";
 import type { Manifest } from "../tree/manifest.ts";
+import { syncFolder } from "../tree/new-folder.ts";
 
 const FolderRecord = z.strictObject({
   v: z.literal(1),
@@ -56,10 +57,11 @@ async function enter(root: string, taskId: string, path: string): Promise<void> 
   const record: FolderRecord = { v: 1, path, ...(await identityOf(path)) };
   const key = createHash("sha256").update(record.identity ?? path);
   const dir = join(root, key.digest("hex").slice(0, 32));
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const made = await mkdir(dir, { recursive: true, mode: 0o700 });
   const file = join(dir, FOLDER);
   if ((await readFile(file, "utf8").catch(() => "")) !== JSON.stringify(record)) await write(file, record);
-  await writeFile(join(dir, taskId), "", { mode: 0o600, flush: true });
+  await writeFile(join(dir, taskId), "", { mode: 0o600 });
+  for (const folder of made === undefined ? [dir] : [dir, root]) syncFolder(folder);
 }
 
 async function write(file: string, value: object): Promise<void> {

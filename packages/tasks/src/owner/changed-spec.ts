@@ -10,7 +10,6 @@ import { hasEnded, hasOwnTree, HeddleError, visibleName, type TaskRecord } from 
 import type { Journal } from "@heddle/journal";
 import { toRaw, toText, type RawPath } from "@heddle/tools/raw-path";
 import { CLOCK_STEP_MS } from "@heddle/tools/files";
-import { tasksIn } from "../judge/earlier-tasks.ts";
 import { readLeft } from "../judge/left.ts";
 import { baseFolder } from "../judge/task-rooms.ts";
 import { readKeptTree } from "../tree/keep-tree.ts";
@@ -76,6 +75,21 @@ async function earlierTasks(journal: Journal, { hashes }: Traces, workspace: str
   const folders = new Set([workspace, await realpath(workspace).catch(() => workspace)]);
   for (const path of hashes.keys()) for (let at = path; at !== dirname(at); at = dirname(at)) folders.add(dirname(at));
   return (await tasksIn(journal, folders)).toSorted((one, other) => other.createdAt - one.createdAt);
+}
+
+const PAGE = 200;
+
+async function tasksIn(journal: Journal, folders: Iterable<string>): Promise<readonly TaskRecord[]> {
+  const tasks: TaskRecord[] = [];
+  for (const workspace of new Set(folders)) {
+    for (let after: string | undefined; ;) {
+      const page = await journal.tasks.page({ workspace, limit: PAGE, ...(after === undefined ? {} : { after }) });
+      tasks.push(...page);
+      after = page.at(-1)?.id;
+      if (page.length < PAGE) break;
+    }
+  }
+  return tasks;
 }
 
 interface Found {

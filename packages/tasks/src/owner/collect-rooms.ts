@@ -4,7 +4,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { hasEnded, type TaskRecord } from "@heddle/protocol";
 import { collectFolders, type Collected } from "./collect-folders.ts";
-import { keepGone } from "../judge/leavers.ts";
+import { keepGone } from "../judge/earlier-work.ts";
 import { baseFolder, goneFolder, roomsOf, roomsRoot } from "../judge/task-rooms.ts";
 import { collectFolderClaims } from "../tree/folder-claims.ts";
 import { resumePutting } from "../tree/put-back.ts";

@@ -30,7 +30,7 @@ export async function makeWhole<T>(into: string, signal: AbortSignal, fill: (dir
 }
 
 /** One that may be entered and not listed cannot be synced. */
-function syncFolder(path: string): void {
+export function syncFolder(path: string): void {
   let fd: number;
   try {
     fd = openSync(path, "r");
