@@ -8,7 +8,7 @@ import { createReadStream } from "node:fs";
 import { chmod, mkdir, open, symlink, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { createGunzip } from "node:zlib";
-import { HeddleError, isHeddleError, visibleLine } from "@heddle/protocol";
+import { errorCodeOf, HeddleError, isHeddleError, reasonOf, visibleLine } from "@heddle/protocol";
 import { toRaw, toSystem } from "@heddle/tools/raw-path";
 import { comparePaths, foldersOf, isSameEntry, linkEntry, parentOf } from "../../tree/manifest.ts";
 import type { Change, RawPath, TreeEntry } from "../../tree/manifest.ts";
@@ -45,8 +45,9 @@ export async function unpackBundle(file: string, home: string, signal: AbortSign
   } catch (cause) {
     signal.throwIfAborted();
     if (isHeddleError(cause)) throw cause;
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw bad(`it cannot be read (${visibleLine(why)})`, cause);
+    if (String(errorCodeOf(cause)).startsWith("Z_"))
+      throw bad("it is not a bundle, or it is cut off or damaged", cause);
+    throw bad(`it cannot be read (${visibleLine(reasonOf(cause))})`, cause);
   } finally {
     input.destroy();
     unzipped.destroy();
