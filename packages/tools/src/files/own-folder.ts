@@ -12,7 +12,7 @@ import {
   statSync,
   type BigIntStats,
 } from "node:fs";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, hostFaultOr, toHeddleError } from "@heddle/protocol";
 
 /**
  * Opens a path without access to its content. Missing from Node's constants; the same on every processor Node runs
@@ -28,7 +28,9 @@ function look(path: string): Found {
   let fd: number;
   try {
     fd = openSync(path, O_PATH | constants.O_DIRECTORY);
-  } catch {
+  } catch (error) {
+    // Without a free descriptor nothing is known of the folder.
+    if (hostFaultOr(error, "workspace.missing") === "host.exhausted") throw toHeddleError(error);
     return undefined;
   }
   try {
