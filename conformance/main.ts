@@ -3,6 +3,7 @@
  * the SDK over both, and fails on every difference that is not listed.
  * Usage: npm run conformance -- [pattern] [--record] [--no-sdk] [--pin]
  *        npm run conformance -- app [pattern] [--record]
+ *        npm run conformance -- methods    writes down which methods Codex's schema has
  * A pattern plays only the cases it matches, against what Codex did when it was recorded; --record plays Codex again.
  * --pin writes the differences that are seen into differences.json, where each still needs its reason.
  */
@@ -11,6 +12,8 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { runApp } from "./app-server/app.ts";
+import { writeMethods } from "./app-server/recorded.ts";
+import { describedMethods } from "./app-server/schema.ts";
 import { pinDifferences } from "./differences.ts";
 import { EXEC_CASES } from "./exec-cases.ts";
 import { sweepPlaces } from "./place.ts";
@@ -33,6 +36,10 @@ async function main(argv: string[]): Promise<number> {
   });
   install();
   await sweepPlaces();
+  if (positionals[0] === "methods") {
+    writeMethods({ codex: versionOf("codex"), ...describedMethods() });
+    return 0;
+  }
   if (positionals[0] === "app") {
     return (await runApp({ pattern: positionals[1], isRecorded: values.record })) === 0 ? 0 : 1;
   }

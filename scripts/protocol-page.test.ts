@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { describeMethods } from "@heddle/server/methods";
 import { expect, test } from "vitest";
+import { readMethods } from "../conformance/app-server/recorded.ts";
 import { methodTable, withTable } from "./protocol-page.ts";
 
 /** Tables are laid out by the formatter. */
@@ -14,11 +15,17 @@ test("the page about the protocol says what the server does", async () => {
   expect(bare(withTable(page, methodTable(describeMethods())))).toBe(bare(page));
 });
 
-test("every method that is not supported has a reason", () => {
+test("every method that Codex's schema has is here once, carried out or refused with what to use instead", () => {
+  const { stable, experimental } = readMethods();
   const methods = describeMethods();
-  expect(methods.length).toBeGreaterThan(100);
-  const silent = methods.filter(({ isSupported, note }) => !isSupported && note === "").map(({ name }) => name);
-  expect(silent).toEqual([]);
+  const called = (wanted: boolean): readonly string[] =>
+    methods.filter(({ isExperimental }) => isExperimental === wanted).map(({ name }) => name);
+  // These are left from an older protocol: Codex answers them, and its schema does not tell of them.
+  const undescribed = ["getConversationSummary", "gitDiffToRemote", "getAuthStatus"];
+  expect(called(false).toSorted()).toEqual([...stable, ...undescribed].toSorted());
+  expect(called(true).toSorted()).toEqual([...experimental].toSorted());
+  const silent = methods.filter(({ isSupported, note }) => !isSupported && !/; use ./.test(note));
+  expect(silent.map(({ name }) => name)).toEqual([]);
 });
 
 test("a page without a place for the table is refused", () => {

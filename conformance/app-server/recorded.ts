@@ -29,6 +29,23 @@ export function readSeen(id: string): ScenarioSeen {
   return { ...end, heard };
 }
 
+/** What Codex's schema says a client may call: `npm run conformance -- methods`. */
+export interface RecordedMethods {
+  readonly codex: string;
+  readonly stable: readonly string[];
+  readonly experimental: readonly string[];
+}
+
+const METHODS_FILE = path.join(FOLDER, "methods.json");
+
+export function writeMethods(methods: RecordedMethods): void {
+  writeFileSync(METHODS_FILE, `${JSON.stringify(methods, undefined, 2)}\n`);
+}
+
+export function readMethods(): RecordedMethods {
+  return JSON.parse(readFileSync(METHODS_FILE, "utf8"));
+}
+
 function fileOf(id: string): string {
   return path.join(FOLDER, `app-${id}.jsonl`);
 }

@@ -12,6 +12,7 @@ import { wordOf } from "./compare.ts";
 import type { Heard } from "./play.ts";
 
 const FOLDER = path.join(import.meta.dirname, "..", "results", "schema-0.166");
+const STABLE_FOLDER = `${FOLDER}-stable`;
 /** Left from an older protocol; its schema is not generated. */
 const UNDESCRIBED = ["answer getAuthStatus"];
 /** Methods without params, which would name the type of the answer. */
@@ -60,11 +61,7 @@ export class MessageSchema {
   readonly checked = new Map<string, number>();
 
   static generate(): MessageSchema {
-    if (!existsSync(path.join(FOLDER, "ServerNotification.json"))) {
-      mkdirSync(FOLDER, { recursive: true });
-      const env = { PATH: process.env["PATH"] ?? "", HOME: FOLDER, CODEX_HOME: FOLDER };
-      execFileSync(codex().file, ["app-server", "generate-json-schema", "--experimental", "--out", FOLDER], { env });
-    }
+    generateInto(FOLDER, ["--experimental"]);
     return new MessageSchema();
   }
 
@@ -119,6 +116,25 @@ export class MessageSchema {
   }
 }
 
-function readUnion(name: string): Union {
-  return JSON.parse(readFileSync(path.join(FOLDER, `${name}.json`), "utf8"));
+/** Methods of calls that the schema describes, in its order, for every client and for those with `experimentalApi`. */
+export function describedMethods(): { readonly stable: readonly string[]; readonly experimental: readonly string[] } {
+  generateInto(FOLDER, ["--experimental"]);
+  generateInto(STABLE_FOLDER, []);
+  const stable = methodsOf(readUnion("ClientRequest", STABLE_FOLDER));
+  return { stable, experimental: methodsOf(readUnion("ClientRequest")).filter((name) => !stable.includes(name)) };
+}
+
+function methodsOf({ oneOf }: Union): readonly string[] {
+  return oneOf.flatMap(({ properties }) => properties.method.enum);
+}
+
+function generateInto(folder: string, options: readonly string[]): void {
+  if (existsSync(path.join(folder, "ServerNotification.json"))) return;
+  mkdirSync(folder, { recursive: true });
+  const env = { PATH: process.env["PATH"] ?? "", HOME: folder, CODEX_HOME: folder };
+  execFileSync(codex().file, ["app-server", "generate-json-schema", ...options, "--out", folder], { env });
+}
+
+function readUnion(name: string, folder = FOLDER): Union {
+  return JSON.parse(readFileSync(path.join(folder, `${name}.json`), "utf8"));
 }

@@ -19,6 +19,7 @@ export const EXIT = {
 } as const;
 
 const INVALID_REQUEST = -32600;
+const METHOD_NOT_FOUND = -32601;
 const INTERNAL = -32603;
 const OVERLOADED = -32001;
 
@@ -118,6 +119,7 @@ const table = {
   "door.wrong-host": { exit: EXIT.policy, rpc: INVALID_REQUEST },
   "door.not-found": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "door.wrong-method": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "door.unsupported": { exit: EXIT.usage, rpc: METHOD_NOT_FOUND },
   "door.json-only": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "door.too-large": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "door.overloaded": { exit: EXIT.infrastructure, rpc: OVERLOADED },

@@ -1,4 +1,5 @@
 import { startModelServer } from "@heddle/models/testing";
+import { describeMethods } from "@heddle/server/methods";
 import { expect, test } from "vitest";
 import { KEY, pointAt, serve, text } from "../../test/app-server-client.ts";
 import { openWorld, run } from "../../test/heddle-process.ts";
@@ -54,9 +55,15 @@ test("W1: refusals are those of the original, and none of them ends the connecti
   expect(await refused("no/such", {})).toMatch(
     /^-32600 Invalid request: unknown variant `no\/such`, expected one of `initialize`, `server\/diagnostics`, .*`fuzzyFileSearch\/sessionStop`$/,
   );
-  expect(await refused("feedback/upload", { threadId: NONE })).toBe(
-    "-32601 feedback/upload is not supported by heddle app-server",
-  );
+  const missing = describeMethods().filter(({ isSupported, isExperimental }) => !isSupported && !isExperimental);
+  expect(missing.length).toBeGreaterThan(0);
+  for (const { name, note } of missing) {
+    expect((await client.ask(name, { threadId: NONE })).error).toEqual({
+      code: -32601,
+      message: `${name} is not supported by heddle app-server: ${note}`,
+      data: { code: "door.unsupported", method: name, instead: note.slice(note.indexOf("; use ") + "; use ".length) },
+    });
+  }
   const begun = await client.call("thread/start", { ephemeral: true, someUnknown: 1 });
   expect(begun).toMatchObject({ thread: { ephemeral: true, path: null } });
   const threadId = text(begun, "thread.id");

@@ -1,55 +1,12 @@
 /** Every method of the original with what Heddle does about it, for the documentation. */
 import { CODEX_METHODS, isSupported, type CodexMethod } from "@heddle/dialects/codex-app-server";
+import { unsupported } from "./unsupported.ts";
 
 export interface DescribedMethod extends CodexMethod {
   readonly isSupported: boolean;
-  /** What differs, or why it is not supported; may be empty. */
+  /** What differs, which may be nothing; or why it is not supported and what to use instead. */
   readonly note: string;
 }
-
-const CLOUD = "belongs to OpenAI's cloud";
-const ORDER = "ordering of threads is left to the client";
-
-/** The longest beginning that fits counts. */
-const UNSUPPORTED_REASONS: Readonly<Record<string, string>> = {
-  account: CLOUD,
-  accountSession: CLOUD,
-  app: "there are no apps",
-  environment: "a server works on its own machine",
-  "experimentalFeature/enablement/set": "there are no experimental features",
-  externalAgentConfig: "Codex's own configuration is read in place",
-  feedback: CLOUD,
-  "fuzzyFileSearch/session": "`fuzzyFileSearch` answers each keystroke from one listing",
-  getConversationSummary: "use `thread/read`",
-  marketplace: "there are no plugins",
-  "mcpServer/event": "events of MCP servers are not passed on",
-  memory: "threads are the only memory",
-  mock: "a test of Codex itself",
-  plugin: "there are no plugins",
-  process: "`command/exec` runs commands, in a sandbox",
-  project: ORDER,
-  remoteControl: CLOUD,
-  rollout: "threads are in the journal, not in files",
-  "server/diagnostics": "use `heddle doctor`",
-  "thread/approveGuardianDeniedAction": "no model reviews approvals",
-  "thread/attachment": ORDER,
-  "thread/attachmentOwner": ORDER,
-  "thread/decrement_elicitation": "a question waits without a timer",
-  "thread/increment_elicitation": "a question waits without a timer",
-  "thread/items/read": "`thread/items/list` reads them in pages",
-  "thread/memory": "threads are the only memory",
-  "thread/prediction": "nothing is predicted; use `thread/sample`",
-  "thread/queue": "input that waits is added, listed and deleted",
-  "thread/readState": ORDER,
-  "thread/realtime": "no audio",
-  "thread/searchOccurrences": "`thread/search` finds the thread",
-  "thread/section": ORDER,
-  "thread/timeline": "`thread/turns/list` and `thread/items/list` read it",
-  threadSection: ORDER,
-  "turn/settings/update": "the next turn takes new settings",
-  userVerification: CLOUD,
-  windowsSandbox: "not on Windows",
-};
 
 const DIFFERS: Readonly<Record<string, string>> = {
   "account/login/start": "`apiKey`, and with `openai-codex` enabled `chatgpt` and `chatgptDeviceCode`",
@@ -74,16 +31,9 @@ const DIFFERS: Readonly<Record<string, string>> = {
 
 export function describeMethods(): readonly DescribedMethod[] {
   return [...CODEX_METHODS.values()].map((method) => {
-    const note = isSupported(method.name) ? DIFFERS[method.name] : unsupportedReason(method.name);
-    return { ...method, isSupported: isSupported(method.name), note: note ?? "" };
+    if (isSupported(method.name)) return { ...method, isSupported: true, note: DIFFERS[method.name] ?? "" };
+    const reason = unsupported(method.name);
+    const note = reason === undefined ? "" : `${reason.why}; use ${reason.instead}`;
+    return { ...method, isSupported: false, note };
   });
-}
-
-function unsupportedReason(name: string): string | undefined {
-  const fitting = Object.entries(UNSUPPORTED_REASONS).filter(([start]) => name === start || isBelow(name, start));
-  return fitting.toSorted(([a], [b]) => b.length - a.length)[0]?.[1];
-}
-
-function isBelow(name: string, start: string): boolean {
-  return name.startsWith(`${start}/`) || (start.includes("/") && name.startsWith(start));
 }

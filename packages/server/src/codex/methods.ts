@@ -37,6 +37,7 @@ import * as surroundings from "./handlers/surroundings.ts";
 import * as threads from "./handlers/threads.ts";
 import * as turns from "./handlers/turns.ts";
 import * as watch from "./handlers/watch.ts";
+import { unsupportedError } from "./unsupported.ts";
 
 const HANDLERS: { readonly [Method in SupportedMethod]: Handler<Method> } = {
   initialize,
@@ -126,9 +127,7 @@ export async function callMethod(name: string, params: unknown, call: Call): Pro
     if (client === undefined) throw new RpcError(RPC.invalidRequest, "Not initialized");
     if (!client.isExperimental) refuseExperimental(name, known.isExperimental, params);
   }
-  if (carryOut === undefined) {
-    throw new RpcError(RPC.methodNotFound, `${name} is not supported by heddle app-server`);
-  }
+  if (carryOut === undefined) throw unsupportedError(name);
   return carryOut(call);
 }
 
