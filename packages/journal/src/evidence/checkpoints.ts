@@ -3,12 +3,12 @@
  * of each turn and of the thread, and every 256 events. A chain alone does not show that its end was cut or that all of
  * it was rehashed; a signature over an earlier head does. Written after the commit: one may be missing, never too many.
  */
-import { closeSync, existsSync, fsyncSync, readdirSync } from "node:fs";
+import { closeSync, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { canonical, type EventType, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { sha256 } from "../record/chain.ts";
-import { appendLine, makePrivateFolder, openForAppend, readLastLines, sizeOf, syncFolder } from "../home.ts";
+import { appendLine, makePrivateFolder, openForAppend, readLastLines, sizeOf } from "../home.ts";
 import type { Damage } from "../journal.ts";
 import type { Signer, Verifier } from "./keys.ts";
 import { text } from "../record/rows.ts";
@@ -38,7 +38,8 @@ export function checkpointDue(events: readonly StoredEvent[]): StoredEvent | und
   return isDue ? last : undefined;
 }
 
-export function writeCheckpoint(folder: string, head: StoredEvent, signer: Signer): void {
+/** Written, and durable when the caller has synced the returned paths. */
+export function writeCheckpoint(folder: string, head: StoredEvent, signer: Signer): readonly string[] {
   failpoint("journal.checkpoint.before-write");
   makePrivateFolder(folder);
   const checkpoint = signHead(head, signer);
@@ -47,12 +48,11 @@ export function writeCheckpoint(folder: string, head: StoredEvent, signer: Signe
   const fd = openForAppend(path);
   try {
     appendLine(fd, canonical({ ...checkpoint }));
-    fsyncSync(fd);
   } finally {
     closeSync(fd);
   }
-  if (isNew) syncFolder(folder);
   failpoint("journal.checkpoint.after-write");
+  return isNew ? [path, folder] : [path];
 }
 
 export function signHead({ stream, version, hash, at }: Head & Pick<Checkpoint, "at">, signer: Signer): Checkpoint {

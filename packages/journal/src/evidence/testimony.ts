@@ -1,10 +1,11 @@
 /**
  * Writes witness and checkpoints of committed appends. A failure here changes nothing: the append stands, and the next
  * line covers this one. Relaxed appends are left out, because losing them to a power cut is not damage. Checkpoints are
- * written a moment after they are due, so that reading the key, signing and syncing do not delay an append.
+ * written a moment after they are due and synced beside other work, so that neither delays an append.
  */
+import { closeSync, fsync, openSync } from "node:fs";
 import type { StoredEvent } from "@heddle/protocol";
-import type { HomePaths } from "../home.ts";
+import { sizeOf, syncFile, type HomePaths } from "../home.ts";
 import type { Notice } from "../journal.ts";
 import { checkpointDue, writeCheckpoint } from "./checkpoints.ts";
 import { loadOrMakeSigner, type Signer } from "./keys.ts";
@@ -12,6 +13,8 @@ import { openWitness } from "./witness.ts";
 
 /** A turn has reached its model by then on a busy machine too, and little is lost by a crash. */
 const DELAY_MS = 250;
+
+type Failure = "witness-failed" | "checkpoint-failed";
 
 export type Testimony = ReturnType<typeof openTestimony>;
 
@@ -25,27 +28,43 @@ export function openTestimony(
   let signer: Signer | undefined;
   let timer: NodeJS.Timeout | undefined;
 
-  function attempt(kind: "witness-failed" | "checkpoint-failed", work: () => void): void {
+  function attempt(kind: Failure, work: () => void): void {
     try {
       work();
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      notice({ kind, message: `an event is stored, its ${kind.replace("-failed", "")} is not: ${reason}` });
+      failed(kind, error);
     }
   }
 
-  /** Writes the checkpoints that are due. */
-  function flush(): void {
+  function failed(kind: Failure, error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error);
+    notice({ kind, message: `an event is stored, its ${kind.replace("-failed", "")} is not: ${reason}` });
+  }
+
+  function flushInBackground(): void {
+    write((path) => {
+      const fd = openSync(path, "r");
+      fsync(fd, (error) => {
+        closeSync(fd);
+        if (error !== null) failed("checkpoint-failed", error);
+      });
+    });
+  }
+
+  /** Writes the checkpoints that are due, and has every file they rest on synced, the witness first. */
+  function write(sync: (path: string) => void): void {
     clearTimeout(timer);
     timer = undefined;
     const heads = due.splice(0);
-    if (heads.length > 0) attempt("checkpoint-failed", () => witness.sync());
+    // Renamed away a moment ago, it has no line yet.
+    const written = new Set(heads.length > 0 && sizeOf(file) >= 0 ? [file] : []);
     for (const head of heads) {
       attempt("checkpoint-failed", () => {
         signer ??= loadOrMakeSigner(keys);
-        writeCheckpoint(folder, head, signer);
+        for (const path of writeCheckpoint(folder, head, signer)) written.add(path);
       });
     }
+    for (const path of written) attempt("checkpoint-failed", () => sync(path));
   }
 
   return {
@@ -60,9 +79,10 @@ export function openTestimony(
       });
       if (head === undefined) return;
       due.push(head);
-      timer ??= setTimeout(flush, DELAY_MS).unref();
+      timer ??= setTimeout(flushInBackground, DELAY_MS).unref();
     },
-    flush,
+    /** Durable when it returns. */
+    flush: () => write(syncFile),
     rotateWhenLarge: () => witness.rotateWhenLarge(),
     close: () => witness.close(),
   };

@@ -6,7 +6,7 @@
  * Bound: at `ROTATE_AT_BYTES` the file becomes `witness.log.1` and a new one begins. Renaming keeps lines that a
  * slower process still writes to the old file, and only the holder of the write lock renames.
  */
-import { closeSync, fstatSync, fsyncSync, renameSync } from "node:fs";
+import { closeSync, fstatSync, renameSync } from "node:fs";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { appendLine, openForAppend, readLastLines, sizeOf } from "../home.ts";
 import type { Damage } from "../journal.ts";
@@ -46,9 +46,6 @@ export function openWitness(path: string) {
       }
       writtenBytes += line.length;
       failpoint("journal.witness.after-write");
-    },
-    sync(): void {
-      if (fd !== undefined) fsyncSync(fd);
     },
     /** Only while holding the write lock of the store. */
     rotateWhenLarge(): void {
