@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { startModelServer, type RecordedRequest } from "@heddle/models/testing";
 import { namespacedAnswer } from "./app-server/namespaced.ts";
 import type { ExecCase, Step } from "./exec-case.ts";
-import { openPlace, type Place } from "./place.ts";
+import { openFixture, type Fixture } from "./fixture.ts";
 import type { Program } from "./program.ts";
 
 export interface AcpMessage {
@@ -28,7 +28,7 @@ export interface Adapter extends AsyncDisposable {
 }
 
 export interface AcpWorld extends AsyncDisposable {
-  readonly place: Place;
+  readonly fixture: Fixture;
   /** A fresh adapter over the same home. */
   open(): Promise<Adapter>;
 }
@@ -49,21 +49,21 @@ export async function openAcpWorld(
     respond: (request) => stepOf(request) ?? { text: "A title" },
     faults: (request) => (program.name === "codex" ? namespacedAnswer(request, stepOf(request)) : undefined),
   });
-  const place = await openPlace(program, server.url, furniture);
+  const fixture = await openFixture(program, server.url, furniture);
   return {
-    place,
-    open: () => openAdapter(program, place),
+    fixture,
+    open: () => openAdapter(program, fixture),
     async [Symbol.asyncDispose]() {
-      await place[Symbol.asyncDispose]();
+      await fixture[Symbol.asyncDispose]();
       await server[Symbol.asyncDispose]();
     },
   };
 }
 
-async function openAdapter(program: Program, place: Place): Promise<Adapter> {
+async function openAdapter(program: Program, fixture: Fixture): Promise<Adapter> {
   const child = spawn(process.execPath, [ADAPTER], {
-    cwd: place.workspace,
-    env: { ...place.env, CODEX_PATH: program.file, MODEL_PROVIDER: "mock" },
+    cwd: fixture.workspace,
+    env: { ...fixture.env, CODEX_PATH: program.file, MODEL_PROVIDER: "mock" },
     stdio: ["pipe", "pipe", "ignore"],
     detached: true,
   });

@@ -53,7 +53,7 @@ describe.each([codex(), heddle])("codex-acp over $name", (program) => {
     const run = command("echo made > made.txt; sleep 0.4; echo one");
     await using world = await openAcpWorld(program, [{ reasoning: "Thinking hard", ...run }, say("All done.")]);
     await using adapter = await world.open();
-    const session = await newSession(adapter, world.place.workspace);
+    const session = await newSession(adapter, world.fixture.workspace);
     const result = await session.prompt("do it");
     expect(result).toMatchObject({
       stopReason: "end_turn",
@@ -66,19 +66,19 @@ describe.each([codex(), heddle])("codex-acp over $name", (program) => {
     expect(said(adapter.heard, /^agent_message_chunk$/)).toBe("All done.");
     // A new part of a summary begins with an empty line.
     expect(said(adapter.heard, /^agent_thought_chunk$/).trim()).toBe("Thinking hard");
-    expect(await readFile(path.join(world.place.workspace, "made.txt"), "utf8")).toBe("made\n");
+    expect(await readFile(path.join(world.fixture.workspace, "made.txt"), "utf8")).toBe("made\n");
   });
 
   test("a patch is shown as a change of a file", async () => {
     await using world = await openAcpWorld(program, [patch("*** Add File: new.txt", "+hello"), say("Patched.")]);
     await using adapter = await world.open();
-    const session = await newSession(adapter, world.place.workspace);
+    const session = await newSession(adapter, world.fixture.workspace);
     expect(await session.prompt("patch it")).toMatchObject({ stopReason: "end_turn" });
     expect(updates(adapter.heard, /^tool_call$/)).toMatchObject([
       {
         kind: "edit",
         content: [
-          { type: "diff", path: path.join(world.place.workspace, "new.txt"), oldText: null, newText: "hello\n" },
+          { type: "diff", path: path.join(world.fixture.workspace, "new.txt"), oldText: null, newText: "hello\n" },
         ],
       },
     ]);
@@ -88,7 +88,7 @@ describe.each([codex(), heddle])("codex-acp over $name", (program) => {
   test("a patch in a read-only session asks for permission", async () => {
     await using world = await openAcpWorld(program, [patch("*** Add File: new.txt", "+hello"), say("Tried.")]);
     await using adapter = await world.open();
-    const session = await newSession(adapter, world.place.workspace, "read-only");
+    const session = await newSession(adapter, world.fixture.workspace, "read-only");
     const done = session.prompt("patch it");
     const question = await adapter.hears(({ method }) => method === "session/request_permission");
     const allow = [at(question.params, "options")].flat().find((option) => at(option, "kind") === "allow_once");
@@ -106,7 +106,7 @@ describe.each([codex(), heddle])("codex-acp over $name", (program) => {
     const furniture = { config: ECHO_CONFIG, files: { "echo.mjs": ECHO_SERVER } };
     await using world = await openAcpWorld(program, [call, say("Asked.")], furniture);
     await using adapter = await world.open();
-    const session = await newSession(adapter, world.place.workspace, "workspace-write");
+    const session = await newSession(adapter, world.fixture.workspace, "workspace-write");
     const done = session.prompt("say it");
     const question = await adapter.hears(({ method }) => method === "session/request_permission");
     const options = [at(question.params, "options")].flat();
@@ -121,7 +121,7 @@ describe.each([codex(), heddle])("codex-acp over $name", (program) => {
   test("a prompt is cancelled while its command runs", async () => {
     await using world = await openAcpWorld(program, [command("sleep 20"), say("Never.")]);
     await using adapter = await world.open();
-    const session = await newSession(adapter, world.place.workspace);
+    const session = await newSession(adapter, world.fixture.workspace);
     const done = session.prompt("do it");
     await adapter.hears(({ params }) => at(params, "update.sessionUpdate") === "tool_call");
     adapter.notify("session/cancel", { sessionId: session.sessionId });
@@ -133,12 +133,12 @@ describe.each([codex(), heddle])("codex-acp over $name", (program) => {
     let sessionId: string;
     {
       await using first = await world.open();
-      const session = await newSession(first, world.place.workspace);
+      const session = await newSession(first, world.fixture.workspace);
       expect(await session.prompt("one")).toMatchObject({ stopReason: "end_turn" });
       sessionId = session.sessionId;
     }
     await using second = await world.open();
-    await second.ask("session/load", { sessionId, cwd: world.place.workspace, mcpServers: [] });
+    await second.ask("session/load", { sessionId, cwd: world.fixture.workspace, mcpServers: [] });
     expect(said(second.heard, /^user_message_chunk$/)).toBe(`${MARK} one`);
     // Codex adds a remark about its sandbox.
     expect(said(second.heard, /^agent_message_chunk$/)).toMatch(isHeddle ? /^First\.$/ : /^First\./);
@@ -150,9 +150,9 @@ describe.each([codex(), heddle])("codex-acp over $name", (program) => {
   test("sessions are listed", async () => {
     await using world = await openAcpWorld(program, [say("First.")]);
     await using adapter = await world.open();
-    const session = await newSession(adapter, world.place.workspace);
+    const session = await newSession(adapter, world.fixture.workspace);
     await session.prompt("one");
-    const listed = await adapter.ask("session/list", { cwd: world.place.workspace });
-    expect(at(listed, "sessions")).toMatchObject([{ sessionId: session.sessionId, cwd: world.place.workspace }]);
+    const listed = await adapter.ask("session/list", { cwd: world.fixture.workspace });
+    expect(at(listed, "sessions")).toMatchObject([{ sessionId: session.sessionId, cwd: world.fixture.workspace }]);
   });
 });

@@ -1,7 +1,7 @@
 /** A client of the app-server of either program, over its standard streams. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { openPlace, type Place } from "./place.ts";
+import { openFixture, type Fixture } from "./fixture.ts";
 import type { Program } from "./program.ts";
 
 export interface Message {
@@ -13,7 +13,7 @@ export interface Message {
 }
 
 export interface AppServer extends AsyncDisposable {
-  readonly place: Place;
+  readonly fixture: Fixture;
   /** Everything it said, in order. */
   readonly heard: readonly Message[];
   send(message: unknown): void;
@@ -25,8 +25,8 @@ export interface AppServer extends AsyncDisposable {
 }
 
 export async function openAppServer(program: Program, url: string): Promise<AppServer> {
-  const place = await openPlace(program, url);
-  const child = spawn(program.file, ["app-server"], { cwd: place.workspace, env: place.env, stdio: "pipe" });
+  const fixture = await openFixture(program, url);
+  const child = spawn(program.file, ["app-server"], { cwd: fixture.workspace, env: fixture.env, stdio: "pipe" });
   const exited = once(child, "close").then(([code]: (number | null)[]) => code ?? null);
   const heard: Message[] = [];
   const waiting = new Set<() => void>();
@@ -54,7 +54,7 @@ export async function openAppServer(program: Program, url: string): Promise<AppS
     }
   };
   return {
-    place,
+    fixture,
     heard,
     send,
     hears,
@@ -70,7 +70,7 @@ export async function openAppServer(program: Program, url: string): Promise<AppS
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
       await exited;
-      await place[Symbol.asyncDispose]();
+      await fixture[Symbol.asyncDispose]();
     },
   };
 }

@@ -42,7 +42,7 @@ async function begin(server: AppServer, params: Record<string, unknown> = {}): P
     capabilities: null,
   });
   server.send({ method: "initialized" });
-  const started = await server.ask("thread/start", { cwd: server.place.workspace, ...params });
+  const started = await server.ask("thread/start", { cwd: server.fixture.workspace, ...params });
   await server.hears(({ method }) => method === "thread/started");
   return String(at(started, "result.thread.id"));
 }

@@ -126,7 +126,7 @@ interface Sides {
   readonly heddle: readonly string[];
 }
 
-/** Each line is held to the line of its kind at the same place among its kind, so that an added one does not hide others. */
+/** Each line is held to the line of its kind at the same index among its kind, so that an added one does not hide others. */
 function itemDifferences(codex: readonly Line[], heddle: readonly Line[]): Sides {
   const sides: { codex: string[]; heddle: string[] } = { codex: [], heddle: [] };
   const ours = byKind(heddle);

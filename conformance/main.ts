@@ -16,7 +16,7 @@ import { writeMethods } from "./app-server/recorded.ts";
 import { describedMethods } from "./app-server/schema.ts";
 import { pinDifferences } from "./differences.ts";
 import { EXEC_CASES } from "./exec-cases.ts";
-import { sweepPlaces } from "./place.ts";
+import { removeOldFixtures } from "./fixture.ts";
 import { codex, heddle } from "./program.ts";
 import { readRecord, writeRecord } from "./recorded.ts";
 import { writeResults, type SdkResult } from "./report.ts";
@@ -35,7 +35,7 @@ async function main(argv: string[]): Promise<number> {
     },
   });
   install();
-  await sweepPlaces();
+  await removeOldFixtures();
   if (positionals[0] === "methods") {
     writeMethods({ codex: versionOf("codex"), ...describedMethods() });
     return 0;

@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { startModelServer, type ModelServer, type RecordedRequest } from "@heddle/models/testing";
 import type { ExecCase, Invocation } from "./exec-case.ts";
-import { openPlace, type Place } from "./place.ts";
+import { openFixture, type Fixture } from "./fixture.ts";
 import type { Program } from "./program.ts";
 
 /** What the model was asked first in an invocation, as far as it is the same for every program. */
@@ -41,31 +41,31 @@ const MAX_TEXT_CHARS = 2_000;
 
 export async function observe(program: Program, execCase: ExecCase): Promise<CaseSeen> {
   const { faults } = execCase;
-  // The script names paths of the place, which names the server's address.
-  const opened: { place?: Place } = {};
+  // The script names paths of the fixture, which names the server's address.
+  const opened: { fixture?: Fixture } = {};
   const isList = Array.isArray(faults);
   await using server = await startModelServer({
     respond: ({ answers, body }) => {
       const step = JSON.stringify(execCase.script?.[answers] ?? { text: "The script has ended." });
-      return JSON.parse(opened.place?.fill(step.replaceAll('"{session}"', runningSession(body))) ?? "{}");
+      return JSON.parse(opened.fixture?.fill(step.replaceAll('"{session}"', runningSession(body))) ?? "{}");
     },
     ...(faults === undefined
       ? {}
       : { faults: isList ? faults : () => faults as Exclude<typeof faults, readonly unknown[]> }),
   });
-  await using place = await openPlace(program, server.url, execCase);
-  opened.place = place;
+  await using fixture = await openFixture(program, server.url, execCase);
+  opened.fixture = fixture;
   const names = new Map<string, string>();
   const runs: RunSeen[] = [];
   for (const invocation of execCase.runs) {
     runs.push(
-      await play({ program, invocation, place, server, names, deadlineMs: execCase.deadlineMs ?? DEADLINE_MS }),
+      await play({ program, invocation, fixture, server, names, deadlineMs: execCase.deadlineMs ?? DEADLINE_MS }),
     );
   }
   const files: Record<string, string | null> = {};
   for (const name of execCase.looksAt ?? []) {
-    const content = await place.look(name);
-    files[name] = content === undefined ? null : place.blank(content);
+    const content = await fixture.look(name);
+    files[name] = content === undefined ? null : fixture.blank(content);
   }
   return { id: execCase.id, runs, files };
 }
@@ -79,21 +79,21 @@ function runningSession(body: unknown): string {
 interface Playing {
   readonly program: Program;
   readonly invocation: Invocation;
-  readonly place: Place;
+  readonly fixture: Fixture;
   readonly server: ModelServer;
   /** Thread ids, and the words that stand for them. */
   readonly names: Map<string, string>;
   readonly deadlineMs: number;
 }
 
-async function play({ program, invocation, place, server, names, deadlineMs }: Playing): Promise<RunSeen> {
+async function play({ program, invocation, fixture, server, names, deadlineMs }: Playing): Promise<RunSeen> {
   const { args, stdin, env = {} } = invocation;
   const before = server.requests.length;
   const [thread = ""] = names.keys();
-  const filled = Object.entries(env).map(([name, value]) => [name, place.fill(value)]);
-  const child = spawn(program.file, program.adapt(args.map((arg) => place.fill(arg, thread))), {
-    cwd: invocation.cwd === undefined ? place.workspace : place.fill(invocation.cwd),
-    env: { ...place.env, ...Object.fromEntries(filled) },
+  const filled = Object.entries(env).map(([name, value]) => [name, fixture.fill(value)]);
+  const child = spawn(program.file, program.adapt(args.map((arg) => fixture.fill(arg, thread))), {
+    cwd: invocation.cwd === undefined ? fixture.workspace : fixture.fill(invocation.cwd),
+    env: { ...fixture.env, ...Object.fromEntries(filled) },
     stdio: [stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     // A group of its own, so that all of it can be ended.
     detached: true,
@@ -113,7 +113,7 @@ async function play({ program, invocation, place, server, names, deadlineMs }: P
   if (child.stdout?.closed !== true) await Promise.race([once(child, "close"), wait(1_000)]);
   clearTimeout(deadline);
   noteThreads(seen.stdout, names);
-  const blank = (text: string): string => blankRun(place.blank(text), names);
+  const blank = (text: string): string => blankRun(fixture.blank(text), names);
   const asked = server.requests[before];
   return {
     args,

@@ -39,19 +39,19 @@ describe.each([codex(), heddle])("the SDK over $name", (program) => {
         .open()
         .startThread({ ...world.thread, sandboxMode })
         .run("do it");
-      expect(await world.place.look("ws/made.txt")).toBe(made);
-      expect(await world.place.look("outside.txt")).toBe(outside);
+      expect(await world.fixture.look("ws/made.txt")).toBe(made);
+      expect(await world.fixture.look("outside.txt")).toBe(outside);
     });
 
     test("additionalDirectories", async () => {
       const script = [command("echo x > ../more/made.txt; sleep 0.3"), say("Done.")];
       await using world = await openSdkWorld(program, { script, files: { "more/keep.txt": "" } });
-      const additionalDirectories = [path.join(world.place.root, "more")];
+      const additionalDirectories = [path.join(world.fixture.root, "more")];
       await world
         .open()
         .startThread({ ...world.thread, sandboxMode: "workspace-write", additionalDirectories })
         .run("do it");
-      expect(await world.place.look("more/made.txt")).toBe("x\n");
+      expect(await world.fixture.look("more/made.txt")).toBe("x\n");
     });
 
     test.each([
@@ -152,7 +152,7 @@ describe.each([codex(), heddle])("the SDK over $name", (program) => {
     test("without env the caller's environment is used", async () => {
       await using world = await openSdkWorld(program);
       const before = { ...process.env };
-      Object.assign(process.env, world.place.env);
+      Object.assign(process.env, world.fixture.env);
       try {
         const client = new Codex({ codexPathOverride: program.file });
         expect(await client.startThread(world.thread).run("do it")).toMatchObject({ finalResponse: "Hello." });

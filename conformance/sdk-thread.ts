@@ -1,13 +1,13 @@
-/** The Codex SDK, as it is, over either program, with a place and a scripted model of its own. */
+/** The Codex SDK, as it is, over either program, with a fixture and a scripted model of its own. */
 import { readdir, readFile } from "node:fs/promises";
 import { Codex, type CodexOptions, type ThreadEvent, type ThreadOptions } from "@openai/codex-sdk";
 import { startModelServer, type Fault, type ModelServer } from "@heddle/models/testing";
 import { MOCK_CONFIG, say, type ExecCase, type Step } from "./exec-case.ts";
-import { openPlace, type Place } from "./place.ts";
+import { openFixture, type Fixture } from "./fixture.ts";
 import type { Program } from "./program.ts";
 
 export interface SdkWorld extends AsyncDisposable {
-  readonly place: Place;
+  readonly fixture: Fixture;
   readonly server: ModelServer;
   /** In the workspace unless the options say otherwise. */
   readonly thread: ThreadOptions;
@@ -33,16 +33,16 @@ interface SdkWorldOptions extends Pick<ExecCase, "config" | "isOutsideGit" | "se
 export async function openSdkWorld(program: Program, options: SdkWorldOptions = {}): Promise<SdkWorld> {
   const { script = [say("Hello."), say("Again."), say("Once more.")], faults } = options;
   const server = await startModelServer({ script, ...(faults === undefined ? {} : { faults }) });
-  const place = await openPlace(program, server.url, { config: MOCK_CONFIG, ...options });
+  const fixture = await openFixture(program, server.url, { config: MOCK_CONFIG, ...options });
   return {
-    place,
+    fixture,
     server,
-    thread: { workingDirectory: place.workspace },
-    open: (more = {}) => new Codex({ codexPathOverride: program.file, env: { ...place.env }, ...more }),
+    thread: { workingDirectory: fixture.workspace },
+    open: (more = {}) => new Codex({ codexPathOverride: program.file, env: { ...fixture.env }, ...more }),
     request: (number) => bodyOf(server.requests[number]?.body),
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
-      await place[Symbol.asyncDispose]();
+      await fixture[Symbol.asyncDispose]();
     },
   };
 }

@@ -65,7 +65,7 @@ describe.each([codex(), heddle])("the SDK over $name", (program) => {
       await using world = await openSdkWorld(program, { script });
       const thread = world.open().startThread({ ...world.thread, sandboxMode: "workspace-write" });
       const events = await collect((await thread.runStreamed("do it")).events);
-      const made = path.join(world.place.workspace, "made.txt");
+      const made = path.join(world.fixture.workspace, "made.txt");
       const changes = [{ path: made, kind: "add" }];
       expect(events).toMatchObject([
         { type: "thread.started", thread_id: thread.id },
@@ -153,7 +153,7 @@ describe.each([codex(), heddle])("the SDK over $name", (program) => {
 
     test("images go with the prompt, also of a resumed thread", async () => {
       await using world = await openSdkWorld(program, { setUp: `echo ${PIXEL} | base64 -d > pixel.png` });
-      const image = { type: "local_image", path: path.join(world.place.workspace, "pixel.png") } as const;
+      const image = { type: "local_image", path: path.join(world.fixture.workspace, "pixel.png") } as const;
       const thread = world.open().startThread(world.thread);
       await thread.run([{ type: "text", text: "look" }, image, image]);
       expect(world.request(0).images).toBe(2);
@@ -265,7 +265,7 @@ describe.each([codex(), heddle])("the SDK over $name", (program) => {
 
     test("a folder that is not there is refused", async () => {
       await using world = await openSdkWorld(program);
-      const thread = world.open().startThread({ workingDirectory: path.join(world.place.root, "none") });
+      const thread = world.open().startThread({ workingDirectory: path.join(world.fixture.root, "none") });
       await expect(thread.run("do it")).rejects.toThrow(refusal(/No such file or directory|does not exist/));
     });
 

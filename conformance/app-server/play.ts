@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import { startModelServer } from "@heddle/models/testing";
-import { openPlace, type Place } from "../place.ts";
+import { openFixture, type Fixture } from "../fixture.ts";
 import type { Program } from "../program.ts";
 import { blankAll } from "./blank.ts";
 import { Client, overPipes, overSocket, type Message } from "./client.ts";
@@ -35,27 +35,27 @@ const EXIT_MS = 12_000;
 
 export async function playScenario(program: Program, scenario: Scenario): Promise<Played> {
   const { faults, script } = scenario;
-  const opened: { place?: Place } = {};
+  const opened: { fixture?: Fixture } = {};
   await using server = await startModelServer({
     respond: ({ answers }) => {
       const step = JSON.stringify(script?.[answers] ?? { text: "The script has ended." });
-      return JSON.parse(opened.place?.fill(step) ?? "{}");
+      return JSON.parse(opened.fixture?.fill(step) ?? "{}");
     },
     faults: (request) => {
       const fault = Array.isArray(faults) ? faults[request.number] : faults;
       return fault ?? (program.name === "codex" ? namespacedAnswer(request, script?.[request.answers]) : undefined);
     },
   });
-  await using place = await openPlace(program, server.url, scenario);
-  opened.place = place;
-  const table = new Table(program, scenario, place);
+  await using fixture = await openFixture(program, server.url, scenario);
+  opened.fixture = fixture;
+  const table = new Table(program, scenario, fixture);
   const exit = await table.play();
   const raw = table.heard();
   return {
     raw,
     seen: {
       id: scenario.id,
-      heard: blankAll(raw, (text) => place.blank(text)),
+      heard: blankAll(raw, (text) => fixture.blank(text)),
       ...(exit === undefined ? {} : { exit }),
     },
   };
@@ -63,7 +63,7 @@ export async function playScenario(program: Program, scenario: Scenario): Promis
 
 class Table {
   readonly #scenario: Scenario;
-  readonly #place: Place;
+  readonly #fixture: Fixture;
   readonly #program: Program;
   #child: ChildProcess;
   readonly #clients = new Map<string, Client>();
@@ -72,19 +72,19 @@ class Table {
   #threads = 0;
   #isRefused = false;
 
-  constructor(program: Program, scenario: Scenario, place: Place) {
+  constructor(program: Program, scenario: Scenario, fixture: Fixture) {
     this.#program = program;
     this.#scenario = scenario;
-    this.#place = place;
-    this.#socket = path.join(place.root, "s");
+    this.#fixture = fixture;
+    this.#socket = path.join(fixture.root, "s");
     this.#child = this.#start();
   }
 
   #start(): ChildProcess {
     const listen = this.#scenario.door === undefined ? [] : ["--listen", `unix://${this.#socket}`];
     return spawn(this.#program.file, ["app-server", ...listen], {
-      cwd: this.#place.workspace,
-      env: this.#place.env,
+      cwd: this.#fixture.workspace,
+      env: this.#fixture.env,
       stdio: ["pipe", "pipe", process.env["CONFORMANCE_STDERR"] === undefined ? "ignore" : "inherit"],
       detached: true,
     });
@@ -164,7 +164,7 @@ class Table {
 
   #fill<T>(value: T): T {
     if (value === undefined) return value;
-    let words = this.#place.fill(JSON.stringify(value), this.#names.get("thread") ?? "{thread}");
+    let words = this.#fixture.fill(JSON.stringify(value), this.#names.get("thread") ?? "{thread}");
     for (const [name, known] of this.#names) words = words.replaceAll(`{${name}}`, known);
     return JSON.parse(words);
   }

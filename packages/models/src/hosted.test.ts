@@ -17,14 +17,14 @@ import { collect, completedOf, sampleRequest } from "./testing-requests.ts";
 
 type Environment = Readonly<Record<string, string>>;
 
-interface Place extends AsyncDisposable {
+interface Fixture extends AsyncDisposable {
   readonly root: string;
   file(name: string, content: unknown): Promise<string>;
   /** As a run gets it: with what the machine has. */
   provider(config: ProviderConfig, env?: Environment): Promise<Provider>;
 }
 
-async function openPlace(): Promise<Place> {
+async function openFixture(): Promise<Fixture> {
   const root = await mkdtemp(path.join(tmpdir(), "heddle-hosted-"));
   return {
     root,
@@ -58,10 +58,10 @@ describe("12.19: Vertex AI", () => {
   test("a service account's assertion is signed, exchanged once, and taken", async () => {
     await using google = await startGoogle();
     await using server = await startModelServer({ script: SCRIPT, faults: bearer(google.tokens) });
-    await using place = await openPlace();
-    const credentialsFile = await place.file("robot.json", google.serviceAccount);
+    await using fixture = await openFixture();
+    const credentialsFile = await fixture.file("robot.json", google.serviceAccount);
     const auth = { type: "vertex", credentialsFile } as const;
-    const provider = await place.provider({ id: "vertex", baseUrl: at(server.url, "google"), auth });
+    const provider = await fixture.provider({ id: "vertex", baseUrl: at(server.url, "google"), auth });
     for (const _turn of [1, 2]) {
       const outcome = await collect(provider, sampleRequest({ model: "gemini-3.8-flash" }));
       expect(completedOf(outcome).output).toMatchObject(TEXT);
@@ -78,10 +78,10 @@ describe("12.19: Vertex AI", () => {
   test("Claude is asked with its version in the body and its model in the path", async () => {
     await using google = await startGoogle();
     await using server = await startModelServer({ script: SCRIPT, faults: bearer(google.tokens) });
-    await using place = await openPlace();
-    const credentialsFile = await place.file("adc.json", google.authorizedUser);
+    await using fixture = await openFixture();
+    const credentialsFile = await fixture.file("adc.json", google.authorizedUser);
     const auth = { type: "vertex", tokenUrl: `${google.url}/token`, credentialsFile } as const;
-    const provider = await place.provider({ id: "vertex-anthropic", baseUrl: at(server.url, "anthropic"), auth });
+    const provider = await fixture.provider({ id: "vertex-anthropic", baseUrl: at(server.url, "anthropic"), auth });
     const outcome = await collect(provider, sampleRequest({ model: "claude-sonnet-4-5@20250929" }));
     expect(completedOf(outcome).output).toMatchObject(TEXT);
     const [request] = server.requests;
@@ -97,10 +97,10 @@ describe("12.19: Vertex AI", () => {
   test("a token that ends, or is refused before its time, is fetched anew in the middle of a run", async () => {
     await using google = await startGoogle();
     await using server = await startModelServer({ script: SCRIPT, faults: bearer(google.tokens) });
-    await using place = await openPlace();
-    const credentialsFile = await place.file("robot.json", google.serviceAccount);
+    await using fixture = await openFixture();
+    const credentialsFile = await fixture.file("robot.json", google.serviceAccount);
     const auth = { type: "vertex", credentialsFile } as const;
-    const provider = await place.provider({ id: "vertex", baseUrl: at(server.url, "google"), auth });
+    const provider = await fixture.provider({ id: "vertex", baseUrl: at(server.url, "google"), auth });
     const ask = async () => completedOf(await collect(provider, sampleRequest({ model: "gemini-3.8-flash" })));
     google.lifetimeSeconds = 0.001;
     await ask();
@@ -116,11 +116,11 @@ describe("12.19: Vertex AI", () => {
 
   test("an issuer that is down for a moment is asked again, and a refusal says what to do", async () => {
     await using google = await startGoogle();
-    await using place = await openPlace();
-    const wrong = await place.file("wrong.json", { ...google.serviceAccount, private_key: google.otherKey });
+    await using fixture = await openFixture();
+    const wrong = await fixture.file("wrong.json", { ...google.serviceAccount, private_key: google.otherKey });
     const config = { id: "vertex", baseUrl: at("http://127.0.0.1:1", "google") };
     google.faults.push(503);
-    const provider = await place.provider({ ...config, auth: { type: "vertex", credentialsFile: wrong } });
+    const provider = await fixture.provider({ ...config, auth: { type: "vertex", credentialsFile: wrong } });
     const { error } = await collect(provider);
     expect(google.count("/token")).toBe(2);
     expect(error).toMatchObject({
@@ -133,15 +133,15 @@ describe("12.19: Vertex AI", () => {
   test("the machine's own account is asked for only where the configuration says so", async () => {
     await using google = await startGoogle();
     await using server = await startModelServer({ script: SCRIPT, faults: bearer(google.tokens) });
-    await using place = await openPlace();
+    await using fixture = await openFixture();
     const env = { GCE_METADATA_HOST: new URL(google.url).host };
     const config = { id: "vertex", baseUrl: at(server.url, "google") };
-    await expect(place.provider(config, env)).rejects.toMatchObject({
+    await expect(fixture.provider(config, env)).rejects.toMatchObject({
       code: "auth.missing",
       message: expect.stringContaining("run: gcloud auth application-default login"),
     });
     expect(google.requests).toHaveLength(0);
-    const provider = await place.provider({ ...config, auth: { type: "vertex", metadata: true } }, env);
+    const provider = await fixture.provider({ ...config, auth: { type: "vertex", metadata: true } }, env);
     expect(completedOf(await collect(provider)).output).toMatchObject(TEXT);
   });
 
@@ -154,10 +154,10 @@ describe("12.19: Vertex AI", () => {
     [{ type: "authorized_user", refresh_token: CANARY }, /does not hold Google credentials/],
     [`{"type": "${CANARY}`, /does not hold Google credentials/],
   ])("credentials of another kind are refused by name: %j", async (content, why) => {
-    await using place = await openPlace();
-    const file = await place.file("adc.json", content);
+    await using fixture = await openFixture();
+    const file = await fixture.file("adc.json", content);
     const config = { id: "vertex", baseUrl: "http://127.0.0.1:1" };
-    const failed = await place
+    const failed = await fixture
       .provider(config, { GOOGLE_APPLICATION_CREDENTIALS: file })
       .catch((error: unknown) => error);
     expect(failed).toMatchObject({ code: "auth.missing", message: expect.stringMatching(why) });
@@ -217,8 +217,8 @@ describe("12.19: Bedrock", () => {
       script: [{ text: "ä€ hello", calls: [{ tool: "exec_command", args: { cmd: "ls" } }] }],
       faults: judged(JUDGE),
     });
-    await using place = await openPlace();
-    const provider = await place.provider({ id: "bedrock", baseUrl: server.url }, ENV);
+    await using fixture = await openFixture();
+    const provider = await fixture.provider({ id: "bedrock", baseUrl: server.url }, ENV);
     const done = completedOf(await collect(provider, sampleRequest({ model: MODEL })));
     expect(done.output).toMatchObject([
       { kind: "text", text: "ä€ hello" },
@@ -237,8 +237,8 @@ describe("12.19: Bedrock", () => {
     ["another session", { ...JUDGE, sessionToken: "other" }],
   ])("a signature with %s is refused, and nothing of it is told", async (_what, judge) => {
     await using server = await startModelServer({ script: SCRIPT, faults: judged(judge) });
-    await using place = await openPlace();
-    const provider = await place.provider({ id: "bedrock", baseUrl: server.url }, ENV);
+    await using fixture = await openFixture();
+    const provider = await fixture.provider({ id: "bedrock", baseUrl: server.url }, ENV);
     const { error } = await collect(provider, sampleRequest({ model: MODEL }));
     expect(error).toMatchObject({ code: "auth.rejected" });
     expect(JSON.stringify([error?.message, error?.details])).not.toContain(CANARY);
@@ -248,18 +248,18 @@ describe("12.19: Bedrock", () => {
   test("a profile of the shared file is read anew for each request; one that leads elsewhere is refused by name", async () => {
     const judge: AwsJudge = { accessKeyId: "AKIDFILE", secretAccessKey: "second", region: "us-east-1" };
     await using server = await startModelServer({ script: SCRIPT, faults: judged(judge) });
-    await using place = await openPlace();
+    await using fixture = await openFixture();
     const section = (secret: string) =>
       `# keys\n[default]\naws_access_key_id=NO\naws_secret_access_key=NO\n\n[work]\naws_access_key_id = AKIDFILE\naws_secret_access_key = ${secret}\n`;
-    const credentialsFile = await place.file("credentials", section("first"));
+    const credentialsFile = await fixture.file("credentials", section("first"));
     const auth = { type: "bedrock", region: "us-east-1", profile: "work", credentialsFile } as const;
-    const provider = await place.provider({ id: "bedrock", baseUrl: server.url, auth }, ENV);
+    const provider = await fixture.provider({ id: "bedrock", baseUrl: server.url, auth }, ENV);
     expect((await collect(provider)).error).toMatchObject({ code: "auth.rejected" });
-    await place.file("credentials", section("second"));
+    await fixture.file("credentials", section("second"));
     expect(completedOf(await collect(provider)).output).toMatchObject(TEXT);
-    const config = await place.file("config", "[profile sso]\nsso_session = x\nregion = us-east-1\n");
+    const config = await fixture.file("config", "[profile sso]\nsso_session = x\nregion = us-east-1\n");
     const other = { id: "bedrock", baseUrl: server.url, auth: { ...auth, profile: "sso" } };
-    await expect(place.provider(other, { AWS_CONFIG_FILE: config })).rejects.toMatchObject({
+    await expect(fixture.provider(other, { AWS_CONFIG_FILE: config })).rejects.toMatchObject({
       code: "auth.missing",
       message: expect.stringMatching(/leads to sso_session; set AWS_ACCESS_KEY_ID.*export-credentials/),
     });
@@ -270,13 +270,16 @@ describe("12.19: Bedrock", () => {
       script: SCRIPT,
       faults: (request) => (request.wire === "openai-chat" ? judged(JUDGE)(request) : undefined),
     });
-    await using place = await openPlace();
+    await using fixture = await openFixture();
     const keyed = resolveProvider([{ id: "bedrock", baseUrl: server.url }], "bedrock", {
       AWS_BEARER_TOKEN_BEDROCK: "bedrock-key",
     });
     expect(completedOf(await collect(keyed)).output).toMatchObject(TEXT);
     expect(server.requests[0]?.headers.authorization).toBe("Bearer bedrock-key");
-    const chat = await place.provider({ id: "bedrock", wire: "openai-chat", baseUrl: `${server.url}/openai/v1` }, ENV);
+    const chat = await fixture.provider(
+      { id: "bedrock", wire: "openai-chat", baseUrl: `${server.url}/openai/v1` },
+      ENV,
+    );
     expect(completedOf(await collect(chat)).output).toMatchObject(TEXT);
     const url = (wire: "anthropic" | "openai-chat") =>
       resolveProvider([{ id: "bedrock", wire }], "bedrock", { AWS_BEARER_TOKEN_BEDROCK: "k", AWS_REGION: "us-east-1" })
@@ -316,12 +319,12 @@ describe("12.19: Azure OpenAI", () => {
 
   test("lists no models where its address is that of one, and nobody is asked for them", async () => {
     await using server = await startModelServer({ script: SCRIPT });
-    await using place = await openPlace();
+    await using fixture = await openFixture();
     const configs = [
       { id: "azure", wire: "openai-chat", baseUrl: `${server.url}/openai/deployments/{model}` },
     ] as const;
     const env = { AZURE_OPENAI_API_KEY: "k", AWS_BEARER_TOKEN_BEDROCK: "k", AWS_REGION: "us-east-1" };
-    await using accounts = openAccounts({ home: path.join(place.root, "home"), env, configs });
+    await using accounts = openAccounts({ home: path.join(fixture.root, "home"), env, configs });
     for (const provider of ["azure", "bedrock"])
       expect(await accounts.models({ provider })).toMatchObject([
         { provider, isLoggedIn: true, isStale: false, models: [] },

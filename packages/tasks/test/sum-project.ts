@@ -1,5 +1,5 @@
 /** A small project with a bug, its tests, and a check that counts them. */
-import type { WorkPlaceOptions } from "./work-place.ts";
+import type { TaskFixtureOptions } from "./task-fixture.ts";
 
 export const project = {
   "sum.js": "exports.sum = (a, b) => a - b;\n",
@@ -19,6 +19,6 @@ export const withTests = {
   files: project,
   checks: [counted],
   spec: { deliver: ["sum.js"] },
-} satisfies WorkPlaceOptions;
+} satisfies TaskFixtureOptions;
 /** The same where the spec does not say what the work is. */
-export const undeclared = { files: project, checks: [counted] } satisfies WorkPlaceOptions;
+export const undeclared = { files: project, checks: [counted] } satisfies TaskFixtureOptions;

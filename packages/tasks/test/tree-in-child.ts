@@ -16,9 +16,9 @@ import { unionTree } from "../src/tree/union-tree.ts";
 import { bytes, chanceOf, change, differences, entriesOf, hashOf, makeTree, type Looked } from "./random-trees.ts";
 
 const { signal } = new AbortController();
-const [what, place = "", first = "0", last = "0"] = process.argv.slice(2);
-const workspace = join(place, "workspace");
-const task = join(place, "rooms", "task");
+const [what, root = "", first = "0", last = "0"] = process.argv.slice(2);
+const workspace = join(root, "workspace");
+const task = join(root, "rooms", "task");
 
 // Some are killed before they end.
 flushCompileCache();
@@ -93,7 +93,7 @@ async function shutWorkspace(): Promise<void> {
   for (const mode of [0, 0o111, 0o444]) {
     const spec = TaskSpec.parse({ name: "t", goal: "g", workspace });
     chmodSync(workspace, mode);
-    const at = { folder: workspace, home: place, spec, signal };
+    const at = { folder: workspace, home: root, spec, signal };
     const { changes } = await freezeClaim(at, { id: "task", round: mode + 1 }, await kept());
     chmodSync(workspace, mode);
     const undone = await putBack(workspace, await kept(), { dir: task, signal });
@@ -145,7 +145,7 @@ async function frozen(): Promise<FrozenWork> {
 async function randomTrees(from: number, to: number): Promise<void> {
   let changes = 0;
   for (let seed = from; seed < to; seed += 1) {
-    const here = join(place, String(seed));
+    const here = join(root, String(seed));
     mkdirSync(here);
     try {
       changes += await oneTree(seed, here);

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { isHeddleError } from "@heddle/protocol";
 import { openRoom } from "../src/room/open-room.ts";
 import { toRaw } from "../src/sandbox/raw-path.ts";
-import { entriesOf, readsOf, runIn } from "./room-place.ts";
+import { entriesOf, readsOf, runIn } from "./room-fixture.ts";
 
 const [, , folder = "", command = "", mode = "", kind = "", given] = process.argv;
 const tmpDir = given ?? join(folder, "tmp-of-child");

@@ -27,13 +27,13 @@ interface Owner extends AsyncDisposable {
   ended(): Promise<unknown>;
 }
 
-interface Place extends AsyncDisposable {
+interface Fixture extends AsyncDisposable {
   readonly folder: string;
   file(name: string): string;
   start(options: TestHeddleOptions & { readonly host?: string }): Promise<Owner>;
 }
 
-async function openPlace(): Promise<Place> {
+async function openFixture(): Promise<Fixture> {
   const folder = await mkdtemp(join(tmpdir(), "heddle-leases-"));
   return {
     folder,
@@ -72,11 +72,11 @@ async function until(isSo: () => boolean): Promise<void> {
 }
 
 test("14.7: a stopped owner on another host is taken over when its lease runs out, and refused when it wakes up", async () => {
-  await using place = await openPlace();
-  await using owner = await place.start({ host: "other-host" });
+  await using fixture = await openFixture();
+  await using owner = await fixture.start({ host: "other-host" });
   const { threadId, turnId, child } = owner;
-  await until(() => existsSync(place.file("begun")));
-  await using t = await openTestHeddle({ folder: place.folder, isUnattended: false, leaseMs: LEASE_MS });
+  await until(() => existsSync(fixture.file("begun")));
+  await using t = await openTestHeddle({ folder: fixture.folder, isUnattended: false, leaseMs: LEASE_MS });
   // Another host, another boot or not: it renews, so it lives.
   await delay(1.5 * LEASE_MS);
   expect(await t.heddle.journal.threads.turn(turnId)).toMatchObject({ status: "open" });
@@ -91,27 +91,27 @@ test("14.7: a stopped owner on another host is taken over when its lease runs ou
   });
   expect(performance.now() - stoppedAt).toBeGreaterThan(LEASE_MS / 3);
   const events = await t.events(threadId);
-  writeFileSync(place.file("go"), "");
+  writeFileSync(fixture.file("go"), "");
   child.kill("SIGCONT");
   const lost = `the lease of ${turnId} with epoch 1 is lost`;
   expect(await owner.ended()).toEqual({ code: "lease.lost", log: [expect.stringContaining(lost)], commands: 0 });
   expect(await t.events(threadId)).toEqual(events);
-  expect(existsSync(place.file("effects"))).toBe(false);
+  expect(existsSync(fixture.file("effects"))).toBe(false);
   // What was under way is unknown, and not run again.
   expect(events.filter(({ body }) => body.type === "tool.settled")).toMatchObject([{ body: { outcome: "unknown" } }]);
   expect(await t.heddle.journal.leases.held()).toEqual([]);
 });
 
 test("14.7: a question is carried on under the next epoch by another host, and its call runs once", async () => {
-  await using place = await openPlace();
+  await using fixture = await openFixture();
   const asks: TestHeddleOptions = {
     script: script.slice(1),
     isUnattended: false,
     settings: { approvalPolicy: "untrusted" },
   };
-  await using owner = await place.start({ host: "other-host", ...asks });
+  await using owner = await fixture.start({ host: "other-host", ...asks });
   const { threadId, turnId, child } = owner;
-  await using t = await openTestHeddle({ folder: place.folder, leaseMs: LEASE_MS, ...asks });
+  await using t = await openTestHeddle({ folder: fixture.folder, leaseMs: LEASE_MS, ...asks });
   const { approvalId } = await t.next(threadId, "approval.requested");
   child.kill("SIGSTOP");
   while (!(await isOver(t))) await delay(20);
@@ -121,47 +121,47 @@ test("14.7: a question is carried on under the next epoch by another host, and i
   const events = await t.events(threadId);
   child.kill("SIGCONT");
   expect(await owner.ended()).toMatchObject({ code: "lease.lost", commands: 0 });
-  expect(readFileSync(place.file("effects"), "utf8")).toBe("once\n");
+  expect(readFileSync(fixture.file("effects"), "utf8")).toBe("once\n");
   expect(await t.events(threadId)).toEqual(events);
 });
 
 test("14.7: a stopped owner on the same host is alive, however long its lease has run out", async () => {
-  await using place = await openPlace();
-  await using owner = await place.start({ leaseMs: 300 });
+  await using fixture = await openFixture();
+  await using owner = await fixture.start({ leaseMs: 300 });
   const { turnId, child } = owner;
-  await until(() => existsSync(place.file("begun")));
+  await until(() => existsSync(fixture.file("begun")));
   child.kill("SIGSTOP");
   await delay(900);
-  await using t = await openTestHeddle({ folder: place.folder, isUnattended: false, leaseMs: 300 });
+  await using t = await openTestHeddle({ folder: fixture.folder, isUnattended: false, leaseMs: 300 });
   expect(t.heddle.recoveredTurns).toBe(0);
   await delay(900);
   expect(await t.heddle.journal.threads.turn(turnId)).toMatchObject({ status: "open" });
-  writeFileSync(place.file("go"), "");
+  writeFileSync(fixture.file("go"), "");
   child.kill("SIGCONT");
   expect(await owner.ended()).toMatchObject({ status: "completed" });
-  expect(readFileSync(place.file("effects"), "utf8")).toBe("once\n");
+  expect(readFileSync(fixture.file("effects"), "utf8")).toBe("once\n");
 });
 
 test("14.7: a killed owner on the same host is recovered at once, long before its lease has run out", async () => {
-  await using place = await openPlace();
-  await using owner = await place.start({ leaseMs: 3_600_000 });
-  await until(() => existsSync(place.file("begun")));
+  await using fixture = await openFixture();
+  await using owner = await fixture.start({ leaseMs: 3_600_000 });
+  await until(() => existsSync(fixture.file("begun")));
   owner.child.kill("SIGKILL");
   await once(owner.child, "exit");
   const killedAt = performance.now();
-  await using t = await openTestHeddle({ folder: place.folder });
+  await using t = await openTestHeddle({ folder: fixture.folder });
   expect(t.heddle.recoveredTurns).toBe(1);
   expect(performance.now() - killedAt).toBeLessThan(5000);
 });
 
 test("14.7: a run on another host waits until it is certain that a lease has run out, and then goes on with the thread", async () => {
-  await using place = await openPlace();
-  await using owner = await place.start({ host: "other-host" });
-  await until(() => existsSync(place.file("begun")));
+  await using fixture = await openFixture();
+  await using owner = await fixture.start({ host: "other-host" });
+  await until(() => existsSync(fixture.file("begun")));
   owner.child.kill("SIGKILL");
   await once(owner.child, "exit");
   await delay(LEASE_MS);
-  await using t = await openTestHeddle({ folder: place.folder, script: [{ text: "on" }], leaseMs: LEASE_MS });
+  await using t = await openTestHeddle({ folder: fixture.folder, script: [{ text: "on" }], leaseMs: LEASE_MS });
   expect(t.heddle.recoveredTurns).toBe(0);
   const turn = await t.start("go on", { thread: owner.threadId });
   expect((await turn.done).body).toMatchObject({ status: "completed" });

@@ -9,14 +9,14 @@ import { startModelServer } from "../testing.ts";
 import { collect, completedOf } from "../testing-requests.ts";
 import { CANARY, testJwt } from "./testing.ts";
 
-interface Place extends AsyncDisposable {
+interface Fixture extends AsyncDisposable {
   readonly root: string;
   /** A provider whose token a program with this body prints. */
   provider(body: string, more?: Partial<CommandAuth>): Promise<Provider>;
   runs(): Promise<number>;
 }
 
-async function openPlace(url = "http://127.0.0.1:1"): Promise<Place> {
+async function openFixture(url = "http://127.0.0.1:1"): Promise<Fixture> {
   const root = await realpath(await mkdtemp(path.join(tmpdir(), "heddle-command-")));
   const log = path.join(root, "runs");
   return {
@@ -41,10 +41,10 @@ const SCRIPT = [{ text: "hello" }];
 describe("12.19: a token that a command prints", () => {
   test("is sent, kept until it ends, and asked for once by any number; the command sees no shell and few variables", async () => {
     await using server = await startModelServer({ script: SCRIPT });
-    await using place = await openPlace(server.url);
-    const seen = path.join(place.root, "seen");
+    await using fixture = await openFixture(server.url);
+    const seen = path.join(fixture.root, "seen");
     const body = `printf '%s|%s|%s|%s' "$1" "$2" "$OTHER_SECRET" "$LISTED" > '${seen}'; pwd >> '${seen}'; echo token-${CANARY}`;
-    const provider = await place.provider(body, { envVars: ["LISTED"] });
+    const provider = await fixture.provider(body, { envVars: ["LISTED"] });
     const heard: string[] = [];
     provider.credential?.hear?.((secrets) => heard.push(...secrets));
     await Promise.all([1, 2, 3].map(async () => completedOf(await collect(provider))));
@@ -52,8 +52,8 @@ describe("12.19: a token that a command prints", () => {
     expect(new Set(server.requests.map(({ headers }) => headers.authorization))).toEqual(
       new Set([`Bearer token-${CANARY}`]),
     );
-    expect(await place.runs()).toBe(1);
-    expect(await readFile(seen, "utf8")).toBe(`a b|$(id)||seen${place.root}\n`);
+    expect(await fixture.runs()).toBe(1);
+    expect(await readFile(seen, "utf8")).toBe(`a b|$(id)||seen${fixture.root}\n`);
     expect(heard).toEqual([`token-${CANARY}`]);
   });
 
@@ -64,10 +64,10 @@ describe("12.19: a token that a command prints", () => {
     ["a word that says nothing of itself", `echo t-1`, 1],
   ])("as %s is asked for again when it has ended", async (_what, body, runs) => {
     await using server = await startModelServer({ script: SCRIPT });
-    await using place = await openPlace(server.url);
-    const provider = await place.provider(body);
+    await using fixture = await openFixture(server.url);
+    const provider = await fixture.provider(body);
     for (const _turn of [1, 2]) completedOf(await collect(provider));
-    expect(await place.runs()).toBe(runs);
+    expect(await fixture.runs()).toBe(runs);
   });
 
   test("is asked for once more when it is refused, and not a third time", async () => {
@@ -75,13 +75,13 @@ describe("12.19: a token that a command prints", () => {
       script: SCRIPT,
       faults: ({ headers }) => (headers.authorization === "Bearer t-2" ? undefined : { kind: "status", status: 401 }),
     });
-    await using place = await openPlace(server.url);
-    const counting = `wc -l < '${path.join(place.root, "runs")}' | tr -d ' ' | sed 's/^/t-/'`;
-    completedOf(await collect(await place.provider(counting)));
-    expect(await place.runs()).toBe(2);
-    const stubborn = await place.provider("echo always");
+    await using fixture = await openFixture(server.url);
+    const counting = `wc -l < '${path.join(fixture.root, "runs")}' | tr -d ' ' | sed 's/^/t-/'`;
+    completedOf(await collect(await fixture.provider(counting)));
+    expect(await fixture.runs()).toBe(2);
+    const stubborn = await fixture.provider("echo always");
     expect((await collect(stubborn)).error).toMatchObject({ code: "auth.rejected" });
-    expect(await place.runs()).toBe(4);
+    expect(await fixture.runs()).toBe(4);
   });
 
   test.each([
@@ -97,8 +97,8 @@ describe("12.19: a token that a command prints", () => {
     ["a failure", `echo ${CANARY}; echo ${CANARY} >&2; exit 3`],
   ])("that is %s is refused, told to nobody and sent nowhere", async (_what, body) => {
     await using server = await startModelServer({ script: SCRIPT });
-    await using place = await openPlace(server.url);
-    const { error, events } = await collect(await place.provider(body));
+    await using fixture = await openFixture(server.url);
+    const { error, events } = await collect(await fixture.provider(body));
     expect(error).toMatchObject({
       code: "auth.missing",
       message: expect.stringContaining("the command of model_providers.gateway.auth"),
@@ -108,18 +108,18 @@ describe("12.19: a token that a command prints", () => {
   });
 
   test("that never comes is given up in time, with everything it started", async () => {
-    await using place = await openPlace();
-    const pids = path.join(place.root, "pids");
-    const provider = await place.provider(`sleep 300 & echo $$ $! > '${pids}'; wait`, { timeoutMs: 300 });
+    await using fixture = await openFixture();
+    const pids = path.join(fixture.root, "pids");
+    const provider = await fixture.provider(`sleep 300 & echo $$ $! > '${pids}'; wait`, { timeoutMs: 300 });
     const { error } = await collect(provider);
     expect(error).toMatchObject({ code: "auth.missing", message: expect.stringContaining("within 300 ms") });
     for (const pid of (await readFile(pids, "utf8")).trim().split(" ")) await gone(Number(pid));
   });
 
   test("is not waited for by a turn that was interrupted, and its program ends with the last that waits", async () => {
-    await using place = await openPlace();
-    const pids = path.join(place.root, "pids");
-    const provider = await place.provider(`echo $$ > '${pids}.new'; mv '${pids}.new' '${pids}'; exec sleep 300`);
+    await using fixture = await openFixture();
+    const pids = path.join(fixture.root, "pids");
+    const provider = await fixture.provider(`echo $$ > '${pids}.new'; mv '${pids}.new' '${pids}'; exec sleep 300`);
     const control = new AbortController();
     const asked = collect(provider, undefined, control.signal);
     let pid = 0;
@@ -132,10 +132,10 @@ describe("12.19: a token that a command prints", () => {
   });
 
   test("of a program that is not there, or is named by where a run begins, is refused", async () => {
-    await using place = await openPlace();
-    const missing = await place.provider("", { command: ["heddle-no-such-program"] });
+    await using fixture = await openFixture();
+    const missing = await fixture.provider("", { command: ["heddle-no-such-program"] });
     expect((await collect(missing)).error?.message).toMatch(/names heddle-no-such-program, which cannot be started/);
-    const relative = await place.provider("", { command: ["./token"] });
+    const relative = await fixture.provider("", { command: ["./token"] });
     expect((await collect(relative)).error).toMatchObject({ code: "config.invalid" });
   });
 });

@@ -8,7 +8,7 @@ import { collect, completedOf, sampleRequest } from "../testing-requests.ts";
 import type { Clock } from "./device-login.ts";
 import { CANARY } from "./testing.ts";
 
-interface Place extends AsyncDisposable {
+interface Fixture extends AsyncDisposable {
   readonly home: AuthHome;
   readonly github: TestGithub;
   readonly slept: readonly number[];
@@ -17,7 +17,7 @@ interface Place extends AsyncDisposable {
   open(): Accounts;
 }
 
-async function openPlace(api?: ModelServer): Promise<Place> {
+async function openFixture(api?: ModelServer): Promise<Fixture> {
   const home = await openAuthHome();
   const github = await startGithub();
   if (api !== undefined) github.apiUrl = api.url;
@@ -50,26 +50,26 @@ async function openPlace(api?: ModelServer): Promise<Place> {
   };
 }
 
-async function logIn(place: Place) {
-  await using accounts = place.open();
+async function logIn(fixture: Fixture) {
+  await using accounts = fixture.open();
   const started = await accounts.startLogin({ provider: "copilot" }, "device");
   return { started, ended: await accounts.loginEnded(started.loginId) };
 }
 
 describe("12.19: a login at GitHub by device code", () => {
   test("waits as long as it is told to, and keeps GitHub's token and Copilot's", async () => {
-    await using place = await openPlace();
-    place.github.polls.push("authorization_pending", "slow_down", "status_503", "authorization_pending");
-    const { started, ended } = await logIn(place);
+    await using fixture = await openFixture();
+    fixture.github.polls.push("authorization_pending", "slow_down", "status_503", "authorization_pending");
+    const { started, ended } = await logIn(fixture);
     expect(started).toMatchObject({
       method: "device",
-      verificationUrl: `${place.github.url}/login/device`,
+      verificationUrl: `${fixture.github.url}/login/device`,
       userCode: "WDJB-MJHT",
     });
     expect(ended.status).toBe("completed");
-    expect(place.slept).toEqual([1000, 1000, 7000, 7000, 7000]);
+    expect(fixture.slept).toEqual([1000, 1000, 7000, 7000, 7000]);
     expect(JSON.stringify([started, ended])).not.toContain(CANARY);
-    await using accounts = place.open();
+    await using accounts = fixture.open();
     expect(await accounts.status({ provider: "copilot" })).toMatchObject({
       isLoggedIn: true,
       source: "store",
@@ -77,38 +77,38 @@ describe("12.19: a login at GitHub by device code", () => {
       methods: ["device"],
       plan: "copilot_for_testers",
     });
-    expect(JSON.parse(await readFile(place.home.file, "utf8"))).toMatchObject({
-      entries: [{ type: "copilot", provider: "copilot", issuer: place.github.url, refreshToken: `gho_${CANARY}` }],
+    expect(JSON.parse(await readFile(fixture.home.file, "utf8"))).toMatchObject({
+      entries: [{ type: "copilot", provider: "copilot", issuer: fixture.github.url, refreshToken: `gho_${CANARY}` }],
     });
     expect(await accounts.logout({ provider: "copilot" })).toEqual({ wasLoggedIn: true, isRevoked: false });
-    expect(await readFile(place.home.file, "utf8")).not.toContain(CANARY);
+    expect(await readFile(fixture.home.file, "utf8")).not.toContain(CANARY);
   });
 
   test.each([
     ["access_denied", "failed", "login.failed", /declined/],
     ["expired_token", "expired", "login.expired", /in time/],
   ] as const)("that ends with %s keeps nothing and says so", async (poll, status, code, why) => {
-    await using place = await openPlace();
-    place.github.polls.push("authorization_pending", poll);
-    const { ended } = await logIn(place);
+    await using fixture = await openFixture();
+    fixture.github.polls.push("authorization_pending", poll);
+    const { ended } = await logIn(fixture);
     expect(ended).toMatchObject({ status, failure: { code, message: expect.stringMatching(why) } });
-    expect(place.github.count("/copilot_internal/v2/token")).toBe(0);
-    await expect(readFile(place.home.file)).rejects.toThrow();
+    expect(fixture.github.count("/copilot_internal/v2/token")).toBe(0);
+    await expect(readFile(fixture.home.file)).rejects.toThrow();
   });
 
   test("that nobody answers ends with the code", async () => {
-    await using place = await openPlace();
-    place.github.codeSeconds = 20;
-    place.github.polls.push(...Array.from({ length: 100 }, () => "authorization_pending" as const));
-    const { ended } = await logIn(place);
+    await using fixture = await openFixture();
+    fixture.github.codeSeconds = 20;
+    fixture.github.polls.push(...Array.from({ length: 100 }, () => "authorization_pending" as const));
+    const { ended } = await logIn(fixture);
     expect(ended).toMatchObject({ status: "expired", failure: { code: "login.expired" } });
-    expect(place.slept.length).toBeLessThanOrEqual(20);
+    expect(fixture.slept.length).toBeLessThanOrEqual(20);
   });
 
   test("of an account without Copilot is told at once", async () => {
-    await using place = await openPlace();
-    place.github.exchanges.push(403);
-    const { ended } = await logIn(place);
+    await using fixture = await openFixture();
+    fixture.github.exchanges.push(403);
+    const { ended } = await logIn(fixture);
     expect(ended).toMatchObject({
       status: "failed",
       failure: { message: expect.stringContaining("may not use Copilot") },
@@ -122,9 +122,9 @@ describe("12.19: Copilot's token", () => {
 
   test("goes where GitHub says, with what the service wants to be told, and who asks", async () => {
     await using server = await startModelServer({ script: [{ text: "hello from Copilot" }] });
-    await using place = await openPlace(server);
-    await logIn(place);
-    await using accounts = place.open();
+    await using fixture = await openFixture(server);
+    await logIn(fixture);
+    await using accounts = fixture.open();
     const provider = resolveProvider([await accounts.provide("copilot")], "copilot", {});
     expect(provider.baseUrl).toBe(server.url);
     const image = { type: "image", mediaType: "image/png", base64: "aGk=" } as const;
@@ -142,65 +142,65 @@ describe("12.19: Copilot's token", () => {
     expect(first).toMatchObject({ ...always, "x-initiator": "user" });
     expect(first).not.toHaveProperty("copilot-vision-request");
     expect(second).toMatchObject({ ...always, "x-initiator": "agent", "copilot-vision-request": "true" });
-    expect(taken(place.github)(first?.authorization)).toBe(true);
+    expect(taken(fixture.github)(first?.authorization)).toBe(true);
     expect(provider.redact(String(first?.authorization))).not.toContain(CANARY);
-    expect([...place.heard].some((secret) => first?.authorization === `Bearer ${secret}`)).toBe(true);
-    expect(place.github.count("/copilot_internal/v2/token")).toBe(1);
+    expect([...fixture.heard].some((secret) => first?.authorization === `Bearer ${secret}`)).toBe(true);
+    expect(fixture.github.count("/copilot_internal/v2/token")).toBe(1);
   });
 
   test("is exchanged anew before its end, once for all who ask, and once when it is refused", async () => {
     await using server = await startModelServer({
       script: [{ text: "hello" }],
       faults: ({ headers }) =>
-        taken(place.github)(headers.authorization) ? undefined : { kind: "status", status: 401 },
+        taken(fixture.github)(headers.authorization) ? undefined : { kind: "status", status: 401 },
     });
-    await using place = await openPlace(server);
-    place.github.lifetimeSeconds = 0;
-    await logIn(place);
-    place.github.lifetimeSeconds = 1800;
+    await using fixture = await openFixture(server);
+    fixture.github.lifetimeSeconds = 0;
+    await logIn(fixture);
+    fixture.github.lifetimeSeconds = 1800;
     const ask = async () => {
-      await using accounts = place.open();
+      await using accounts = fixture.open();
       const provider = resolveProvider([await accounts.provide("copilot")], "copilot", {});
       return completedOf(await collect(provider));
     };
     await Promise.all([ask(), ask(), ask(), ask()]);
-    expect(place.github.count("/copilot_internal/v2/token")).toBe(2);
-    place.github.tokens.clear();
+    expect(fixture.github.count("/copilot_internal/v2/token")).toBe(2);
+    fixture.github.tokens.clear();
     await ask();
-    expect(place.github.count("/copilot_internal/v2/token")).toBe(3);
+    expect(fixture.github.count("/copilot_internal/v2/token")).toBe(3);
     expect(server.requests).toHaveLength(6);
   });
 
   test("that GitHub refuses for good is not asked for again, and the message says what to do", async () => {
     await using server = await startModelServer({ script: [{ text: "never" }] });
-    await using place = await openPlace(server);
-    place.github.lifetimeSeconds = 0;
-    await logIn(place);
-    place.github.exchanges.push(401);
-    await using accounts = place.open();
+    await using fixture = await openFixture(server);
+    fixture.github.lifetimeSeconds = 0;
+    await logIn(fixture);
+    fixture.github.exchanges.push(401);
+    await using accounts = fixture.open();
     const provider = resolveProvider([await accounts.provide("copilot")], "copilot", {});
     const { error } = await collect(provider);
     expect(error).toMatchObject({ code: "auth.rejected", message: expect.stringContaining("heddle login copilot") });
     await expect(accounts.provide("copilot")).rejects.toMatchObject({ code: "auth.rejected" });
-    expect(place.github.count("/copilot_internal/v2/token")).toBe(2);
+    expect(fixture.github.count("/copilot_internal/v2/token")).toBe(2);
     expect(server.requests).toHaveLength(0);
   });
 
   test("is sent to no address of the configuration, and to no other GitHub", async () => {
-    await using place = await openPlace();
-    await logIn(place);
-    const moved = place.configs.map((config) => ({ ...config, baseUrl: "https://evil.example" }));
-    await using accounts = openAccounts({ home: place.home.home, env: {}, configs: moved });
+    await using fixture = await openFixture();
+    await logIn(fixture);
+    const moved = fixture.configs.map((config) => ({ ...config, baseUrl: "https://evil.example" }));
+    await using accounts = openAccounts({ home: fixture.home.home, env: {}, configs: moved });
     await expect(accounts.provide("copilot")).rejects.toThrow(/never sent to another address/);
-    await using own = place.open();
+    await using own = fixture.open();
     for (const apiUrl of ["http://evil.example", "https://a:b@evil.example", "ftp://evil.example", "nowhere"]) {
-      place.github.apiUrl = apiUrl;
+      fixture.github.apiUrl = apiUrl;
       await expect(own.refresh({ provider: "copilot" }), apiUrl).rejects.toThrow(
         /only to https|not a token for Copilot/,
       );
     }
     const other = { id: "copilot", auth: { type: "copilot", githubUrl: "https://ghe.example" } } as const;
-    await using elsewhere = openAccounts({ home: place.home.home, env: {}, configs: [other] });
+    await using elsewhere = openAccounts({ home: fixture.home.home, env: {}, configs: [other] });
     await expect(elsewhere.refresh({ provider: "copilot" })).rejects.toThrow(/issuer_changed/);
   });
 });

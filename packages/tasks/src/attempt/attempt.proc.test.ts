@@ -238,7 +238,7 @@ test("43: a turn is stopped when the time of its task is used up", async () => {
   expect(task?.spent.timeMs).toBeLessThan(5000);
 });
 
-test("44: neither a pause nor a place in the queue costs time", async () => {
+test("44: neither a pause nor waiting in the queue costs time", async () => {
   await using t = await openTestHarness({ script: [{ text: "no" }, { text: "no" }] });
   const { id } = await t.add({ checks: [exists], maxNudges: 0, budget: { timeMs: 60_000 } });
   await t.tasks.pause(id);

@@ -55,8 +55,8 @@ export async function runAttempt(context: HarnessContext, hold: Hold): Promise<v
   const log = (line: string): void => context.log(`${hold.task.id}: ${line}`);
   using watch = new StartWatch("taken", { log, slowMs: context.slowStartMs });
   try {
-    const { place, next } = await prepareAttempt(context, hold, { signal, watch });
-    const round: Round = { context, hold, place, signal, watch };
+    const { prepared, next } = await prepareAttempt(context, hold, { signal, watch });
+    const round: Round = { context, hold, prepared, signal, watch };
     let step: Step | undefined = next;
     while (step !== undefined) step = await carryOut(round, step);
   } catch (error) {
@@ -69,19 +69,19 @@ async function prepareAttempt(
   context: HarnessContext,
   hold: Hold,
   { signal, watch }: { readonly signal: AbortSignal; readonly watch: StartWatch },
-): Promise<{ readonly place: Prepared; readonly next: Step }> {
+): Promise<{ readonly prepared: Prepared; readonly next: Step }> {
   watch.pause();
   using _slot = await context.preparing.take(signal);
   signal.throwIfAborted();
   watch.goOn("read the task");
   const past = await readPast(context.heddle.journal, hold.task);
-  return { place: await prepare(context, hold, { ...past, signal, watch }), next: past.next };
+  return { prepared: await prepare(context, hold, { ...past, signal, watch }), next: past.next };
 }
 
 interface Round {
   readonly context: HarnessContext;
   readonly hold: Hold;
-  readonly place: Prepared;
+  readonly prepared: Prepared;
   readonly signal: AbortSignal;
   /** Until the first request of the attempt. */
   readonly watch: StartWatch;
@@ -109,8 +109,8 @@ const FORGET_MS = 5_000;
 async function checkAndForget(round: Round, claim: Claimed): Promise<Step | undefined> {
   const { context, hold } = round;
   const next = await check(round, claim);
-  const place = { home: context.home, signal: AbortSignal.timeout(FORGET_MS) };
-  await dropEarlier(place, hold.task).catch((error: unknown) => context.log(`${hold.task.id}: ${String(error)}`));
+  const options = { home: context.home, signal: AbortSignal.timeout(FORGET_MS) };
+  await dropEarlier(options, hold.task).catch((error: unknown) => context.log(`${hold.task.id}: ${String(error)}`));
   return next;
 }
 
@@ -135,7 +135,7 @@ const FAULT_AGAIN_MS = 5000;
 const MAX_FAULTS = 7;
 
 async function prompt(round: Round, wanted: EventOf<"task.prompted">["why"]): Promise<Step | undefined> {
-  const { hold, place, context } = round;
+  const { hold, prepared, context } = round;
   const { task } = hold;
   const reached = usedUp(task);
   if (reached !== undefined) {
@@ -149,7 +149,7 @@ async function prompt(round: Round, wanted: EventOf<"task.prompted">["why"]): Pr
     await hold.append(outOfNudges(context.now(), hold));
     return undefined;
   }
-  const isFirst = !(await isKnown(context, place.threadId, task));
+  const isFirst = !(await isKnown(context, prepared.threadId, task));
   const why = isFirst ? "first" : wanted === "first" ? "restarted" : wanted;
   const next = task.round + 1;
   await hold.append({
@@ -176,11 +176,11 @@ function promptId(taskId: string, round: number): string {
 }
 
 async function turn(round: Round): Promise<Step | undefined> {
-  const { context, hold, place } = round;
+  const { context, hold, prepared } = round;
   const begun = await beginTurn(round);
   failpoint("task.after-start");
   const { closing, feed, heddle } = context;
-  await using _watch = watchTurn({ context, hold, folder: place.folder, signal: round.signal }, begun);
+  await using _watch = watchTurn({ context, hold, folder: prepared.folder, signal: round.signal }, begun);
   const followed = await followTurn({ heddle, feed, hold, closing }, begun);
   failpoint("task.after-turn");
   const said = claimIn(followed.events, begun.turnId, hold.task.spec.steps.length);
@@ -194,20 +194,20 @@ async function turn(round: Round): Promise<Step | undefined> {
   return settleTurn(round, { followed, said, ended });
 }
 
-async function noteEnd({ context, hold, place }: Round): Promise<void> {
+async function noteEnd({ context, hold, prepared }: Round): Promise<void> {
   const { home, heddle, log } = context;
-  const quiet = (): Promise<boolean> => heddle.endCommands(place.threadId);
+  const quiet = (): Promise<boolean> => heddle.endCommands(prepared.threadId);
   if (isTaken(hold)) await quiet(); // The files kept of the task are the other worker's now.
-  else await noteLeft({ home, task: hold.task, quiet, log, ...place });
+  else await noteLeft({ home, task: hold.task, quiet, log, ...prepared });
 }
 
 /** Another client may begin a turn in the thread first; more often than this is a fault. */
 const MAX_BEGINNINGS = 10;
 
 /** Sends the stored prompt, or finds the turn that it became before a crash. */
-async function beginTurn({ context, hold, place, signal, watch }: Round): Promise<FollowedTurn> {
+async function beginTurn({ context, hold, prepared, signal, watch }: Round): Promise<FollowedTurn> {
   const { journal } = context.heddle;
-  const { threadId, folder } = place;
+  const { threadId, folder } = prepared;
   const { openPrompt, spec } = hold.task;
   if (openPrompt === undefined) throw new TypeError(`${hold.task.id} has no open prompt`);
   const { clientId, text } = openPrompt;
@@ -219,10 +219,10 @@ async function beginTurn({ context, hold, place, signal, watch }: Round): Promis
   const settings: TurnSettings = { ...(await context.settingsFor(spec)), limits: limitsOf(hold.task), isForTask: true };
   for (let tries = 1; ; tries += 1) {
     watch.step("wait for the thread");
-    await clearThread(context, hold, place, signal);
+    await clearThread(context, hold, prepared, signal);
     try {
-      const place = { thread: threadId, workspace: folder };
-      const started = await context.heddle.as("system").startTurn({ ...place, input, settings, clientId, watch });
+      const where = { thread: threadId, workspace: folder };
+      const started = await context.heddle.as("system").startTurn({ ...where, input, settings, clientId, watch });
       const { turnId, admittedVersion: version, done } = started;
       return { threadId, turnId, version, done };
     } catch (error) {
@@ -308,14 +308,14 @@ function warned(task: TaskRecord, events: readonly TaskEventBody[]): readonly Ta
 type Claimed = Pick<EventOf<"task.claimed">, "by" | "summary">;
 
 /** The checks decide. Results and verdict are stored together. */
-async function check({ context, hold, place, signal }: Round, claim: Claimed): Promise<Step | undefined> {
+async function check({ context, hold, prepared, signal }: Round, claim: Claimed): Promise<Step | undefined> {
   const { attempt, round, spec } = hold.task;
   // Taken over from a worker that died during the checks: the claim is this attempt's now.
   if (hold.task.state !== "claimed") await hold.append({ type: "task.claimed", v: 1, attempt, ...claim });
   if (spec.checks.length === 0) return undefined;
-  const { folder, baseline } = place;
+  const { folder, baseline } = prepared;
   const found = await judgeWork({ context, hold, folder, signal }, baseline, () =>
-    endProcesses(context, hold, place, signal),
+    endProcesses(context, hold, prepared, signal),
   );
   signal.throwIfAborted();
   failpoint("task.before-verdict");

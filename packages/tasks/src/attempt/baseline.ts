@@ -27,13 +27,13 @@ export interface BaselineOptions {
 
 /** Throws `workspace.missing`, and whatever keeps the copy from being made; a check that fails or breaks is recorded. */
 export async function takeBaseline(
-  place: CheckOptions,
+  checkOptions: CheckOptions,
   { into, like, leftIn, step = () => undefined }: BaselineOptions,
 ): Promise<TaskBaseline> {
   step("keep a copy of the workspace");
-  const base = await keep(place, { into, like });
+  const base = await keep(checkOptions, { into, like });
   step("run the checks as they are before the work");
-  const { before, ran } = await runOn(place, base);
+  const { before, ran } = await runOn(checkOptions, base);
   const all = withParts(ran.map(({ result }) => result));
   const tests: Record<string, TestCounts> = {};
   for (const result of all) if (result.tests !== undefined) tests[result.name] = result.tests;
@@ -48,9 +48,9 @@ export async function takeBaseline(
 }
 
 /** The checks as they are now, as if a task began: for authors of a spec. Throws `workspace.missing`. */
-export async function runChecks(place: CheckOptions): Promise<readonly CheckResult[]> {
-  await using scratch = await openScratch(place.home, "try");
-  const { ran } = await runOn(place, await keep(place, { into: join(scratch.folder, "base") }));
+export async function runChecks(checkOptions: CheckOptions): Promise<readonly CheckResult[]> {
+  await using scratch = await openScratch(checkOptions.home, "try");
+  const { ran } = await runOn(checkOptions, await keep(checkOptions, { into: join(scratch.folder, "base") }));
   return ran.map(({ result }) => result);
 }
 
@@ -64,22 +64,28 @@ interface Beginning {
   readonly tree: KeptTree;
 }
 
-async function keep(place: CheckOptions, { into, like }: Pick<BaselineOptions, "into" | "like">): Promise<Beginning> {
-  const folder = await realFolder(place.folder);
-  const options = { into, skip: skippedFor(place), signal: place.signal };
+async function keep(
+  checkOptions: CheckOptions,
+  { into, like }: Pick<BaselineOptions, "into" | "like">,
+): Promise<Beginning> {
+  const folder = await realFolder(checkOptions.folder);
+  const options = { into, skip: skippedFor(checkOptions), signal: checkOptions.signal };
   return { folder, tree: await keepTree(folder, like === undefined ? options : { ...options, like }) };
 }
 
 async function runOn(
-  place: CheckOptions,
+  checkOptions: CheckOptions,
   { folder, tree }: Beginning,
 ): Promise<{ readonly before: TaskBaseline; readonly ran: readonly Ran[] }> {
   const { sha256, manifest, bytes } = tree;
   const kept = { sha256, files: manifest.size, bytes };
   const bare: TaskBaseline = { takenAt: Date.now(), folder, kept, tests: {}, boxes: {}, passed: [] };
-  await using room = openCheckRoom(place, { baseline: bare, room: { base: tree, picked: [], workspace: folder } });
-  const before = { ...bare, ...(await readGit(place, tree, folder)) };
-  return { before, ran: await runAll(place, { ...room, baseline: before }, "baseline") };
+  await using room = openCheckRoom(checkOptions, {
+    baseline: bare,
+    room: { base: tree, picked: [], workspace: folder },
+  });
+  const before = { ...bare, ...(await readGit(checkOptions, tree, folder)) };
+  return { before, ran: await runAll(checkOptions, { ...room, baseline: before }, "baseline") };
 }
 
 /** Only where a check needs it. A repository that cannot be read is reported by that check. */

@@ -93,19 +93,19 @@ async function threadFor({ heddle }: HarnessContext, { task }: Hold, folder: str
 export async function clearThread(
   context: HarnessContext,
   hold: Hold,
-  place: Prepared,
+  prepared: Prepared,
   signal: AbortSignal,
 ): Promise<void> {
   const { journal } = context.heddle;
   const { task } = hold;
   const isTakeOver = task.spec.abort && task.round <= 1;
   if (isTakeOver) {
-    const earlier = (await journal.tasks.ofThread(place.threadId)).filter(
+    const earlier = (await journal.tasks.ofThread(prepared.threadId)).filter(
       (other) => other.id !== task.id && other.createdAt <= task.createdAt && !hasEnded(other),
     );
     for (const { id } of earlier) await replace(journal, id, task.id);
   }
-  const open = await journal.threads.lastTurn(place.threadId);
+  const open = await journal.threads.lastTurn(prepared.threadId);
   if (open?.status !== "open") return;
   if (isTakeOver) {
     // A turn that ends by itself at this moment is fine.
@@ -118,7 +118,7 @@ export async function clearThread(
     const message = `waits for turn ${open.id} of its thread`;
     await hold.append({ type: "task.waited", v: 1, cause: "workspace", message });
   }
-  await awaitTerminal(journal, place.threadId, open.id, open.admittedVersion, signal);
+  await awaitTerminal(journal, prepared.threadId, open.id, open.admittedVersion, signal);
   if (hold.task.state === "waiting") await hold.append({ type: "task.woken", v: 1 });
 }
 
@@ -129,12 +129,12 @@ const MAX_CLEARINGS = 10;
 export async function endProcesses(
   context: HarnessContext,
   hold: Hold,
-  place: Prepared,
+  prepared: Prepared,
   signal: AbortSignal,
 ): Promise<void> {
   for (let tries = 1; tries <= MAX_CLEARINGS; tries += 1) {
-    await clearThread(context, hold, place, signal);
-    if (await context.heddle.endCommands(place.threadId)) return;
+    await clearThread(context, hold, prepared, signal);
+    if (await context.heddle.endCommands(prepared.threadId)) return;
   }
-  throw new HeddleError("turn.active", `thread ${place.threadId} is always busy with other turns`);
+  throw new HeddleError("turn.active", `thread ${prepared.threadId} is always busy with other turns`);
 }

@@ -34,7 +34,7 @@ import { applyDraft, isDraft, openDraft } from "../worktree/draft.ts";
 import { mergeBack, type BroughtBack, type MergeOptions } from "../worktree/merge-back.ts";
 import { openWorktree } from "../worktree/open-worktree.ts";
 
-export interface WorkPlace {
+export interface WorkOptions {
   readonly context: HarnessContext;
   readonly hold: Hold;
   readonly folder: string;
@@ -47,15 +47,15 @@ export interface Found extends Omit<Verdict, "picked"> {
   readonly durationMs: number;
 }
 
-export async function readBaseline(place: WorkPlace, watch: StartWatch): Promise<TaskBaseline> {
-  const { context, hold, folder } = place;
+export async function readBaseline(options: WorkOptions, watch: StartWatch): Promise<TaskBaseline> {
+  const { context, hold, folder } = options;
   const into = baseFolder(context.home, hold.task.id);
-  const like = await newestKept(place, folder);
+  const like = await newestKept(options, folder);
   try {
     const { journal } = context.heddle;
     const leftIn = (base: KeptTree): ReturnType<typeof leftBefore> =>
-      leftBefore({ journal, home: context.home, task: hold.task, signal: place.signal }, base);
-    return await takeBaseline(checkPlace(place), { into, like, leftIn, step: (words) => watch.step(words) });
+      leftBefore({ journal, home: context.home, task: hold.task, signal: options.signal }, base);
+    return await takeBaseline(checkOptionsFor(options), { into, like, leftIn, step: (words) => watch.step(words) });
   } catch (error) {
     const isTooLarge = isHeddleError(error) && error.code === "limit.reached";
     if (!isTooLarge || hold.task.spec.checks.length > 0) throw error;
@@ -68,7 +68,7 @@ export async function readBaseline(place: WorkPlace, watch: StartWatch): Promise
 /** Tasks of a folder that are looked at for a copy to share files with. */
 const LOOKED_AT = 20;
 
-async function newestKept({ context, hold }: WorkPlace, folder: string): Promise<KeptTree | undefined> {
+async function newestKept({ context, hold }: WorkOptions, folder: string): Promise<KeptTree | undefined> {
   const { workspace } = hold.task.spec;
   const others = await context.heddle.journal.tasks.page({ workspace, limit: LOOKED_AT });
   for (const { id, folder: its } of others) {
@@ -80,23 +80,29 @@ async function newestKept({ context, hold }: WorkPlace, folder: string): Promise
 }
 
 /** Judges what was frozen at the claim; `quiet` ends the agent's processes before anything is frozen. */
-export async function judgeWork(place: WorkPlace, baseline: TaskBaseline, quiet: () => Promise<void>): Promise<Found> {
-  const { hold } = place;
+export async function judgeWork(
+  options: WorkOptions,
+  baseline: TaskBaseline,
+  quiet: () => Promise<void>,
+): Promise<Found> {
+  const { hold } = options;
   const began = performance.now();
-  const checks = checkPlace(place, () => performance.now() - began);
-  await sweepScratch(checks.home, checks.signal).catch((error: unknown) => place.context.log(String(error)));
-  const { verdict, base, frozen } = await judgeClaim(checks, {
+  const checkOptions = checkOptionsFor(options, () => performance.now() - began);
+  await sweepScratch(checkOptions.home, checkOptions.signal).catch((error: unknown) =>
+    options.context.log(String(error)),
+  );
+  const { verdict, base, frozen } = await judgeClaim(checkOptions, {
     task: hold.task,
-    journal: place.context.heddle.journal,
+    journal: options.context.heddle.journal,
     baseline,
     quiet,
   });
   const took = (): { durationMs: number } => ({ durationMs: Math.round(performance.now() - began) });
   if (base === undefined || frozen === undefined) return { ...verdict, ...took() };
   const work = { base, frozen, picked: verdict.picked };
-  const judged = await withOpinion(place, { checks, verdict, work });
+  const judged = await withOpinion(options, { checkOptions, verdict, work });
   if (!judged.passed) return { ...judged, ...took() };
-  const { merged, results, obstacle } = await handBack({ place: checks, task: hold.task, baseline, work });
+  const { merged, results, obstacle } = await handBack({ checkOptions, task: hold.task, baseline, work });
   const passed = results.every(({ outcome }) => outcome === "passed");
   const review = obstacle === undefined ? undefined : obstructed(obstacle);
   const more = defined({ merged: passed ? merged : undefined, review });
@@ -105,9 +111,9 @@ export async function judgeWork(place: WorkPlace, baseline: TaskBaseline, quiet:
 
 /** To the task's workspace, when the task worked elsewhere. */
 async function handBack(options: MergeOptions): Promise<BroughtBack> {
-  const { task, place, work } = options;
+  const { task, checkOptions, work } = options;
   if (!isDraft(task)) return await mergeBack(options);
-  return await applyDraft({ home: place.home, task, work, signal: place.signal });
+  return await applyDraft({ home: checkOptions.home, task, work, signal: checkOptions.signal });
 }
 
 /** The work is fine; it cannot be delivered. */
@@ -123,38 +129,38 @@ interface Claim {
 }
 
 async function judgeClaim(
-  checks: CheckOptions,
+  checkOptions: CheckOptions,
   { task, journal, baseline, quiet }: Claim,
 ): Promise<{ readonly verdict: Verdict } & Partial<FrozenClaim>> {
   try {
-    const base = await readBase(checks.home, task, baseline);
-    const known = await readFrozen(checks.home, task);
+    const base = await readBase(checkOptions.home, task, baseline);
+    const known = await readFrozen(checkOptions.home, task);
     if (known === undefined) {
       await quiet();
-      const gone = await workspaceFault(checks.folder, baseline);
-      if (gone !== undefined) return { verdict: unjudged(checks, gone.message, [gone]) };
+      const gone = await workspaceFault(checkOptions.folder, baseline);
+      if (gone !== undefined) return { verdict: unjudged(checkOptions, gone.message, [gone]) };
     }
-    const frozen = known ?? (await freezeClaim(checks, task, base).catch(refuseFaults));
+    const frozen = known ?? (await freezeClaim(checkOptions, task, base).catch(refuseFaults));
     const { deliver: accepted, lastCheck } = task;
     if (accepted !== undefined && lastCheck?.work?.sha256 !== frozen.sha256)
-      return { verdict: unjudged(checks, "the accepted work no longer exists as it was judged") };
-    const verdict = await verifyWork(checks, {
+      return { verdict: unjudged(checkOptions, "the accepted work no longer exists as it was judged") };
+    const verdict = await verifyWork(checkOptions, {
       baseline,
       base,
       frozen,
       accepted,
-      before: await readBefore(checks.home, task.id),
-      beside: await besideReason({ journal, home: checks.home, task }),
+      before: await readBefore(checkOptions.home, task.id),
+      beside: await besideReason({ journal, home: checkOptions.home, task }),
       earlier: await readEarlierChecks(journal, task.id, base.sha256),
     });
     if (verdict.work === undefined) return { verdict, base, frozen };
     const work = { ...verdict.work, ...(await changedSpec(task, baseline, frozen)) };
     return { verdict: { ...verdict, work }, base, frozen };
   } catch (error) {
-    checks.signal.throwIfAborted();
+    checkOptions.signal.throwIfAborted();
     if (error instanceof NotFrozen) throw error.cause;
     if (isNoRoom(error)) throw error;
-    return { verdict: unjudged(checks, `the work could not be judged: ${toHeddleError(error).message}`) };
+    return { verdict: unjudged(checkOptions, `the work could not be judged: ${toHeddleError(error).message}`) };
   }
 }
 
@@ -168,13 +174,17 @@ function refuseFaults(error: unknown): never {
 
 /** With the opinion of another model, where the spec asks for one. */
 async function withOpinion(
-  { context, hold }: WorkPlace,
-  { checks, verdict, work }: { readonly checks: CheckOptions; readonly verdict: Verdict; readonly work: WorkToDeliver },
+  { context, hold }: WorkOptions,
+  {
+    checkOptions,
+    verdict,
+    work,
+  }: { readonly checkOptions: CheckOptions; readonly verdict: Verdict; readonly work: WorkToDeliver },
 ): Promise<Omit<Found, "durationMs">> {
   if (hold.task.spec.secondOpinion === undefined) return verdict;
   const { provider } = await context.settingsFor(hold.task.spec);
   const shown = { ...work, changes: work.picked };
-  const opinion = await secondOpinion({ place: checks, verdict, work: shown, heddle: context.heddle, provider });
+  const opinion = await secondOpinion({ checkOptions, verdict, work: shown, heddle: context.heddle, provider });
   return opinion === undefined ? verdict : { ...verdict, opinion, passed: verdict.passed && opinion.accepts };
 }
 
@@ -185,13 +195,13 @@ export async function findFolder({ home }: HarnessContext, { task }: Hold, signa
   return (await openWorktree({ home, task, signal })).folder;
 }
 
-export function watchTurn({ context, hold, folder }: WorkPlace, turn: FollowedTurn): AsyncDisposable {
+export function watchTurn({ context, hold, folder }: WorkOptions, turn: FollowedTurn): AsyncDisposable {
   const { heddle, feed, log } = context;
   const { threadId, turnId, version } = turn;
   return watchForStalls({ heddle, feed, log, hold, folder, threadId, turnId, version });
 }
 
-function checkPlace({ context, hold, folder, signal }: WorkPlace, tookMs: () => number = () => 0): CheckOptions {
+function checkOptionsFor({ context, hold, folder, signal }: WorkOptions, tookMs: () => number = () => 0): CheckOptions {
   const { attempt, spec } = hold.task;
   return {
     folder,

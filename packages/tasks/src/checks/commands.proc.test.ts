@@ -5,14 +5,14 @@ import { chmod, symlink } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openWorkPlace, type WorkPlaceOptions } from "../../test/work-place.ts";
+import { openTaskFixture, type TaskFixtureOptions } from "../../test/task-fixture.ts";
 import { runChecks } from "../attempt/baseline.ts";
 
-type Checks = NonNullable<WorkPlaceOptions["checks"]>;
+type Checks = NonNullable<TaskFixtureOptions["checks"]>;
 
-async function run(options: WorkPlaceOptions) {
-  await using place = await openWorkPlace(options);
-  return await place.runChecks();
+async function run(options: TaskFixtureOptions) {
+  await using fixture = await openTaskFixture(options);
+  return await fixture.runChecks();
 }
 
 test("50: a command is judged by its exit code and its output", async () => {
@@ -69,11 +69,11 @@ test("text that a flood may have held in its middle is an error, not a failure",
 
 test("F40: a command that hangs is an error at its limit, and nothing of it is left", async () => {
   const seconds = ownSeconds();
-  await using place = await openWorkPlace({
+  await using fixture = await openTaskFixture({
     checks: [{ kind: "command", run: `setsid sleep ${seconds} & sleep ${seconds}`, timeoutMs: 300 }],
   });
   const began = performance.now();
-  const [result] = await place.runChecks();
+  const [result] = await fixture.runChecks();
   expect(result).toMatchObject({ outcome: "error", message: expect.stringContaining("after 300 ms") });
   expect(performance.now() - began).toBeLessThan(10_000);
   expect(running(seconds)).toEqual([]);
@@ -88,7 +88,7 @@ test("a command that leaves something behind is judged, and what it left is ende
 });
 
 test("50: commands see neither keys nor Heddle's home nor the network, and write only the workspace", async () => {
-  await using place = await openWorkPlace({
+  await using fixture = await openTaskFixture({
     env: { PATH: process.env["PATH"], OPENAI_API_KEY: "sk-secret", HEDDLE_HOME: "/h" },
     checks: [
       { kind: "command", run: "env" },
@@ -98,16 +98,16 @@ test("50: commands see neither keys nor Heddle's home nor the network, and write
       { kind: "command", run: "cat /proc/net/dev | grep -c eth0", exit: 1 },
     ],
   });
-  const results = await place.runChecks();
+  const results = await fixture.runChecks();
   expect(results.map(({ outcome }) => outcome)).toEqual(["passed", "failed", "failed", "passed", "passed"]);
   expect(results[0]?.output).not.toMatch(/sk-secret|HEDDLE/);
   expect(results[0]?.output).toContain("CI=true");
-  expect([join(place.root, "outside.txt"), "/etc/heddle-outside"].filter(existsSync)).toEqual([]);
-  expect(existsSync(join(place.workspace, "inside.txt")), "13: nothing of a check reaches the workspace").toBe(false);
+  expect([join(fixture.root, "outside.txt"), "/etc/heddle-outside"].filter(existsSync)).toEqual([]);
+  expect(existsSync(join(fixture.workspace, "inside.txt")), "13: nothing of a check reaches the workspace").toBe(false);
 });
 
 test("a program of the workspace does not stand for one of the host, and a link leads no command out", async () => {
-  await using place = await openWorkPlace({
+  await using fixture = await openTaskFixture({
     git: true,
     files: { "bin/git": "#!/bin/sh\necho main\n", "bin/hello": "#!/bin/sh\necho hello\n" },
     checks: [
@@ -117,11 +117,11 @@ test("a program of the workspace does not stand for one of the host, and a link 
       { kind: "command", run: ["pwd"], cwd: "bin/git" },
     ],
   });
-  await chmod(join(place.workspace, "bin/git"), 0o755);
-  await chmod(join(place.workspace, "bin/hello"), 0o755);
-  await symlink("/etc", join(place.workspace, "away"));
-  const env = { PATH: `${place.workspace}/bin:./bin:${process.env["PATH"]}` };
-  const results = await runChecks({ ...place.place, env });
+  await chmod(join(fixture.workspace, "bin/git"), 0o755);
+  await chmod(join(fixture.workspace, "bin/hello"), 0o755);
+  await symlink("/etc", join(fixture.workspace, "away"));
+  const env = { PATH: `${fixture.workspace}/bin:./bin:${process.env["PATH"]}` };
+  const results = await runChecks({ ...fixture.checkOptions, env });
   expect(results.map(({ outcome }) => outcome)).toEqual(["failed", "failed", "error", "error"]);
   expect(results[0]?.message).toBe("on branch main, not topic");
 });
@@ -140,16 +140,16 @@ test("a check that says so reaches the network", async () => {
 
 test("stopping ends a running check, and nothing is judged", async () => {
   const seconds = ownSeconds();
-  await using place = await openWorkPlace({ checks: [{ kind: "command", run: `sleep ${seconds}` }] });
-  const done = place.runChecks();
+  await using fixture = await openTaskFixture({ checks: [{ kind: "command", run: `sleep ${seconds}` }] });
+  const done = fixture.runChecks();
   await expect.poll(() => running(seconds).length, { timeout: 10_000 }).toBeGreaterThan(0);
-  place.stop();
+  fixture.stop();
   await expect(done).rejects.toThrow();
   expect(running(seconds)).toEqual([]);
 });
 
 test("51: git tells what is uncommitted, new commits, the branch, and whether only some files changed", async () => {
-  await using place = await openWorkPlace({
+  await using fixture = await openTaskFixture({
     git: true,
     files: { "src/a.ts": "a", "docs/b.md": "b", "mine.txt": "before" },
     checks: [
@@ -162,27 +162,27 @@ test("51: git tells what is uncommitted, new commits, the branch, and whether on
       { kind: "git", only: ["docs/**"] },
     ],
   });
-  await place.write("mine.txt", "uncommitted, by the owner");
-  const baseline = await place.takeBaseline();
+  await fixture.write("mine.txt", "uncommitted, by the owner");
+  const baseline = await fixture.takeBaseline();
   expect(baseline.git?.branch).toBe("main");
-  const outcomes = async () => (await place.verify(baseline)).results.map(({ outcome }) => outcome);
+  const outcomes = async () => (await fixture.verify(baseline)).results.map(({ outcome }) => outcome);
   expect(await outcomes()).toEqual(["failed", "failed", "failed", "passed", "failed", "passed", "passed"]);
-  await place.write("src/a.ts", "changed");
-  await place.write("src/new.ts", "new");
-  place.git("add", "src");
-  place.git("commit", "-q", "-m", "feat: more\n\nbody");
+  await fixture.write("src/a.ts", "changed");
+  await fixture.write("src/new.ts", "new");
+  fixture.git("add", "src");
+  fixture.git("commit", "-q", "-m", "feat: more\n\nbody");
   expect(await outcomes()).toEqual(["failed", "passed", "passed", "passed", "failed", "passed", "failed"]);
-  await place.write("mine.txt", "changed by the agent");
-  await place.write("docs/fresh.md", "untracked");
-  const results = (await place.verify(baseline)).results;
+  await fixture.write("mine.txt", "changed by the agent");
+  await fixture.write("docs/fresh.md", "untracked");
+  const results = (await fixture.verify(baseline)).results;
   expect(results[5]).toMatchObject({ outcome: "failed", output: "docs/fresh.md\nmine.txt" });
-  place.git("add", "-A");
-  place.git("commit", "-q", "-m", "rest");
+  fixture.git("add", "-A");
+  fixture.git("commit", "-q", "-m", "rest");
   expect((await outcomes())[0]).toBe("passed");
 });
 
 test("13: git that was told to look away is not asked, and a folder without git proves nothing", async () => {
-  await using place = await openWorkPlace({
+  await using fixture = await openTaskFixture({
     git: true,
     files: { "a.txt": "a" },
     checks: [
@@ -190,10 +190,10 @@ test("13: git that was told to look away is not asked, and a folder without git 
       { kind: "git", only: ["b.txt"] },
     ],
   });
-  const baseline = await place.takeBaseline();
-  place.git("update-index", "--assume-unchanged", "a.txt");
-  await place.write("a.txt", "changed");
-  expect((await place.verify(baseline)).results.map(({ outcome }) => outcome)).toEqual(["failed", "failed"]);
+  const baseline = await fixture.takeBaseline();
+  fixture.git("update-index", "--assume-unchanged", "a.txt");
+  await fixture.write("a.txt", "changed");
+  expect((await fixture.verify(baseline)).results.map(({ outcome }) => outcome)).toEqual(["failed", "failed"]);
   const results = await run({
     checks: [
       { kind: "git", clean: true },
@@ -204,16 +204,16 @@ test("13: git that was told to look away is not asked, and a folder without git 
 });
 
 test("51: a repository that runs programs of its own does so inside the sandbox only", async () => {
-  await using place = await openWorkPlace({
+  await using fixture = await openTaskFixture({
     git: true,
     files: { "a.txt": "a" },
     checks: [{ kind: "git", clean: true }],
   });
-  await place.write("hook.sh", "#!/bin/sh\necho x > ../escaped\n");
-  place.git("config", "core.fsmonitor", "sh ./hook.sh");
-  place.git("config", "core.hooksPath", ".");
-  await place.runChecks();
-  expect(existsSync(join(place.root, "escaped"))).toBe(false);
+  await fixture.write("hook.sh", "#!/bin/sh\necho x > ../escaped\n");
+  fixture.git("config", "core.fsmonitor", "sh ./hook.sh");
+  fixture.git("config", "core.hooksPath", ".");
+  await fixture.runChecks();
+  expect(existsSync(join(fixture.root, "escaped"))).toBe(false);
 });
 
 test("http asks the address it is given, and follows nothing", async () => {

@@ -80,11 +80,11 @@ export interface RoomOptions {
   readonly keepUpper?: string;
 }
 
-export function openRoomCommands(place: CheckOptions, files: Workspace, options: RoomOptions): RoomCommands {
-  const mayBeUnconfined = place.spec.sandbox === "danger-full-access";
+export function openRoomCommands(checkOptions: CheckOptions, files: Workspace, options: RoomOptions): RoomCommands {
+  const mayBeUnconfined = checkOptions.spec.sandbox === "danger-full-access";
   let kind: Room["kind"] | undefined;
   const rooms = byNetwork(async (network) => {
-    const policy = policyOf(place, files.root, network);
+    const policy = policyOf(checkOptions, files.root, network);
     const room = await openRoom({ ...options, policy, mayBeUnconfined }).catch(noRoom);
     kind = room.kind;
     return room;
@@ -104,7 +104,7 @@ export function openRoomCommands(place: CheckOptions, files: Workspace, options:
           `${command.cwd} is not a folder of the workspace, so no command runs there`,
         );
       const room = await rooms.of(command);
-      const end = await runIn(room.sandbox, command, { place, root: room.root });
+      const end = await runIn(room.sandbox, command, { checkOptions, root: room.root });
       const isFull = (isBroken(end) || end.exitCode !== 0) && (await room.freeBytes()) < FULL_BYTES;
       if (!isFull) return end;
       return { message: "the room of the check has no space left", output: end.output, sha256: end.sha256 };
@@ -163,26 +163,26 @@ export function isBroken(end: Ended | Broken): end is Broken {
 }
 
 /** In the folder itself, for setups and clean-ups. Throws `workspace.missing`. */
-export async function openFolderCommands(place: CheckOptions): Promise<Commands> {
-  const root = await realFolder(place.folder);
-  const sandboxes = byNetwork((network) => openFor(place, policyOf(place, root, network)));
+export async function openFolderCommands(checkOptions: CheckOptions): Promise<Commands> {
+  const root = await realFolder(checkOptions.folder);
+  const sandboxes = byNetwork((network) => openFor(checkOptions, policyOf(checkOptions, root, network)));
   return {
-    run: async (command) => runIn(await sandboxes.of(command), command, { place, root }),
+    run: async (command) => runIn(await sandboxes.of(command), command, { checkOptions, root }),
     [Symbol.asyncDispose]: () => sandboxes[Symbol.asyncDispose](),
   };
 }
 
-function policyOf(place: CheckOptions, root: string, network: Network): SandboxPolicy {
-  const { home, masked = [], emptied = [] } = place;
+function policyOf(checkOptions: CheckOptions, root: string, network: Network): SandboxPolicy {
+  const { home, masked = [], emptied = [] } = checkOptions;
   return { workspace: root, writeRoots: [root], masked: [...heddleFolders(home), ...masked, ...emptied], network };
 }
 
-async function openFor(place: CheckOptions, policy: SandboxPolicy): Promise<Sandbox> {
+async function openFor(checkOptions: CheckOptions, policy: SandboxPolicy): Promise<Sandbox> {
   try {
-    return await openSandbox(policy, { quarantineDir: join(place.home, "quarantine", "checks") });
+    return await openSandbox(policy, { quarantineDir: join(checkOptions.home, "quarantine", "checks") });
   } catch (error) {
     // The owner let the agent of this task run without a sandbox; on a host that has none its checks may too.
-    const isOut = place.spec.sandbox === "danger-full-access";
+    const isOut = checkOptions.spec.sandbox === "danger-full-access";
     if (isOut && isHeddleError(error) && error.code === "sandbox.unavailable") return openUnconfined(policy);
     throw error;
   }
@@ -199,10 +199,10 @@ function cacheOf({ spec }: CheckOptions): Readonly<Record<string, string>> {
 async function runIn(
   sandbox: Sandbox,
   command: Command,
-  { place, root }: { readonly place: CheckOptions; readonly root: string },
+  { checkOptions, root }: { readonly checkOptions: CheckOptions; readonly root: string },
 ): Promise<Ended | Broken> {
   const half = (command.maxBytes ?? JUDGED_BYTES) / 2;
-  const leftMs = place.timeLeftMs?.() ?? Number.POSITIVE_INFINITY;
+  const leftMs = checkOptions.timeLeftMs?.() ?? Number.POSITIVE_INFINITY;
   if (leftMs <= 0) return { message: "the time of the task is used up (budget.time)", output: "", sha256: "" };
   const timeoutMs = Math.min(command.timeoutMs, leftMs);
   const judged = new CappedOutput({ headBytes: half, tailBytes: half });
@@ -213,7 +213,11 @@ async function runIn(
     argv: typeof command.run === "string" ? ["/bin/sh", "-c", command.run] : command.run,
     cwd: join(root, relativePath(command.cwd)),
     env: withoutOwnPrograms(
-      commandEnvironment(place.env ?? process.env, { ...SURROUNDINGS, ...cacheOf(place), ...command.env }),
+      commandEnvironment(checkOptions.env ?? process.env, {
+        ...SURROUNDINGS,
+        ...cacheOf(checkOptions),
+        ...command.env,
+      }),
       root,
     ),
     stdin: "ignore",
@@ -224,13 +228,13 @@ async function runIn(
       },
     },
     ...(command.onlyStdout === true ? { errors } : {}),
-    signal: place.signal,
+    signal: checkOptions.signal,
     timeoutMs,
   });
   const exit = await owned.exited;
   await judged.close();
   await errors.close();
-  place.signal.throwIfAborted();
+  checkOptions.signal.throwIfAborted();
   const { text, truncatedBytes } = judged.snapshot();
   const more = { output: endsOf(`${text}${errors.snapshot().text}`), sha256: hash.digest("hex") };
   if (exit.cause === "timeout") {

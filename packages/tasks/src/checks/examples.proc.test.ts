@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { LeafCheck } from "@heddle/protocol/tasks";
 import { expect, test } from "vitest";
-import { openWorkPlace } from "../../test/work-place.ts";
+import { openTaskFixture } from "../../test/task-fixture.ts";
 import { readSpec } from "../spec/read-spec.ts";
 import { leavesOf } from "./names.ts";
 
@@ -66,13 +66,13 @@ test("every example of the page on checks is run: it fails before the work and p
   expect(kinds).toEqual(new Set(LeafCheck.options.map(({ shape }) => shape.kind.value)));
   expect(spec?.secondOpinion).toEqual({ model: "another-model", required: false });
 
-  await using place = await openWorkPlace({ git: true, files: before, ...(spec === undefined ? {} : { spec }) });
-  const baseline = await place.takeBaseline();
-  for (const [path, content] of Object.entries(work)) await place.write(path, content);
-  await place.remove("src/legacy.js");
-  place.git("add", "-A");
-  place.git("commit", "-q", "-m", "feat: log in");
-  const verdict = await place.verify(baseline);
+  await using fixture = await openTaskFixture({ git: true, files: before, ...(spec === undefined ? {} : { spec }) });
+  const baseline = await fixture.takeBaseline();
+  for (const [path, content] of Object.entries(work)) await fixture.write(path, content);
+  await fixture.remove("src/legacy.js");
+  fixture.git("add", "-A");
+  fixture.git("commit", "-q", "-m", "feat: log in");
+  const verdict = await fixture.verify(baseline);
   expect(verdict.results.filter(({ outcome }) => outcome !== "passed")).toEqual([]);
   expect(verdict).toMatchObject({ passed: true, violations: [] });
   expect(verdict.results.filter(({ isVacuous }) => isVacuous).map(({ name }) => name)).toEqual([

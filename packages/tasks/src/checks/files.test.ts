@@ -1,9 +1,9 @@
 import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openWorkPlace, outcomesOf, type WorkPlaceOptions } from "../../test/work-place.ts";
+import { openTaskFixture, outcomesOf, type TaskFixtureOptions } from "../../test/task-fixture.ts";
 
-type Checks = NonNullable<WorkPlaceOptions["checks"]>;
+type Checks = NonNullable<TaskFixtureOptions["checks"]>;
 
 const files = {
   "out.txt": "hello\nworld\n",
@@ -99,12 +99,12 @@ test.each<[string, Checks[number]]>([
 });
 
 async function resultsOf(checks: Checks) {
-  await using place = await openWorkPlace({ files, checks });
-  return await place.runChecks();
+  await using fixture = await openTaskFixture({ files, checks });
+  return await fixture.runChecks();
 }
 
 test("a link that leads out of the workspace is an error, whatever is behind it", async () => {
-  await using place = await openWorkPlace({
+  await using fixture = await openTaskFixture({
     files,
     checks: [
       { kind: "file-exists", path: "out" },
@@ -115,18 +115,18 @@ test("a link that leads out of the workspace is an error, whatever is behind it"
       { kind: "glob-count", glob: "*", min: 1, max: 5 },
     ],
   });
-  await symlink(join(place.root, "home/secret.txt"), join(place.workspace, "out"));
-  await symlink("/etc", join(place.workspace, "etc"));
-  await symlink("out.txt", join(place.workspace, "inside"));
-  await symlink("gone", join(place.workspace, "nowhere"));
-  const results = await place.runChecks();
+  await symlink(join(fixture.root, "home/secret.txt"), join(fixture.workspace, "out"));
+  await symlink("/etc", join(fixture.workspace, "etc"));
+  await symlink("out.txt", join(fixture.workspace, "inside"));
+  await symlink("gone", join(fixture.workspace, "nowhere"));
+  const results = await fixture.runChecks();
   expect(results.map(({ outcome }) => outcome)).toEqual(["error", "error", "error", "passed", "failed", "passed"]);
   expect(JSON.stringify(results)).not.toContain("nobody may see");
 });
 
 test("a pattern that would never end is an error within its limit, and blocks nobody", async () => {
   const text = `${"a".repeat(40)}!`;
-  await using place = await openWorkPlace({
+  await using fixture = await openTaskFixture({
     files: { "slow.txt": text, "slow.json": JSON.stringify({ text }) },
     checks: [
       { kind: "matches", path: "slow.txt", regex: "^(a+)+$" },
@@ -135,7 +135,7 @@ test("a pattern that would never end is an error within its limit, and blocks no
   });
   let ticks = 0;
   const timer = setInterval(() => (ticks += 1), 20);
-  const results = await place.runChecks();
+  const results = await fixture.runChecks();
   clearInterval(timer);
   expect(results.map(({ outcome, message }) => [outcome, /simpler/.test(message)])).toEqual([
     ["error", true],
@@ -220,8 +220,8 @@ test("53: every checkbox of a file, or of an OpenSpec change, is ticked", async 
     { kind: "checkboxes", change: "../.." },
     { kind: "checkboxes" },
   ];
-  await using place = await openWorkPlace({ files: boxes, checks });
-  const results = await place.runChecks();
+  await using fixture = await openTaskFixture({ files: boxes, checks });
+  const results = await fixture.runChecks();
   expect(results.map(({ outcome }) => outcome)).toEqual([
     "passed",
     "failed",
@@ -248,11 +248,11 @@ test("a schema of the workspace or in place judges JSON and YAML", async () => {
     { kind: "schema", path: "data.json", schema: "nope.json" },
     { kind: "schema", path: "data.json", schema: { type: "thing" } },
   ];
-  await using place = await openWorkPlace({
+  await using fixture = await openTaskFixture({
     files: { ...files, "schemas/data.schema.json": JSON.stringify(schema) },
     checks,
   });
-  const results = await place.runChecks();
+  const results = await fixture.runChecks();
   expect(results.map(({ outcome }) => outcome)).toEqual([
     "passed",
     "passed",

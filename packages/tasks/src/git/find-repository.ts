@@ -11,7 +11,7 @@ import {
   entryIn,
   gitFilesAt,
   gitFilesIn,
-  placeIn,
+  storedPath,
   readPlain,
   type GitFiles,
   type TreeWithChanges,
@@ -61,7 +61,7 @@ export async function findRepository(judged: JudgedTree): Promise<Repository | u
     return inWorkspace(DOT_GIT, { began: before === undefined ? undefined : began, now, workspace, at });
   }
   if (!isSameEntry(entry, before)) throw replaced();
-  const target = leadsTo(entry.target, () => readPlain(placeIn(began, DOT_GIT)));
+  const target = leadsTo(entry.target, () => readPlain(storedPath(began, DOT_GIT)));
   const path = target === undefined ? undefined : resolve(workspace, target);
   if (path === undefined) return undefined;
   const inside = insideOf(path, workspace);
@@ -97,11 +97,11 @@ function replaced(): HeddleError {
 /** As git looks for it: in every folder above. */
 async function findAbove(workspace: string, at: Repository["at"]): Promise<Repository | undefined> {
   for (let folder = dirname(workspace); ; folder = dirname(folder)) {
-    const place = join(folder, DOT_GIT);
-    if (existsSync(place)) {
+    const dotGit = join(folder, DOT_GIT);
+    if (existsSync(dotGit)) {
       const entry = await gitFilesAt(folder).entry(DOT_GIT);
       const link = entry?.kind === "link" ? entry.to : undefined;
-      const target = entry?.kind === "folder" ? place : leadsTo(link, () => readPlain(place));
+      const target = entry?.kind === "folder" ? dotGit : leadsTo(link, () => readPlain(dotGit));
       const where = { prefix: `${toRaw(relative(folder, workspace))}/`, top: folder, at };
       const found = target === undefined ? undefined : await outside(resolve(folder, target), where);
       if (found !== undefined) return found;

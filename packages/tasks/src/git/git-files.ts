@@ -20,7 +20,7 @@ export interface GitFiles {
   read(path: RawPath): Promise<Buffer | undefined>;
   /** Files below a folder, with their paths from the git folder. */
   below(path: RawPath): Promise<readonly RawPath[]>;
-  placeOf(path: RawPath): string | Buffer;
+  pathOf(path: RawPath): string | Buffer;
 }
 
 /** A tree as it was kept, with what has changed in it since. */
@@ -36,7 +36,7 @@ export function entryIn({ base, changes }: TreeWithChanges, path: RawPath): Tree
 }
 
 /** Where the content of a path is stored. */
-export function placeIn({ base, folder, changes }: TreeWithChanges, path: RawPath): string | Buffer {
+export function storedPath({ base, folder, changes }: TreeWithChanges, path: RawPath): string | Buffer {
   const root = changes.has(path) ? folder : base.folder;
   return toSystem(`${toRaw(root ?? base.folder)}/${path}`);
 }
@@ -49,7 +49,8 @@ export function gitFilesIn(tree: TreeWithChanges, root: RawPath): GitFiles {
       if (entry === undefined) return undefined;
       return entry.kind === "link" ? { kind: "link", to: entry.target ?? "" } : { kind: entry.kind };
     },
-    read: async (path) => (entryIn(tree, at(path))?.kind === "file" ? readPlain(placeIn(tree, at(path))) : undefined),
+    read: async (path) =>
+      entryIn(tree, at(path))?.kind === "file" ? readPlain(storedPath(tree, at(path))) : undefined,
     below: async (path) => {
       const prefix = `${at(path)}/`;
       const found = new Set<RawPath>();
@@ -61,7 +62,7 @@ export function gitFilesIn(tree: TreeWithChanges, root: RawPath): GitFiles {
       }
       return [...found].map((name) => name.slice(root.length + 1)).toSorted();
     },
-    placeOf: (path) => placeIn(tree, at(path)),
+    pathOf: (path) => storedPath(tree, at(path)),
   };
 }
 
@@ -88,14 +89,14 @@ export function gitFilesAt(folder: string): GitFiles {
       }
       return found.toSorted();
     },
-    placeOf: at,
+    pathOf: at,
   };
 }
 
-export function gitPlace(files: GitFiles, path: RawPath): string {
-  const place = files.placeOf(path);
-  if (typeof place === "string") return place;
-  throw new HeddleError("path.invalid", `a git folder at ${place.toString("utf8")}: its name is not text`);
+export function gitPath(files: GitFiles, path: RawPath): string {
+  const stored = files.pathOf(path);
+  if (typeof stored === "string") return stored;
+  throw new HeddleError("path.invalid", `a git folder at ${stored.toString("utf8")}: its name is not text`);
 }
 
 /** Of a regular file, without following a link; undefined when there is none. */

@@ -37,21 +37,21 @@ export function gitModeOf({ kind, mode }: TreeEntry): string | undefined {
   return (mode & 0o100) === 0 ? "100644" : "100755";
 }
 
-export async function blobOf(entry: TreeEntry, place: string | Buffer, format: ObjectFormat): Promise<string> {
+export async function blobOf(entry: TreeEntry, stored: string | Buffer, format: ObjectFormat): Promise<string> {
   if (entry.kind === "link") return hashBlob(Buffer.from(entry.target ?? "", "latin1"), format);
   const hash = createHash(format).update(`blob ${entry.size}\0`);
-  for await (const chunk of createReadStream(place)) hash.update(chunk as Buffer);
+  for await (const chunk of createReadStream(stored)) hash.update(chunk as Buffer);
   return hash.digest("hex");
 }
 
 /** What git stores of a text with Windows line ends; undefined: it has none. */
 export async function blobWithPlainLineEnds(
   entry: TreeEntry,
-  place: string | Buffer,
+  stored: string | Buffer,
   format: ObjectFormat,
 ): Promise<string | undefined> {
   if (entry.kind !== "file" || entry.size > MAX_CONVERTED_BYTES) return undefined;
-  const text = await readFile(place, "latin1");
+  const text = await readFile(stored, "latin1");
   return text.includes("\r\n") ? hashBlob(Buffer.from(text.replaceAll("\r\n", "\n"), "latin1"), format) : undefined;
 }
 

@@ -42,10 +42,10 @@ const HIDES: readonly (readonly [string, string])[] = [
 ];
 
 test.for(HIDES)("13: %s hides nothing from a git check", async ([, line]) => {
-  await using place = openJudgedRepository();
-  await place.keep();
-  place.sh(line);
-  const finding = await place.check({ clean: true });
+  await using repository = openJudgedRepository();
+  await repository.keep();
+  repository.sh(line);
+  const finding = await repository.check({ clean: true });
   expect(finding).toMatchObject({ outcome: "failed" });
   expect(finding.message).toMatch(/a\.txt|b\.txt|new\.txt/);
 });
@@ -61,63 +61,63 @@ const POSES: readonly (readonly [string, string])[] = [
 ];
 
 test.for(POSES)("13: %s makes no new commit", async ([, line]) => {
-  await using place = openJudgedRepository();
-  place.git("checkout", "-q", "-b", "other");
-  place.git("commit", "-q", "--allow-empty", "-m", "feat: of before");
-  place.git("tag", "-a", "v1", "-m", "one");
-  place.git("checkout", "-q", "main");
-  place.git("commit", "-q", "--allow-empty", "-m", "second");
-  await place.keep();
-  place.sh(line);
-  expect(await place.check({ commit: "" })).toMatchObject({
+  await using repository = openJudgedRepository();
+  repository.git("checkout", "-q", "-b", "other");
+  repository.git("commit", "-q", "--allow-empty", "-m", "feat: of before");
+  repository.git("tag", "-a", "v1", "-m", "one");
+  repository.git("checkout", "-q", "main");
+  repository.git("commit", "-q", "--allow-empty", "-m", "second");
+  await repository.keep();
+  repository.sh(line);
+  expect(await repository.check({ commit: "" })).toMatchObject({
     outcome: "failed",
     message: "there is no new commit since the task began",
   });
 });
 
 test("13: a new commit counts, whether its objects are loose or in a pack", async () => {
-  await using place = openJudgedRepository();
-  await place.keep();
-  place.write("a.txt", "better\n");
-  place.sh("git checkout -q -b topic/one; git commit -qam 'feat: better'");
+  await using repository = openJudgedRepository();
+  await repository.keep();
+  repository.write("a.txt", "better\n");
+  repository.sh("git checkout -q -b topic/one; git commit -qam 'feat: better'");
   const wanted = { clean: true, commit: "^feat: ", branch: "topic/one" };
-  expect(await place.check(wanted)).toMatchObject({ outcome: "passed" });
-  place.sh("git gc -q --prune=now; git pack-refs --all");
-  expect(await place.check(wanted)).toMatchObject({ outcome: "passed" });
-  expect(await place.check({ branch: "main" })).toMatchObject({ outcome: "failed" });
-  expect(await place.check({ commit: "^fix: " })).toMatchObject({ outcome: "failed" });
+  expect(await repository.check(wanted)).toMatchObject({ outcome: "passed" });
+  repository.sh("git gc -q --prune=now; git pack-refs --all");
+  expect(await repository.check(wanted)).toMatchObject({ outcome: "passed" });
+  expect(await repository.check({ branch: "main" })).toMatchObject({ outcome: "failed" });
+  expect(await repository.check({ commit: "^fix: " })).toMatchObject({ outcome: "failed" });
 });
 
 test("13: an object whose content is not what its name says is not believed", async () => {
-  await using place = openJudgedRepository();
-  await place.keep();
+  await using repository = openJudgedRepository();
+  await repository.keep();
   // A commit for whose tree another tree's content is stored.
-  place.sh(
+  repository.sh(
     "echo x > a.txt; git commit -qam x; t=$(git rev-parse HEAD^{tree}); echo y > a.txt; git add a.txt; w=$(git write-tree); " +
       "f() { echo .git/objects/$(echo $1 | cut -c1-2)/$(echo $1 | cut -c3-); }; chmod u+w $(f $t); cp $(f $w) $(f $t)",
   );
-  await expect(place.check({ clean: true })).rejects.toMatchObject({ code: "tool.failed" });
+  await expect(repository.check({ clean: true })).rejects.toMatchObject({ code: "tool.failed" });
 });
 
 test("13: a pack whose index gives its objects the names of others is not believed", async () => {
-  await using place = openJudgedRepository();
-  await place.keep();
+  await using repository = openJudgedRepository();
+  await repository.keep();
   // The index of one pack beside the content of another, under one name.
-  place.sh(
+  repository.sh(
     "echo x > a.txt; git commit -qam x; git gc -q; p=$(ls .git/objects/pack/*.pack); cp $p .git/keep; echo yy > a.txt; git commit -qam yy; " +
       "git repack -qad; q=$(ls .git/objects/pack/*.pack); chmod u+w $q; cp .git/keep $q",
   );
-  await expect(place.check({ clean: true })).rejects.toMatchObject({ code: "tool.failed" });
+  await expect(repository.check({ clean: true })).rejects.toMatchObject({ code: "tool.failed" });
 });
 
 test("13: alternates that the agent planted give no objects", async () => {
-  await using place = openJudgedRepository();
-  await place.keep();
-  place.sh(
+  await using repository = openJudgedRepository();
+  await repository.keep();
+  repository.sh(
     "cp -r .git ../elsewhere.git; echo x > a.txt; git commit -qam x; c=$(git rev-parse HEAD); cp -rf .git/objects/. ../elsewhere.git/objects/; " +
       "git reset -q --hard HEAD~1; git reflog expire --expire=now --all; git gc -q --prune=now; echo $PWD/../elsewhere.git/objects > .git/objects/info/alternates; git reset -q --hard $c",
   );
-  await expect(place.check({ commit: "" })).rejects.toMatchObject({ code: "tool.failed" });
+  await expect(repository.check({ commit: "" })).rejects.toMatchObject({ code: "tool.failed" });
 });
 
 const POINTERS: readonly (readonly [string, string])[] = [
@@ -127,22 +127,22 @@ const POINTERS: readonly (readonly [string, string])[] = [
 ];
 
 test.for(POINTERS)("13: %s in the place of .git leads nowhere", async ([, line]) => {
-  await using place = openJudgedRepository();
-  await place.keep();
-  place.sh(line);
-  await expect(place.check({ clean: true })).rejects.toMatchObject({
+  await using repository = openJudgedRepository();
+  await repository.keep();
+  repository.sh(line);
+  await expect(repository.check({ clean: true })).rejects.toMatchObject({
     code: "tool.failed",
     message: "the .git of the workspace is not what it was when the task began",
   });
 });
 
 test("13: a commondir of the agent's leads nowhere", async () => {
-  await using place = openJudgedRepository();
-  await place.keep();
-  place.sh(
+  await using repository = openJudgedRepository();
+  await repository.keep();
+  repository.sh(
     "cp -r .git ../other.git; git --git-dir ../other.git commit -q --allow-empty -m new; echo ../../other.git > .git/commondir",
   );
-  expect(await place.check({ commit: "" })).toMatchObject({ outcome: "failed" });
+  expect(await repository.check({ commit: "" })).toMatchObject({ outcome: "failed" });
 });
 
 const HEADS: readonly (readonly [string, string, string])[] = [
@@ -154,75 +154,75 @@ const HEADS: readonly (readonly [string, string, string])[] = [
 ];
 
 test.for(HEADS)("13: a HEAD %s is read strictly", async ([, line, branch]) => {
-  await using place = openJudgedRepository();
-  await place.keep();
-  place.sh(line);
-  if (branch !== "") expect(await place.check({ branch })).toMatchObject({ outcome: "passed" });
-  else await expect(place.check({ branch: "main" })).rejects.toMatchObject({ code: "tool.failed" });
+  await using repository = openJudgedRepository();
+  await repository.keep();
+  repository.sh(line);
+  if (branch !== "") expect(await repository.check({ branch })).toMatchObject({ outcome: "passed" });
+  else await expect(repository.check({ branch: "main" })).rejects.toMatchObject({ code: "tool.failed" });
 });
 
 test("13: packed refs with odd names are not read", async () => {
-  await using place = openJudgedRepository();
-  await place.keep();
-  place.sh(
+  await using repository = openJudgedRepository();
+  await repository.keep();
+  repository.sh(
     "c=$(git commit-tree -m x HEAD^{tree}); rm -rf .git/refs/heads/main; " +
       "printf '%s refs/heads/main extra\\n%s refs/heads/../main\\n%s  refs/heads/main\\nxx refs/heads/main\\n' $c $c $c > .git/packed-refs",
   );
-  expect(await place.check({ branch: "main" })).toMatchObject({ outcome: "failed", isMoot: true });
+  expect(await repository.check({ branch: "main" })).toMatchObject({ outcome: "failed", isMoot: true });
 });
 
 test("13: programs that a repository names are not run, and its textconv is not asked", async () => {
-  await using place = openJudgedRepository();
-  await place.keep();
-  const run = `touch ${join(place.root, "ran")}`;
-  place.sh(
+  await using repository = openJudgedRepository();
+  await repository.keep();
+  const run = `touch ${join(repository.root, "ran")}`;
+  repository.sh(
     `for k in core.fsmonitor core.pager diff.external diff.x.textconv diff.x.command filter.x.clean filter.x.smudge filter.x.process uploadpack.packObjectsHook core.sshCommand gpg.program; do git config $k '${run}'; done; ` +
       `mkdir -p .git/hooks; for h in post-index-change reference-transaction pre-commit; do printf '#!/bin/sh\\n${run}\\n' > .git/hooks/$h; chmod +x .git/hooks/$h; done; ` +
       "printf '* diff=x filter=x\\n' > .gitattributes; echo x > a.txt",
   );
-  expect(await place.check({ clean: true, commit: "" })).toMatchObject({ outcome: "failed" });
-  expect(existsSync(join(place.root, "ran"))).toBe(false);
+  expect(await repository.check({ clean: true, commit: "" })).toMatchObject({ outcome: "failed" });
+  expect(existsSync(join(repository.root, "ran"))).toBe(false);
 });
 
 test("13: what was uncommitted at the beginning is no change, and is uncommitted while it stays", async () => {
-  await using place = openJudgedRepository({ files: { "a.txt": "a\n", ".gitignore": "*.log\nbuild/\n" } });
-  place.write("mine.txt", "untracked\n");
-  place.write("a.txt", "being edited\n");
-  place.write("build/out.js", "made");
-  await place.keep();
-  expect(await place.check({ only: ["src/**"] })).toMatchObject({
+  await using repository = openJudgedRepository({ files: { "a.txt": "a\n", ".gitignore": "*.log\nbuild/\n" } });
+  repository.write("mine.txt", "untracked\n");
+  repository.write("a.txt", "being edited\n");
+  repository.write("build/out.js", "made");
+  await repository.keep();
+  expect(await repository.check({ only: ["src/**"] })).toMatchObject({
     outcome: "passed",
     message: "0 files changed, all within src/**",
   });
-  const before = await place.check({ clean: true });
+  const before = await repository.check({ clean: true });
   expect(before).toMatchObject({ outcome: "failed", message: "uncommitted: a.txt, mine.txt" });
-  place.sh("git commit -q --allow-empty -m 'feat: nothing'");
-  expect(await place.check({ clean: true })).toMatchObject({ outcome: "failed" });
-  place.sh("git add -A; git commit -qm rest; echo x > new.log; echo y > build/more.js");
-  expect(await place.check({ clean: true })).toMatchObject({ outcome: "passed" });
-  expect((await place.check({ only: ["src/**"] })).output).toBe("build/more.js\nnew.log");
+  repository.sh("git commit -q --allow-empty -m 'feat: nothing'");
+  expect(await repository.check({ clean: true })).toMatchObject({ outcome: "failed" });
+  repository.sh("git add -A; git commit -qm rest; echo x > new.log; echo y > build/more.js");
+  expect(await repository.check({ clean: true })).toMatchObject({ outcome: "passed" });
+  expect((await repository.check({ only: ["src/**"] })).output).toBe("build/more.js\nnew.log");
 });
 
 test("13: a file whose line ends git converts is committed, and one that differs is not", async () => {
-  await using place = openJudgedRepository({
+  await using repository = openJudgedRepository({
     files: { ".gitattributes": "*.txt text eol=crlf\n", "a.txt": "a\r\nb\r\n" },
   });
-  await place.keep();
-  expect(await place.check({ clean: true })).toMatchObject({ outcome: "passed" });
-  place.write("a.txt", "a\r\nc\r\n");
-  place.sh("git commit -qam c");
-  expect(await place.check({ clean: true })).toMatchObject({ outcome: "passed" });
-  place.write("a.txt", "a\r\nd\r\n");
-  expect(await place.check({ clean: true })).toMatchObject({ outcome: "failed" });
+  await repository.keep();
+  expect(await repository.check({ clean: true })).toMatchObject({ outcome: "passed" });
+  repository.write("a.txt", "a\r\nc\r\n");
+  repository.sh("git commit -qam c");
+  expect(await repository.check({ clean: true })).toMatchObject({ outcome: "passed" });
+  repository.write("a.txt", "a\r\nd\r\n");
+  expect(await repository.check({ clean: true })).toMatchObject({ outcome: "failed" });
 });
 
 test("13: a repository above the workspace is read where it is, and commits are judged although .git is not delivered", async () => {
-  await using place = openJudgedRepository({ below: "packages/one" });
-  await place.keep();
-  place.write("a.txt", "better\n");
-  expect(await place.check({ clean: true })).toMatchObject({ outcome: "failed", message: "uncommitted: a.txt" });
-  place.sh("git commit -qam 'feat: better'");
-  expect(await place.check({ clean: true, commit: "^feat", branch: "main" })).toMatchObject({ outcome: "passed" });
+  await using repository = openJudgedRepository({ below: "packages/one" });
+  await repository.keep();
+  repository.write("a.txt", "better\n");
+  expect(await repository.check({ clean: true })).toMatchObject({ outcome: "failed", message: "uncommitted: a.txt" });
+  repository.sh("git commit -qam 'feat: better'");
+  expect(await repository.check({ clean: true, commit: "^feat", branch: "main" })).toMatchObject({ outcome: "passed" });
   await using whole = openJudgedRepository();
   await whole.keep();
   whole.sh("echo better > a.txt; git commit -qam 'feat: better'");
@@ -231,13 +231,13 @@ test("13: a repository above the workspace is read where it is, and commits are 
 });
 
 test("13: a shallow clone, and a repository with long object names that began with the task, are read", async () => {
-  await using place = openJudgedRepository();
-  place.git("commit", "-q", "--allow-empty", "-m", "second");
-  place.git("clone", "-q", "--depth=1", `file://${place.workspace}`, join(place.root, "shallow"));
-  place.sh("rm -rf .git; cp -r ../shallow/.git .git");
-  await place.keep();
-  place.sh("echo x > a.txt; git commit -qam 'feat: x'");
-  expect(await place.check({ commit: "^feat", clean: true })).toMatchObject({ outcome: "passed" });
+  await using repository = openJudgedRepository();
+  repository.git("commit", "-q", "--allow-empty", "-m", "second");
+  repository.git("clone", "-q", "--depth=1", `file://${repository.workspace}`, join(repository.root, "shallow"));
+  repository.sh("rm -rf .git; cp -r ../shallow/.git .git");
+  await repository.keep();
+  repository.sh("echo x > a.txt; git commit -qam 'feat: x'");
+  expect(await repository.check({ commit: "^feat", clean: true })).toMatchObject({ outcome: "passed" });
 
   await using fresh = openJudgedRepository();
   fresh.sh("rm -rf .git");
@@ -248,34 +248,34 @@ test("13: a shallow clone, and a repository with long object names that began wi
 });
 
 test("13: a linked work tree is read where its git folder is", async () => {
-  await using place = openJudgedRepository();
-  place.sh(
+  await using repository = openJudgedRepository();
+  repository.sh(
     "mv .git ../main.git; git --git-dir ../main.git config core.bare true; git --git-dir ../main.git worktree add -q -f ../linked main; mv ../linked/.git .git",
   );
-  place.sh("echo $PWD/.git > ../main.git/worktrees/linked/gitdir; git reset -q");
-  await place.keep();
-  expect(await place.check({ clean: true, branch: "main" })).toMatchObject({ outcome: "passed" });
-  expect(await place.check({ commit: "" })).toMatchObject({ outcome: "failed" });
-  place.sh("echo x > a.txt; git commit -qam 'feat: x'");
-  expect(await place.check({ clean: true, commit: "^feat" })).toMatchObject({ outcome: "passed" });
+  repository.sh("echo $PWD/.git > ../main.git/worktrees/linked/gitdir; git reset -q");
+  await repository.keep();
+  expect(await repository.check({ clean: true, branch: "main" })).toMatchObject({ outcome: "passed" });
+  expect(await repository.check({ commit: "" })).toMatchObject({ outcome: "failed" });
+  repository.sh("echo x > a.txt; git commit -qam 'feat: x'");
+  expect(await repository.check({ clean: true, commit: "^feat" })).toMatchObject({ outcome: "passed" });
 });
 
 test("13: a repository that the agent makes in the workspace takes nothing from the one above it", async () => {
-  await using place = openJudgedRepository({ below: "packages/one" });
-  await place.keep();
-  place.sh("echo x > a.txt; git init -q -b other .; git add -A; git commit -qm 'feat: x'");
-  expect(await place.check({ clean: true })).toMatchObject({ outcome: "failed", message: "uncommitted: a.txt" });
-  expect(await place.check({ commit: "" })).toMatchObject({ outcome: "failed" });
-  expect(await place.check({ branch: "other" })).toMatchObject({ outcome: "failed" });
+  await using repository = openJudgedRepository({ below: "packages/one" });
+  await repository.keep();
+  repository.sh("echo x > a.txt; git init -q -b other .; git add -A; git commit -qm 'feat: x'");
+  expect(await repository.check({ clean: true })).toMatchObject({ outcome: "failed", message: "uncommitted: a.txt" });
+  expect(await repository.check({ commit: "" })).toMatchObject({ outcome: "failed" });
+  expect(await repository.check({ branch: "other" })).toMatchObject({ outcome: "failed" });
 });
 
 test("13: files of a submodule are its own while nothing there changes", async () => {
-  await using place = openJudgedRepository();
-  place.sh(
+  await using repository = openJudgedRepository();
+  repository.sh(
     "git init -q ../library; git -C ../library commit -q --allow-empty -m one; git -c protocol.file.allow=always submodule --quiet add ../library sub; echo s > sub/s.txt; git -C sub add -A; git -C sub commit -qm two; git add -A; git commit -qm sub",
   );
-  await place.keep();
-  expect(await place.check({ clean: true })).toMatchObject({ outcome: "passed" });
-  place.sh("echo x > sub/s.txt; git config submodule.sub.ignore all");
-  expect(await place.check({ clean: true })).toMatchObject({ outcome: "failed", message: "uncommitted: sub" });
+  await repository.keep();
+  expect(await repository.check({ clean: true })).toMatchObject({ outcome: "passed" });
+  repository.sh("echo x > sub/s.txt; git config submodule.sub.ignore all");
+  expect(await repository.check({ clean: true })).toMatchObject({ outcome: "failed", message: "uncommitted: sub" });
 });

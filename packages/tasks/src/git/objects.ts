@@ -7,7 +7,7 @@ import { copyFile, link, mkdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { FrozenWork } from "../tree/manifest.ts";
 import { toRaw, toSystem } from "@heddle/tools/raw-path";
-import { gitPlace, type GitFiles } from "./git-files.ts";
+import { gitPath, type GitFiles } from "./git-files.ts";
 import { LOOSE_OBJECT, PACK_FILE } from "./names.ts";
 import type { ObjectFolder } from "./own-git.ts";
 
@@ -23,14 +23,14 @@ export interface Alternates {
 export async function objectFolders(files: GitFiles, { path, at }: Alternates): Promise<readonly ObjectFolder[]> {
   const found: ObjectFolder[] = [];
   const seen = new Set<string>();
-  const take = async (from: GitFiles, prefix: string, place: string, depth: number): Promise<void> => {
-    if (seen.has(place) || depth > MAX_DEPTH) return;
-    seen.add(place);
+  const take = async (from: GitFiles, prefix: string, folder: string, depth: number): Promise<void> => {
+    if (seen.has(folder) || depth > MAX_DEPTH) return;
+    seen.add(folder);
     found.push(await partsOf(from, prefix));
     const text = (await from.read(`${prefix}info/alternates`))?.toString("utf8") ?? "";
     for (const line of text.split("\n")) {
       if (line === "" || line.startsWith("#")) continue;
-      const other = resolve(place, line);
+      const other = resolve(folder, line);
       await take(at(dirname(other)), `${other.slice(dirname(other).length + 1)}/`, other, depth + 1);
     }
   };
@@ -41,8 +41,7 @@ export async function objectFolders(files: GitFiles, { path, at }: Alternates): 
 async function partsOf(files: GitFiles, prefix: string): Promise<ObjectFolder> {
   const parts = new Map<string, string>();
   for (const name of ["pack", ...LOOSE_FOLDERS]) {
-    if ((await files.entry(`${prefix}${name}`))?.kind === "folder")
-      parts.set(name, gitPlace(files, `${prefix}${name}`));
+    if ((await files.entry(`${prefix}${name}`))?.kind === "folder") parts.set(name, gitPath(files, `${prefix}${name}`));
   }
   return { parts };
 }

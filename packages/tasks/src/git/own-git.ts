@@ -130,7 +130,7 @@ async function shelves(folder: string, objects: readonly ObjectFolder[]): Promis
     const shelf = join(folder, "shelves", String(index));
     await mkdir(shelf, { recursive: true });
     // Some hundred short calls; waiting for each takes ten times as long.
-    for (const [name, place] of parts) symlinkSync(place, join(shelf, name));
+    for (const [name, target] of parts) symlinkSync(target, join(shelf, name));
     lines.push(`${shelf}\n`);
   }
   return lines.join("");

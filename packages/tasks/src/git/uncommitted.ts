@@ -5,7 +5,7 @@
 import { dirname } from "node:path";
 import { foldersOf, type RawPath } from "../tree/manifest.ts";
 import { withChanges, type JudgedTree } from "./find-repository.ts";
-import { entryIn, placeIn, type TreeWithChanges } from "./git-files.ts";
+import { entryIn, storedPath, type TreeWithChanges } from "./git-files.ts";
 import { blobOf, blobWithPlainLineEnds, gitModeOf, isSameGitEntry, readTree, SUBMODULE_MODE } from "./git-tree.ts";
 import type { GitTreeEntry } from "./git-tree.ts";
 import { ignoredOf } from "./ignored.ts";
@@ -72,9 +72,9 @@ async function isCommitted(tree: TreeWithChanges, path: RawPath, committed: GitT
   // The content of a submodule is not tracked here, only that it exists.
   if (wanted.mode === SUBMODULE_MODE) return entry.kind === "folder";
   if (gitModeOf(entry) !== wanted.mode) return false;
-  const [place, format] = [placeIn(tree, path), formatOf(wanted.object)];
-  if ((await blobOf(entry, place, format)) === wanted.object) return true;
-  return (await blobWithPlainLineEnds(entry, place, format)) === wanted.object;
+  const [stored, format] = [storedPath(tree, path), formatOf(wanted.object)];
+  if ((await blobOf(entry, stored, format)) === wanted.object) return true;
+  return (await blobWithPlainLineEnds(entry, stored, format)) === wanted.object;
 }
 
 /**

@@ -40,11 +40,11 @@ interface Download {
 export type InboxFolder = ReturnType<typeof inboxFolder>;
 
 export function inboxFolder(folder: string) {
-  const place = path.resolve(folder);
-  const real = realPathOf(place);
+  const root = path.resolve(folder);
+  const real = realPathOf(root);
   const within = (given: string): Within => new Within(real, given);
   return {
-    place,
+    root,
     /** True: it did not exist and was made. */
     ensure: (): boolean => ensureFolder(real),
     /** Of one folder, "" for the inbox itself. Skipped files are not looked at. */
@@ -70,10 +70,10 @@ export function inboxFolder(folder: string) {
         const outcome = await moveOnto(() => within(from), within(name));
         if (outcome !== "taken") return outcome === "moved" ? name : undefined;
       }
-      throw new HeddleError("path.invalid", `${path.join(place, to)} and its next ${MAX_NUMBER} names are taken`);
+      throw new HeddleError("path.invalid", `${path.join(root, to)} and its next ${MAX_NUMBER} names are taken`);
     },
     /** Calls when something may have changed. */
-    watch: (folders: readonly string[], onChange: () => void): Disposable => watchAll(place, folders, onChange),
+    watch: (folders: readonly string[], onChange: () => void): Disposable => watchAll(root, folders, onChange),
   };
 }
 
@@ -98,10 +98,10 @@ class Within implements Disposable {
   readonly name: string;
   readonly path: string;
 
-  constructor(place: string, given: string) {
+  constructor(root: string, given: string) {
     const parts = innerParts(given);
     this.name = parts.at(-1) ?? "";
-    this.path = path.join(place, ...parts);
+    this.path = path.join(root, ...parts);
     this.folder = holdFolder(path.dirname(this.path), { refusesLinks: true });
   }
 
@@ -114,8 +114,8 @@ class Within implements Disposable {
   }
 }
 
-async function listed(place: string, given: string, skips: (name: string) => boolean): Promise<readonly FileEntry[]> {
-  using folder = holdFolder(given === "" ? place : path.join(place, ...innerParts(given)), { refusesLinks: true });
+async function listed(root: string, given: string, skips: (name: string) => boolean): Promise<readonly FileEntry[]> {
+  using folder = holdFolder(given === "" ? root : path.join(root, ...innerParts(given)), { refusesLinks: true });
   const found = await readdir(folder.at("."), { withFileTypes: true });
   const names = found.filter((one) => one.isDirectory() || !skips(one.name)).map(({ name }) => name);
   const entries: FileEntry[] = [];
@@ -130,10 +130,10 @@ async function listed(place: string, given: string, skips: (name: string) => boo
 }
 
 /** Another process may delete it at the same moment; then it can be made again. */
-function ensureFolder(place: string): boolean {
+function ensureFolder(root: string): boolean {
   for (let tries = 1; ; tries += 1) {
     try {
-      using folder = holdFolder(place, { makes: true, refusesLinks: true });
+      using folder = holdFolder(root, { makes: true, refusesLinks: true });
       return folder.isNew;
     } catch (error) {
       if (codeOf(error) !== "ENOENT" || tries === MAX_MAKE_TRIES) throw error;
@@ -194,11 +194,11 @@ async function moveOnto(source: () => Within, to: Within): Promise<Moved> {
   }
 }
 
-function watchAll(place: string, folders: readonly string[], onChange: () => void): Disposable {
+function watchAll(root: string, folders: readonly string[], onChange: () => void): Disposable {
   const watchers: FSWatcher[] = [];
   for (const folder of folders.slice(0, MAX_WATCHED)) {
     try {
-      const watcher = watch(path.join(place, folder), { persistent: false }, onChange);
+      const watcher = watch(path.join(root, folder), { persistent: false }, onChange);
       watcher.on("error", onChange);
       watchers.push(watcher);
     } catch {

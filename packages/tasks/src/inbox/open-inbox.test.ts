@@ -236,7 +236,7 @@ describe("what is no order says why, and is never tried again", () => {
   });
 });
 
-describe("places", () => {
+describe("folders", () => {
   test("F42: a folder that is deleted is made again, said, and continues", async () => {
     await using t = await openTestInbox();
     await using _inbox = await t.open({ rescanMs: 200 });

@@ -41,9 +41,9 @@ export async function openInbox(options: InboxOptions): Promise<AsyncDisposable>
   const folder = typeof options.folder === "string" ? inboxFolder(options.folder) : options.folder;
   folder.ensure();
   // Before the first order is taken, so that no end of a task is missed.
-  const mark = await openReadMark(options.journal, `inbox:${folder.place}`);
+  const mark = await openReadMark(options.journal, `inbox:${folder.root}`);
   const ending = new AbortController();
-  const inbox = { ...options, folder, signal: ending.signal, say: sayOnce(options.log, folder.place) };
+  const inbox = { ...options, folder, signal: ending.signal, say: sayOnce(options.log, folder.root) };
   const ended = Promise.all([untilEnded(inbox, takeOrders), untilEnded(inbox, () => writeAnswers(inbox, mark))]);
   return {
     async [Symbol.asyncDispose]() {
@@ -62,13 +62,13 @@ interface Inbox extends InboxOptions {
 
 const MAX_SAID = 1_000;
 
-function sayOnce(log: (line: string) => void, place: string): (line: string) => void {
+function sayOnce(log: (line: string) => void, folder: string): (line: string) => void {
   const said = new Set<string>();
   return (line) => {
     if (said.has(line)) return;
     if (said.size >= MAX_SAID) said.clear();
     said.add(line);
-    log(`inbox ${place}: ${line}`);
+    log(`inbox ${folder}: ${line}`);
   };
 }
 
@@ -91,7 +91,7 @@ async function takeOrders(inbox: Inbox): Promise<void> {
   using watched = watchFolders(folder);
   while (!signal.aborted) {
     if (folder.ensure()) {
-      inbox.log(`inbox ${folder.place} was missing and is created again`);
+      inbox.log(`inbox ${folder.root} was missing and is created again`);
       watched.forget();
     }
     const mark = watched.changes();
@@ -184,10 +184,10 @@ async function admit(inbox: Inbox, { taken, order, orderId, entry }: Taken): Pro
     const { task } = await takeOrder(inbox, {
       file: path.posix.basename(order),
       text: read.bytes,
-      path: path.join(folder.place, order),
+      path: path.join(folder.root, order),
       // The time before it was moved.
       ...(entry.changedAt === undefined ? {} : { changedAt: entry.changedAt }),
-      source: { kind: "inbox", ref: path.join(folder.place, order) },
+      source: { kind: "inbox", ref: path.join(folder.root, order) },
       key: `inbox:${orderId}`,
     });
     failpoint("inbox.after-add");
@@ -240,7 +240,7 @@ async function refuse({ folder, log }: Inbox, from: string, order: string, { why
   const name = path.posix.basename(order);
   const help = `\n\nFix it and put it here again as ${name}.\n`;
   await folder.upload(`${now}.reason.txt`, `${name} did not become a task.\n\n${text}${help}`);
-  log(`inbox ${folder.place}: ${order} did not become a task (${why}): ${text.split("\n", 1)[0] ?? ""}`);
+  log(`inbox ${folder.root}: ${order} did not become a task (${why}): ${text.split("\n", 1)[0] ?? ""}`);
 }
 
 /** Follows the tasks of this inbox from where it was last read, and writes their answers. */
@@ -249,7 +249,7 @@ async function writeAnswers({ journal, folder, signal }: Inbox, mark: ReadMark):
     for await (const event of journal.tail({ after: mark.position, signal })) {
       const task = isTaskEvent(event.body) ? await journal.tasks.get(event.stream) : undefined;
       let isTold = false;
-      if (task !== undefined && isTaskEvent(event.body) && orderPathOf(task, folder.place) !== undefined) {
+      if (task !== undefined && isTaskEvent(event.body) && orderPathOf(task, folder.root) !== undefined) {
         isTold = await answer(folder, task, { ...event, body: event.body });
       }
       await mark.advance(event.position);

@@ -17,9 +17,9 @@ import { answerPath, endingOf } from "./order-names.ts";
 const MAX_NUMBER = 999;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
-export function orderPathOf({ source }: TaskRecord, place: string): string | undefined {
+export function orderPathOf({ source }: TaskRecord, root: string): string | undefined {
   if (source.kind !== "inbox" || source.ref === undefined) return undefined;
-  return pathBelow(place, source.ref);
+  return pathBelow(root, source.ref);
 }
 
 /** True: the task's end was written. */
@@ -28,7 +28,7 @@ export async function answer(
   task: TaskRecord,
   event: StoredEvent<TaskEventBody>,
 ): Promise<boolean> {
-  const order = orderPathOf(task, inbox.place);
+  const order = orderPathOf(task, inbox.root);
   if (order === undefined || !isNews(task, event.body)) return false;
   const bytes = await written(task, event.at, order);
   if (!hasEnded(task)) {

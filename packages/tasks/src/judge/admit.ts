@@ -24,7 +24,7 @@ export interface Admitted {
   readonly why: ReadonlyMap<RawPath, string>;
 }
 
-export interface AdmitPlace {
+export interface AdmitOptions {
   readonly spec: Pick<TaskSpec, "worktree">;
   /** Where the room is. */
   readonly folder: string;
@@ -34,7 +34,7 @@ export interface AdmitPlace {
 
 const LEADS_OUT = "a link that leads out of the workspace is not judged";
 
-export function admit({ spec, folder, base, frozen }: AdmitPlace, picks: readonly Change[]): Admitted {
+export function admit({ spec, folder, base, frozen }: AdmitOptions, picks: readonly Change[]): Admitted {
   const why = new Map<RawPath, string>();
   const isIn = ({ path }: Change): boolean => !why.has(path) && ![...foldersOf(path)].some((at) => why.has(at));
   const complete = (): readonly Change[] =>

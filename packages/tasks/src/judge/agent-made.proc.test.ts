@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { chmod, link, mkdir, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { judge, openWorkPlace, type WorkPlace } from "../../test/work-place.ts";
+import { judge, openTaskFixture, type TaskFixture } from "../../test/task-fixture.ts";
 import type { Verdict } from "./verify.ts";
 
 const run = (line: string) => ({ kind: "command", name: "works", run: line }) as const;
@@ -18,7 +18,7 @@ describe("13: a link of the agent's that leads out of the workspace is not judge
     checks: [run("sh sub/t.sh")],
     spec: { deliver: ["impl.txt", "way", "via"] },
   };
-  const LINKS: Readonly<Record<string, (place: WorkPlace) => Promise<void>>> = {
+  const LINKS: Readonly<Record<string, (fixture: TaskFixture) => Promise<void>>> = {
     "by its whole path": ({ root, workspace }) => symlink(join(root, "else/planted"), join(workspace, "impl.txt")),
     "by dots": ({ workspace }) => symlink("sub/../../else/planted", join(workspace, "impl.txt")),
     "by the workspace and dots": ({ workspace }) =>
@@ -31,10 +31,10 @@ describe("13: a link of the agent's that leads out of the workspace is not judge
   };
   test.each(Object.entries(LINKS))("%s", async (_, make) => {
     for (const spec of [options.spec, {}]) {
-      const verdict = await judge({ ...options, spec }, async (place) => {
-        await mkdir(join(place.root, "else"));
-        await writeFile(join(place.root, "else/planted"), "real\n");
-        await make(place);
+      const verdict = await judge({ ...options, spec }, async (fixture) => {
+        await mkdir(join(fixture.root, "else"));
+        await writeFile(join(fixture.root, "else/planted"), "real\n");
+        await make(fixture);
       });
       expect(verdict.passed).toBe(false);
       expect(verdict.results).toMatchObject([{ outcome: "failed" }]);
@@ -44,27 +44,27 @@ describe("13: a link of the agent's that leads out of the workspace is not judge
 
   test("a link inside is judged, relative or not, and one of the beginning stays", async () => {
     for (const target of ["a/b/real", "W/a/b/real"]) {
-      await using place = await openWorkPlace({ ...options, spec: { deliver: ["impl.txt", "a/**"] } });
-      await writeFile(join(place.root, "owners"), "x\n");
-      await symlink("../owners", join(place.workspace, "out"));
-      const baseline = await place.takeBaseline();
-      await place.write("a/b/real", "real\n");
-      await symlink(target.replace("W", place.workspace), join(place.workspace, "impl.txt"));
-      const verdict = await place.verify(baseline);
+      await using fixture = await openTaskFixture({ ...options, spec: { deliver: ["impl.txt", "a/**"] } });
+      await writeFile(join(fixture.root, "owners"), "x\n");
+      await symlink("../owners", join(fixture.workspace, "out"));
+      const baseline = await fixture.takeBaseline();
+      await fixture.write("a/b/real", "real\n");
+      await symlink(target.replace("W", fixture.workspace), join(fixture.workspace, "impl.txt"));
+      const verdict = await fixture.verify(baseline);
       expect(verdict, target).toMatchObject({ passed: true, work: { deliveredCount: 2, othersCount: 0 } });
     }
   });
 
   test("nor what makes a link of the owner's lead out", async () => {
-    await using place = await openWorkPlace({ ...options, spec: { deliver: ["way", "note"] } });
-    await symlink("a/b", join(place.workspace, "way"));
-    await symlink("way/../../planted", join(place.workspace, "impl.txt"));
-    const baseline = await place.takeBaseline();
-    await writeFile(join(place.root, "planted"), "real\n");
-    await place.remove("way");
-    await symlink("a", join(place.workspace, "way"));
-    await place.write("note", "x\n");
-    const verdict = await place.verify(baseline);
+    await using fixture = await openTaskFixture({ ...options, spec: { deliver: ["way", "note"] } });
+    await symlink("a/b", join(fixture.workspace, "way"));
+    await symlink("way/../../planted", join(fixture.workspace, "impl.txt"));
+    const baseline = await fixture.takeBaseline();
+    await writeFile(join(fixture.root, "planted"), "real\n");
+    await fixture.remove("way");
+    await symlink("a", join(fixture.workspace, "way"));
+    await fixture.write("note", "x\n");
+    const verdict = await fixture.verify(baseline);
     expect(verdict).toMatchObject({ passed: false, results: [{ outcome: "failed" }] });
     expect(others(verdict)).toEqual([{ path: "way", why: LEADS_OUT }]);
   });
@@ -73,27 +73,31 @@ describe("13: a link of the agent's that leads out of the workspace is not judge
 test("13: a source that the agent dates back is newer than what was built of the beginning", async () => {
   // As make does it.
   const build = "[ build/app -nt src/app ] || cp src/app build/app; grep good build/app && grep feature src/app";
-  await using place = await openWorkPlace({
+  await using fixture = await openTaskFixture({
     files: { "src/app": "good\n", "build/app": "good\n" },
     checks: [run(build)],
     spec: { deliver: ["src/**"] },
   });
   // Also where what was built says that it is from tomorrow.
   const tomorrow = Date.now() / 1000 + 86_400;
-  await utimes(join(place.workspace, "build/app"), tomorrow, tomorrow);
-  await utimes(join(place.workspace, "src/app"), 1, 1);
-  const baseline = await place.takeBaseline();
+  await utimes(join(fixture.workspace, "build/app"), tomorrow, tomorrow);
+  await utimes(join(fixture.workspace, "src/app"), 1, 1);
+  const baseline = await fixture.takeBaseline();
   const workWith = async (text: string): Promise<Verdict> => {
-    await place.write("src/app", text);
-    await utimes(join(place.workspace, "src/app"), 1, 1);
-    return await place.verify(baseline);
+    await fixture.write("src/app", text);
+    await utimes(join(fixture.workspace, "src/app"), 1, 1);
+    return await fixture.verify(baseline);
   };
   expect(await workWith("feature, broken\n")).toMatchObject({ passed: false, results: [{ outcome: "failed" }] });
   expect(await workWith("feature, good\n")).toMatchObject({ passed: true });
 });
 
 describe("13: work that comes back through git is judged as git brings it", () => {
-  const judged = async (line: string, work: (place: WorkPlace) => Promise<void>, deliver: string[]): Promise<Verdict> =>
+  const judged = async (
+    line: string,
+    work: (fixture: TaskFixture) => Promise<void>,
+    deliver: string[],
+  ): Promise<Verdict> =>
     await judge(
       {
         files: { "a.txt": "a\n", "old/x": "x\n", "s.sh": "echo s\n" },
@@ -102,13 +106,13 @@ describe("13: work that comes back through git is judged as git brings it", () =
       },
       work,
     );
-  const at = ({ workspace }: WorkPlace, path: string): string => join(workspace, path);
+  const at = ({ workspace }: TaskFixture, path: string): string => join(workspace, path);
 
   test("an empty folder, made or left, is none", async () => {
-    const work = async (place: WorkPlace): Promise<void> => {
-      await mkdir(at(place, "empty/deep"), { recursive: true });
-      await place.write("note.md", "n\n");
-      await place.remove("old/x");
+    const work = async (fixture: TaskFixture): Promise<void> => {
+      await mkdir(at(fixture, "empty/deep"), { recursive: true });
+      await fixture.write("note.md", "n\n");
+      await fixture.remove("old/x");
     };
     const made = await judged("[ -d empty ]", work, ["empty", "note.md", "old/x"]);
     expect(made).toMatchObject({ passed: false, results: [{ outcome: "failed" }] });
@@ -117,14 +121,14 @@ describe("13: work that comes back through git is judged as git brings it", () =
   });
 
   test("a mode is 644 or 755", async () => {
-    const work = async (place: WorkPlace): Promise<void> => {
-      await place.write("key", "k\n");
-      await place.write("bin/run", "r\n");
-      await chmod(at(place, "key"), 0o600);
-      await chmod(at(place, "bin/run"), 0o700);
-      await chmod(at(place, "bin"), 0o700);
-      await chmod(at(place, "a.txt"), 0o600);
-      await chmod(at(place, "s.sh"), 0o755);
+    const work = async (fixture: TaskFixture): Promise<void> => {
+      await fixture.write("key", "k\n");
+      await fixture.write("bin/run", "r\n");
+      await chmod(at(fixture, "key"), 0o600);
+      await chmod(at(fixture, "bin/run"), 0o700);
+      await chmod(at(fixture, "bin"), 0o700);
+      await chmod(at(fixture, "a.txt"), 0o600);
+      await chmod(at(fixture, "s.sh"), 0o755);
     };
     const line = "[ $(stat -c %a key bin bin/run a.txt s.sh | tr '\\n' -) = 644-755-755-644-755- ]";
     const verdict = await judged(line, work, ["**"]);
@@ -146,17 +150,17 @@ test("13: a stale cache of compiled Python is not taken for a source of the same
     skip();
   }
   const good = "def f(): return 5 # pad\n";
-  await using place = await openWorkPlace({
+  await using fixture = await openTaskFixture({
     files: { "m.py": good, "t.py": "import m\nassert m.f() == 5\nassert 'feature' in open('m.py').read()\n" },
     checks: [run("python3 t.py")],
     spec: { deliver: ["m.py"] },
   });
-  await utimes(join(place.workspace, "m.py"), 1_700_000_000, 1_700_000_000);
-  execFileSync("python3", ["-c", "import m"], { cwd: place.workspace, env });
-  const baseline = await place.takeBaseline();
-  await place.write("m.py", "feature broken".padEnd(good.length, "#"));
-  await utimes(join(place.workspace, "m.py"), 1_700_000_000, 1_700_000_000);
-  expect(await place.verify(baseline)).toMatchObject({ passed: false, results: [{ outcome: "failed" }] });
+  await utimes(join(fixture.workspace, "m.py"), 1_700_000_000, 1_700_000_000);
+  execFileSync("python3", ["-c", "import m"], { cwd: fixture.workspace, env });
+  const baseline = await fixture.takeBaseline();
+  await fixture.write("m.py", "feature broken".padEnd(good.length, "#"));
+  await utimes(join(fixture.workspace, "m.py"), 1_700_000_000, 1_700_000_000);
+  expect(await fixture.verify(baseline)).toMatchObject({ passed: false, results: [{ outcome: "failed" }] });
 });
 
 test("13: a delivered link to what is not delivered is shown as one, and its owner decides when a check reads through it", async () => {
@@ -164,9 +168,9 @@ test("13: a delivered link to what is not delivered is shown as one, and its own
   const compare = "sh gen.sh > out/result.txt && cmp out/result.txt golden.txt";
   const work =
     (target: string) =>
-    async (place: WorkPlace): Promise<void> => {
-      await place.write("gen.sh", "echo right\n");
-      await symlink(target, join(place.workspace, "out/result.txt"));
+    async (fixture: TaskFixture): Promise<void> => {
+      await fixture.write("gen.sh", "echo right\n");
+      await symlink(target, join(fixture.workspace, "out/result.txt"));
     };
   const judged = (target: string, line = compare): Promise<Verdict> =>
     judge({ files, checks: [{ kind: "command", run: line }], spec: { deliver: ["out/**", "gen.sh"] } }, work(target));
@@ -184,18 +188,18 @@ test("13: a delivered link to what is not delivered is shown as one, and its own
 
 test("13: a file that has a name outside the workspace too and is not as it was is put to the owner", async () => {
   const judged = async (line: string): Promise<Verdict> => {
-    await using place = await openWorkPlace({
+    await using fixture = await openTaskFixture({
       files: { "sum.sh": "echo 1\n", "in/a": "1\n" },
       checks: [run("grep -q 5 sum.sh")],
       spec: { deliver: ["sum.sh"] },
     });
-    await writeFile(join(place.root, "shared.sh"), 'equal() { [ "$1" = "$2" ]; }\n');
-    await link(join(place.root, "shared.sh"), join(place.workspace, "in/shared.sh"));
+    await writeFile(join(fixture.root, "shared.sh"), 'equal() { [ "$1" = "$2" ]; }\n');
+    await link(join(fixture.root, "shared.sh"), join(fixture.workspace, "in/shared.sh"));
     // All its names are in the workspace: nothing of it is outside.
-    await link(join(place.workspace, "in/a"), join(place.workspace, "in/b"));
-    const baseline = await place.takeBaseline();
-    execFileSync("sh", ["-c", line], { cwd: place.workspace });
-    return await place.verify(baseline);
+    await link(join(fixture.workspace, "in/a"), join(fixture.workspace, "in/b"));
+    const baseline = await fixture.takeBaseline();
+    execFileSync("sh", ["-c", line], { cwd: fixture.workspace });
+    return await fixture.verify(baseline);
   };
   const planted = { passed: false, review: { reasons: [{ kind: "outside", files: ["in/shared.sh"] }] } };
   expect(await judged("echo 'equal() { :; }' > in/shared.sh; echo 5 > sum.sh")).toMatchObject(planted);

@@ -14,11 +14,11 @@ import { openScratch } from "./scratch.ts";
 
 /** Of `loose`, in `picked`, what is source; none where a check does not pass. */
 export async function foundByAnyName(
-  place: CheckOptions,
+  checkOptions: CheckOptions,
   { baseline, room, frozen }: Pick<ToJudge, "baseline" | "room"> & { readonly frozen: FrozenWork },
   loose: readonly Change[],
 ): Promise<readonly Change[]> {
-  const { spec, signal, home } = place;
+  const { spec, signal, home } = checkOptions;
   // What one of them includes keeps its name, and stands or falls with it.
   const led = ledByEachOther({ spec, base: room.base, frozen, signal }, loose);
   const others = new Map(loose.filter(({ path }) => !led.has(path)).map(({ path }) => [path, otherName(path, frozen)]));
@@ -32,7 +32,7 @@ export async function foundByAnyName(
   const changes = picked.toSorted(byPath);
   const renamed = { folder: scratch.folder, changes, sha256: frozen.sha256 };
   const { passed, ran } = await judgePicked(
-    place,
+    checkOptions,
     { baseline, room: { ...room, frozen: renamed, picked: changes } },
     "work",
   );
@@ -49,16 +49,16 @@ function otherName(path: RawPath, { sha256: work }: FrozenWork): RawPath {
   return parentOf(path) === "" ? other : `${parentOf(path)}/${other}`;
 }
 
-interface Placed {
+interface EntryPath {
   readonly folder: string;
   readonly path: RawPath;
 }
 
-function copy(from: Placed, to: Placed, { kind, target = "" }: NonNullable<Change["now"]>): void {
+function copy(from: EntryPath, to: EntryPath, { kind, target = "" }: NonNullable<Change["now"]>): void {
   const at = (folder: string, path: RawPath): Buffer | string => toSystem(`${toRaw(folder)}/${path}`);
   for (const folder of [...foldersOf(to.path), ...(kind === "folder" ? [to.path] : [])])
     mkdirSync(at(to.folder, folder), { recursive: true, mode: 0o700 });
-  const [source, place] = [at(from.folder, from.path), at(to.folder, to.path)];
-  if (kind === "file") copyFileSync(source, place, constants.COPYFILE_FICLONE);
-  if (kind === "link") symlinkSync(Buffer.from(target, "latin1"), place);
+  const [source, copied] = [at(from.folder, from.path), at(to.folder, to.path)];
+  if (kind === "file") copyFileSync(source, copied, constants.COPYFILE_FICLONE);
+  if (kind === "link") symlinkSync(Buffer.from(target, "latin1"), copied);
 }

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { CheckResult } from "@heddle/protocol";
 import { openTestHarness, shell } from "../../test/test-harness.ts";
-import { judge, openWorkPlace, type WorkPlaceOptions } from "../../test/work-place.ts";
+import { judge, openTaskFixture, type TaskFixtureOptions } from "../../test/task-fixture.ts";
 import { freezeWork } from "../tree/freeze-work.ts";
 import { verifyWork, type Verdict } from "./verify.ts";
 import { readBase } from "./freeze-claim.ts";
 import { pickAll, toldWork } from "./pick.ts";
 
-type Checks = NonNullable<WorkPlaceOptions["checks"]>;
+type Checks = NonNullable<TaskFixtureOptions["checks"]>;
 
 test("13: one that flips since the beginning although it read nothing of the work", async () => {
   await using dice = await serveDice("NYNYNYNY");
@@ -68,17 +68,17 @@ test("13: one that read other content than in an earlier round is as good as bef
 
 test("13: on the same work to the last byte one flip is enough, and a failure of that kind is put to the owner", async () => {
   const then = async (outcome: CheckResult["outcome"], run: string): Promise<Verdict> => {
-    await using place = await openWorkPlace({ checks: [{ kind: "command", name: "it", run }] });
-    const baseline = await place.takeBaseline();
-    await place.write("app.js", "1\n");
-    const base = await readBase(place.place.home, { id: "task_1" }, baseline);
-    const into = join(place.root, "home", "rooms", "task_1", "work-1");
-    const { signal } = place.place;
-    const frozen = await freezeWork(place.workspace, base, { into, skip: [], signal });
+    await using fixture = await openTaskFixture({ checks: [{ kind: "command", name: "it", run }] });
+    const baseline = await fixture.takeBaseline();
+    await fixture.write("app.js", "1\n");
+    const base = await readBase(fixture.checkOptions.home, { id: "task_1" }, baseline);
+    const into = join(fixture.root, "home", "rooms", "task_1", "work-1");
+    const { signal } = fixture.checkOptions;
+    const frozen = await freezeWork(fixture.workspace, base, { into, skip: [], signal });
     const result: CheckResult = { name: "it", kind: "command", outcome, message: "", startedAt: 0, durationMs: 0 };
     const results = [{ ...result, restsOn: ["app.js"], areReadsKnown: true }];
     const work = { sha256: frozen.sha256, ...toldWork(pickAll(frozen.changes), frozen.changes) };
-    return await verifyWork(place.place, { baseline, base, frozen, earlier: [{ results, work }] });
+    return await verifyWork(fixture.checkOptions, { baseline, base, frozen, earlier: [{ results, work }] });
   };
   expect(await then("failed", "cat app.js")).toMatchObject({
     passed: false,

@@ -48,14 +48,14 @@ export interface Flips {
   readonly earlier: readonly Earlier[];
 }
 
-export async function settleFlips(place: CheckOptions, flips: Flips): Promise<readonly Ran[]> {
-  const names = nameChecks(place.spec.checks);
+export async function settleFlips(checkOptions: CheckOptions, flips: Flips): Promise<readonly Ran[]> {
+  const names = nameChecks(checkOptions.spec.checks);
   const settled: Ran[] = [];
   for (const [index, one] of flips.first.entries()) {
     const named = names[index];
     const flip = named === undefined ? undefined : flipOf(named, one, flips);
     settled.push(
-      named === undefined || flip === undefined ? one : await again(place, named, { one, ...flips, ...flip }),
+      named === undefined || flip === undefined ? one : await again(checkOptions, named, { one, ...flips, ...flip }),
     );
   }
   return settled;
@@ -112,30 +112,30 @@ function textOf({ path }: Change): string {
 }
 
 async function again(
-  place: CheckOptions,
+  checkOptions: CheckOptions,
   named: NamedCheck,
   { one, baseline, room, open, isCertain }: Flips & Flip & { readonly one: Ran },
 ): Promise<Ran> {
   const { base, workspace } = room;
-  await using beginning = openCheckRoom(place, { baseline, room: { base, picked: [], workspace } });
+  await using beginning = openCheckRoom(checkOptions, { baseline, room: { base, picked: [], workspace } });
   const before = baseline.passed.includes(named.name);
   // What is outside may have changed for good since the beginning; within a moment it should not.
   const isOther = async (): Promise<boolean> =>
-    !seesOutside(named.check) && hasPassed(await run(place, named, beginning)) !== before;
+    !seesOutside(named.check) && hasPassed(await run(checkOptions, named, beginning)) !== before;
   let best = one;
   let isFlaky = isCertain;
   for (let tries = 0; tries < MAX_AGAIN; tries += 1) {
     if (isFlaky && hasPassed(best)) break;
-    const onWork = await run(place, named, open);
+    const onWork = await run(checkOptions, named, open);
     if (hasPassed(onWork) && !hasPassed(best)) best = onWork;
     isFlaky ||= hasPassed(onWork) !== hasPassed(one) || (await isOther());
   }
   return isFlaky ? { ...best, result: { ...best.result, isFlaky: true } } : one;
 }
 
-async function run(place: CheckOptions, named: NamedCheck, room: CheckRoom): Promise<Ran> {
-  place.signal.throwIfAborted();
-  await place.onCheck?.(named.name, "again");
+async function run(checkOptions: CheckOptions, named: NamedCheck, room: CheckRoom): Promise<Ran> {
+  checkOptions.signal.throwIfAborted();
+  await checkOptions.onCheck?.(named.name, "again");
   return runCheck(named, room);
 }
 

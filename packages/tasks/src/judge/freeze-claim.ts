@@ -15,7 +15,7 @@ import { freezeWork, readFrozenWork } from "../tree/freeze-work.ts";
 import { readKeptTree } from "../tree/keep-tree.ts";
 import type { FrozenWork, KeptTree } from "../tree/manifest.ts";
 import { removeTree } from "../tree/remove-tree.ts";
-import { openToOwner } from "../tree/tree-place.ts";
+import { openToOwner } from "../tree/tree-root.ts";
 import { isWanted, mayDeliverBelow } from "./pick.ts";
 import { baseFolder, earlierWork, workFolder } from "./task-rooms.ts";
 
@@ -56,13 +56,13 @@ type Claim = Pick<TaskRecord, "id" | "round"> & { readonly lastCheck?: Pick<Judg
 type Judged = NonNullable<TaskRecord["lastCheck"]>;
 
 /** Nothing of the agent's may run any more. */
-export async function freezeClaim(place: CheckOptions, task: Claim, base: KeptTree): Promise<FrozenWork> {
-  const { home, spec, signal } = place;
+export async function freezeClaim(checkOptions: CheckOptions, task: Claim, base: KeptTree): Promise<FrozenWork> {
+  const { home, spec, signal } = checkOptions;
   const needsAll = spec.worktree !== undefined || spec.secondOpinion !== undefined || hasGit(spec.checks);
-  openToOwner(place.folder);
-  const frozen = await freezeWork(place.folder, base, {
+  openToOwner(checkOptions.folder);
+  const frozen = await freezeWork(checkOptions.folder, base, {
     into: workFolder(home, task.id, task.round),
-    skip: skippedFor(place),
+    skip: skippedFor(checkOptions),
     signal,
     ...(needsAll || spec.deliver === undefined
       ? {}
@@ -70,7 +70,7 @@ export async function freezeClaim(place: CheckOptions, task: Claim, base: KeptTr
   });
   failpoint("task.after-freeze");
   // What was judged last can be judged again until there is a newer verdict.
-  await dropEarlier(place, task, task.lastCheck?.round);
+  await dropEarlier(checkOptions, task, task.lastCheck?.round);
   return frozen;
 }
 

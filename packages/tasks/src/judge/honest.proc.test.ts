@@ -3,9 +3,9 @@ import { execFileSync } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { judge, openWorkPlace, type WorkPlaceOptions } from "../../test/work-place.ts";
+import { judge, openTaskFixture, type TaskFixtureOptions } from "../../test/task-fixture.ts";
 
-type Checks = NonNullable<WorkPlaceOptions["checks"]>;
+type Checks = NonNullable<TaskFixtureOptions["checks"]>;
 
 const hasPython = ((): boolean => {
   try {
@@ -22,29 +22,31 @@ test("13: a check on a path in a folder that does not exist yet", async () => {
     { kind: "command", run: "grep -q done docs/deep/guide.md" },
     { kind: "command", run: ["pwd"], cwd: "docs/deep" },
   ];
-  const verdict = await judge({ checks }, (place) => place.write("docs/deep/guide.md", "done\n"));
+  const verdict = await judge({ checks }, (fixture) => fixture.write("docs/deep/guide.md", "done\n"));
   expect(verdict).toMatchObject({ passed: true, work: { delivered: [{ path: "docs/deep/guide.md", how: "added" }] } });
 });
 
 test("13: a task that removes a folder", async () => {
   const files = { "legacy/a.js": "a", "legacy/deep/b.js": "b", "keep.js": "k" };
-  const work = (place: { remove(path: string): Promise<void> }): Promise<void> => place.remove("legacy");
+  const work = (fixture: { remove(path: string): Promise<void> }): Promise<void> => fixture.remove("legacy");
   const checks: Checks = [
     { kind: "file-absent", path: "legacy" },
     { kind: "command", run: "test ! -e legacy" },
   ];
   expect(await judge({ files, checks }, work)).toMatchObject({ passed: true, results: [{}, {}] });
   expect(await judge({ files, checks, spec: { deliver: ["legacy"] } }, work)).toMatchObject({ passed: true });
-  const idle = await judge({ files, checks, spec: { deliver: ["legacy"] } }, (place) => place.remove("legacy/deep"));
+  const idle = await judge({ files, checks, spec: { deliver: ["legacy"] } }, (fixture) =>
+    fixture.remove("legacy/deep"),
+  );
   expect(idle.passed).toBe(false);
 });
 
 test("13: an unrelated script that is added to package.json", async () => {
   const manifest = { scripts: { test: "sh test.sh" } };
   const files = { "package.json": JSON.stringify(manifest), "test.sh": "grep -q done src/new.js\n" };
-  const verdict = await judge({ files, checks: [{ kind: "command", run: ["npm", "test"] }] }, async (place) => {
-    await place.write("src/new.js", "// done\n");
-    await place.write("package.json", JSON.stringify({ scripts: { ...manifest.scripts, lint: "true" } }));
+  const verdict = await judge({ files, checks: [{ kind: "command", run: ["npm", "test"] }] }, async (fixture) => {
+    await fixture.write("src/new.js", "// done\n");
+    await fixture.write("package.json", JSON.stringify({ scripts: { ...manifest.scripts, lint: "true" } }));
   });
   expect(verdict).toMatchObject({
     passed: true,
@@ -56,7 +58,7 @@ test("13: more than five thousand tests", async () => {
   const report = Array.from({ length: 5100 }, (_, index) => `<testcase name="t${index}"/>`).join("");
   const files = { "report.txt": `<testsuite>${report}</testsuite>` };
   const checks: Checks = [{ kind: "tests", run: "cat new.js report.txt > out.xml", report: "out.xml" }];
-  expect(await judge({ files, checks }, (place) => place.write("new.js", ""))).toMatchObject({
+  expect(await judge({ files, checks }, (fixture) => fixture.write("new.js", ""))).toMatchObject({
     passed: true,
     results: [{ tests: { passed: 5100 } }],
   });
@@ -70,29 +72,29 @@ test.runIf(hasPython)(
       { kind: "command", run: "python3 -c 'import mod; assert mod.x == 2'" },
       { kind: "git", clean: true, commit: "" },
     ];
-    const verdict = await judge({ files, checks, git: true, spec: { deliver: ["mod.py"] } }, async (place) => {
-      await place.write("mod.py", "x = 2\n");
-      place.git("commit", "-qam", "work");
+    const verdict = await judge({ files, checks, git: true, spec: { deliver: ["mod.py"] } }, async (fixture) => {
+      await fixture.write("mod.py", "x = 2\n");
+      fixture.git("commit", "-qam", "work");
     });
     expect(verdict).toMatchObject({ passed: true, violations: [] });
   },
 );
 
 test("13: what was changed besides and is not needed is reported, and nothing is left in the workspace", async () => {
-  await using place = await openWorkPlace({
+  await using fixture = await openTaskFixture({
     files: { "old.cfg": "a=1\n" },
     checks: [{ kind: "command", run: "sh tool.sh > out.txt && test -s out.txt" }],
   });
-  const baseline = await place.takeBaseline();
-  await place.write("tool.sh", "echo made\n");
-  await place.write("old.cfg", "a=2\n");
-  await place.write("scratch/notes.bin", "x");
-  expect(await place.verify(baseline)).toMatchObject({
+  const baseline = await fixture.takeBaseline();
+  await fixture.write("tool.sh", "echo made\n");
+  await fixture.write("old.cfg", "a=2\n");
+  await fixture.write("scratch/notes.bin", "x");
+  expect(await fixture.verify(baseline)).toMatchObject({
     passed: true,
     results: [{ restsOn: ["tool.sh"] }],
     work: { delivered: [{ path: "tool.sh" }], others: [{ path: "old.cfg" }, { path: "scratch/notes.bin" }] },
   });
-  expect((await readdir(place.workspace)).toSorted()).toEqual(["old.cfg", "scratch", "tool.sh"]);
+  expect((await readdir(fixture.workspace)).toSorted()).toEqual(["old.cfg", "scratch", "tool.sh"]);
 });
 
 test("13: the setup of a spec runs in the clean room before the checks, and what it reads counts", async () => {
@@ -104,16 +106,16 @@ test("13: the setup of a spec runs in the clean room before the checks, and what
   };
   const setup = { run: "cp deps.lock deps/installed" };
   const checks: Checks = [{ kind: "command", run: "sh app.sh", contains: "2" }];
-  await using place = await openWorkPlace({ files, checks, git: true, spec: { setup, deliver: ["deps.lock"] } });
-  const baseline = await place.takeBaseline();
-  await place.write("deps.lock", "2\n");
-  await place.write("deps/installed", "2 and more\n");
-  expect(await place.verify(baseline)).toMatchObject({
+  await using fixture = await openTaskFixture({ files, checks, git: true, spec: { setup, deliver: ["deps.lock"] } });
+  const baseline = await fixture.takeBaseline();
+  await fixture.write("deps.lock", "2\n");
+  await fixture.write("deps/installed", "2 and more\n");
+  expect(await fixture.verify(baseline)).toMatchObject({
     passed: true,
     results: [{ restsOn: ["deps.lock"] }],
     work: { others: [{ path: "deps/installed" }] },
   });
-  expect((await readdir(join(place.root, "home/rooms"))).toSorted(), "nothing of it stays").toEqual(["task_1"]);
+  expect((await readdir(join(fixture.root, "home/rooms"))).toSorted(), "nothing of it stays").toEqual(["task_1"]);
   const broken = await judge({ files, checks, spec: { setup: { run: "echo no; exit 3" } } }, (other) =>
     other.write("deps.lock", "2\n"),
   );
@@ -127,7 +129,9 @@ test("13: a report that the setup left is not the report of the run", async () =
   const setup = { run: `mkdir -p out && echo '${junit}' > out/report.xml` };
   const resultOf = async (run: string): Promise<unknown> => {
     const checks: Checks = [{ kind: "tests", run, report: "out/report.xml" }];
-    const { results } = await judge({ checks, spec: { setup, deliver: ["done"] } }, (place) => place.write("done", ""));
+    const { results } = await judge({ checks, spec: { setup, deliver: ["done"] } }, (fixture) =>
+      fixture.write("done", ""),
+    );
     return results[0];
   };
   expect(await resultOf("true")).toMatchObject({
@@ -143,11 +147,11 @@ test("13: checks that only read files open no room, and each command gets one of
     { kind: "contains", path: "new.js", text: "1" },
     { kind: "changed", paths: ["new.js"] },
   ];
-  const files = await judge({ checks: found }, (place) => place.write("new.js", "1\n"));
+  const files = await judge({ checks: found }, (fixture) => fixture.write("new.js", "1\n"));
   expect([files.passed, files.work?.room]).toEqual([true, undefined]);
   const alone = { kind: "command" as const, run: "test ! -e left && cat new.js && touch left" };
   const checks: Checks = [1, 2, 3, 4].map((number) => ({ ...alone, name: `${number}` }));
-  expect(await judge({ checks: [...checks, ...found] }, (place) => place.write("new.js", "1\n"))).toMatchObject({
+  expect(await judge({ checks: [...checks, ...found] }, (fixture) => fixture.write("new.js", "1\n"))).toMatchObject({
     passed: true,
     results: [1, 2, 3, 4].map(() => ({ restsOn: ["new.js"] })).concat(found.map(() => ({ restsOn: ["new.js"] }))),
   });

@@ -37,19 +37,19 @@ export interface ToJudge {
 }
 
 export async function judgePicked(
-  place: CheckOptions,
+  checkOptions: CheckOptions,
   { baseline, room, earlier = [], isOpen = false }: ToJudge,
   told: EventOf<"task.checking">["room"] = "delivered",
 ): Promise<JudgedRoom> {
-  await using open = openCheckRoom(place, { baseline, room });
-  const first = await runAll(place, open, told);
-  const settled = await settleFlips(place, { baseline, room, open, first, earlier });
+  await using open = openCheckRoom(checkOptions, { baseline, room });
+  const first = await runAll(checkOptions, open, told);
+  const settled = await settleFlips(checkOptions, { baseline, room, open, first, earlier });
   const results = settled.map((one, index) => {
-    const check = place.spec.checks[index];
+    const check = checkOptions.spec.checks[index];
     if (check === undefined) return one.result;
     return flagWeak(resting(one, room, isOpen && runsCommands(check)), check, baseline);
   });
-  const violations = fewerTests(place, results, baseline);
+  const violations = fewerTests(checkOptions, results, baseline);
   const passed = violations.length === 0 && results.length > 0 && results.every(({ outcome }) => outcome === "passed");
   return { results, violations, passed, ran: settled, kind: open.kind, setup: open.setup };
 }

@@ -2,32 +2,32 @@
 import { chmod, mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { judge, type WorkPlace, type WorkPlaceOptions } from "../../test/work-place.ts";
+import { judge, type TaskFixture, type TaskFixtureOptions } from "../../test/task-fixture.ts";
 
 const command = { kind: "command" as const, name: "run", run: "sh run.sh" };
 const RUN_ALL = 'for f in $(find src -name "*t*.sh"); do sh $f || exit 1; done\n';
 const FAILING = 'test "$(sh src/a.sh)" = 5\n';
 
-const link = (place: WorkPlace, target: string, path: string): Promise<void> =>
-  symlink(target, join(place.workspace, path));
+const link = (fixture: TaskFixture, target: string, path: string): Promise<void> =>
+  symlink(target, join(fixture.workspace, path));
 
-async function replace(place: WorkPlace, path: string, content?: string): Promise<void> {
-  await place.remove(path);
-  await (content === undefined ? link(place, ".", path) : place.write(path, content));
+async function replace(fixture: TaskFixture, path: string, content?: string): Promise<void> {
+  await fixture.remove(path);
+  await (content === undefined ? link(fixture, ".", path) : fixture.write(path, content));
 }
 
 const files = { "src/a.sh": "echo 0\n", "src/tests/t1.sh": FAILING, "old/a.sh": "echo 0\n", "run.sh": RUN_ALL };
 
-test.each<[string, string[], (place: WorkPlace) => Promise<void>, string]>([
-  ["src/* and a file", ["src/*"], (place) => replace(place, "src/tests", "x\n"), "src/tests"],
-  ["src/* and a link", ["src/*"], (place) => replace(place, "src/tests"), "src/tests"],
-  ["an exclusion", ["src/**", "!**/t1.sh"], (place) => replace(place, "src/tests", "x\n"), "src/tests"],
+test.each<[string, string[], (fixture: TaskFixture) => Promise<void>, string]>([
+  ["src/* and a file", ["src/*"], (fixture) => replace(fixture, "src/tests", "x\n"), "src/tests"],
+  ["src/* and a link", ["src/*"], (fixture) => replace(fixture, "src/tests"), "src/tests"],
+  ["an exclusion", ["src/**", "!**/t1.sh"], (fixture) => replace(fixture, "src/tests", "x\n"), "src/tests"],
   [
     "a link to what is there",
     ["src", "!src/tests/**"],
-    async (place) => {
-      await place.remove("src");
-      await link(place, "old", "src");
+    async (fixture) => {
+      await fixture.remove("src");
+      await link(fixture, "old", "src");
     },
     "src",
   ],
@@ -38,14 +38,14 @@ test.each<[string, string[], (place: WorkPlace) => Promise<void>, string]>([
   expect(verdict.work?.delivered.map((file) => file.path)).not.toContain(path);
 });
 
-const guarded: WorkPlaceOptions = {
+const guarded: TaskFixtureOptions = {
   files: { strict: "1\n", "run.sh": "[ ! -f strict ]\n", "a.js": "" },
   checks: [command],
 };
 
-async function intoFolder(place: WorkPlace): Promise<void> {
-  await place.remove("strict");
-  await place.write("strict/x.js", "x\n");
+async function intoFolder(fixture: TaskFixture): Promise<void> {
+  await fixture.remove("strict");
+  await fixture.write("strict/x.js", "x\n");
 }
 
 test("13: a delivered file does not turn the file it lies in now into a folder, unless that is delivered too", async () => {
@@ -63,8 +63,8 @@ test("13: without deliver, a file that became a folder goes to the owner, and so
   const folder = await judge({ ...guarded, checks }, intoFolder);
   expect(folder).toMatchObject({ passed: false, results: [{ outcome: "passed" }] });
   expect(folder.review?.reasons[0]?.files).toContain("strict");
-  const named = await judge({ files, checks: [command, { kind: "changed", paths: ["src/**"] }] }, (place) =>
-    replace(place, "src/tests", "x\n"),
+  const named = await judge({ files, checks: [command, { kind: "changed", paths: ["src/**"] }] }, (fixture) =>
+    replace(fixture, "src/tests", "x\n"),
   );
   expect(named).toMatchObject({ passed: false, results: [{ outcome: "passed" }, { outcome: "passed" }] });
   expect(named.review?.reasons[0]?.files).toContain("src/tests/t1.sh");
@@ -73,9 +73,9 @@ test("13: without deliver, a file that became a folder goes to the owner, and so
 test("13: the mode of a folder that nobody delivers stays, whatever is delivered in it", async () => {
   const mode = 'test "$(ls -ld lib | cut -c1-10)" = drwx------ && cat lib/*.js';
   const options = { files: { "lib/a.js": "" }, checks: [{ ...command, run: mode }] };
-  const verdict = await judge({ ...options, spec: { deliver: ["lib/*.js"] } }, async (place) => {
-    await place.write("lib/b.js", "b\n");
-    await chmod(join(place.workspace, "lib"), 0o700);
+  const verdict = await judge({ ...options, spec: { deliver: ["lib/*.js"] } }, async (fixture) => {
+    await fixture.write("lib/b.js", "b\n");
+    await chmod(join(fixture.workspace, "lib"), 0o700);
   });
   expect(verdict).toMatchObject({
     passed: false,
@@ -85,22 +85,22 @@ test("13: the mode of a folder that nobody delivers stays, whatever is delivered
 
 test("13: without deliver, what a wide glob names and a check only looks for is named all the same", async () => {
   const wide = { kind: "changed" as const, paths: ["**"] };
-  const cases: [string, Record<string, string>, string, (place: WorkPlace) => Promise<unknown>][] = [
+  const cases: [string, Record<string, string>, string, (fixture: TaskFixture) => Promise<unknown>][] = [
     [
       ".skip",
       { a: "" },
       "[ -e .skip ]",
-      async (place) => {
-        await mkdir(join(place.workspace, ".skip"));
-        await place.write("a", "x");
+      async (fixture) => {
+        await mkdir(join(fixture.workspace, ".skip"));
+        await fixture.write("a", "x");
       },
     ],
-    ["tests/skip", { "tests/a": "" }, "[ -e tests/skip ]", (place) => place.write("tests/skip", "")],
+    ["tests/skip", { "tests/a": "" }, "[ -e tests/skip ]", (fixture) => fixture.write("tests/skip", "")],
     [
       "tests/run.sh",
       { "tests/run.sh": "" },
       "[ -x tests/run.sh ]",
-      (place) => chmod(join(place.workspace, "tests/run.sh"), 0o755),
+      (fixture) => chmod(join(fixture.workspace, "tests/run.sh"), 0o755),
     ],
   ];
   for (const [path, before, run, work] of cases) {

@@ -1,7 +1,7 @@
 /** 13: not stated what is delivered, new source counts where something leads to it, not where a tool looks for its name. */
 import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import { judge, type WorkPlaceOptions } from "../../test/work-place.ts";
+import { judge, type TaskFixtureOptions } from "../../test/task-fixture.ts";
 import type { Verdict } from "./verify.ts";
 
 const has = (program: string, ...args: string[]): boolean => {
@@ -124,13 +124,14 @@ const CASES: readonly Case[] = [
 const paths = (verdict: Verdict): unknown => verdict.review?.reasons.flatMap(({ files }) => files);
 
 describe.each(CASES)("13: $language", ({ isHere, files, run, planted, honest }) => {
-  const options: WorkPlaceOptions = {
+  const options: TaskFixtureOptions = {
     files,
     checks: [{ kind: "command", name: "works", run: typeof run === "string" ? run : [...run] }],
   };
   const work =
-    (made: Readonly<Record<string, string>>) => async (place: { write(path: string, text: string): Promise<void> }) => {
-      for (const [path, content] of Object.entries(made)) await place.write(path, content);
+    (made: Readonly<Record<string, string>>) =>
+    async (fixture: { write(path: string, text: string): Promise<void> }) => {
+      for (const [path, content] of Object.entries(made)) await fixture.write(path, content);
     };
 
   test.runIf(isHere && Object.keys(planted).length > 0)(
@@ -185,9 +186,9 @@ test.skipIf(!has("python3", "--version"))(
     for (const [more, run, folder] of forms) {
       const files = { [`${folder}suite.py`]: suite, ...more };
       const judged = (add: string, fake?: string): Promise<Verdict> =>
-        judge({ files, checks: [{ kind: "command", run }] }, async (place) => {
-          if (fake !== undefined) await place.write(`${folder}unittest.py`, fake);
-          await place.write(`${folder}add.py`, `import unittest\ndef add(a, b): return ${add}\n`);
+        judge({ files, checks: [{ kind: "command", run }] }, async (fixture) => {
+          if (fake !== undefined) await fixture.write(`${folder}unittest.py`, fake);
+          await fixture.write(`${folder}add.py`, `import unittest\ndef add(a, b): return ${add}\n`);
         });
       expect(await judged("0", "# fake\n")).toMatchObject({
         passed: false,

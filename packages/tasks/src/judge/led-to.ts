@@ -25,7 +25,7 @@ import { sliced, type Slices } from "../tree/slices.ts";
 import { hasSourceEnding, roleOf } from "./file-role.ts";
 import { isRunBy, wordsOf } from "./named-work.ts";
 
-export interface LeadPlace {
+export interface LeadOptions {
   readonly spec: Pick<TaskSpec, "goal" | "checks" | "setup">;
   readonly base: Pick<KeptTree, "folder" | "manifest">;
   readonly frozen: Pick<FrozenWork, "folder">;
@@ -39,13 +39,13 @@ const MAX_BYTES = 256 * 1024 * 1024;
 
 /** Of `found`, what something leads to. `work`: files of the work that are so by themselves and that a command read. */
 export async function ledTo(
-  place: LeadPlace,
+  options: LeadOptions,
   found: readonly Change[],
   work: readonly Change[],
 ): Promise<ReadonlySet<RawPath>> {
-  const { base, frozen, spec, signal } = place;
+  const { base, frozen, spec, signal } = options;
   const slices = sliced(signal);
-  const naming = new Naming(found, base.manifest, await runByName(place, found, slices));
+  const naming = new Naming(found, base.manifest, await runByName(options, found, slices));
   naming.take(ownersText(spec), "full");
   let bytes = 0;
   for (const [path, { kind, size }] of base.manifest) {
@@ -71,7 +71,11 @@ export async function ledTo(
 }
 
 /** Of `found`, what a command line of the beginning may come to by a shorter name. */
-async function runByName({ base }: LeadPlace, found: readonly Change[], slices: Slices): Promise<ReadonlySet<RawPath>> {
+async function runByName(
+  { base }: LeadOptions,
+  found: readonly Change[],
+  slices: Slices,
+): Promise<ReadonlySet<RawPath>> {
   const run = new Set<RawPath>();
   let bytes = 0;
   for (const [path, { kind, size }] of base.manifest) {
@@ -94,7 +98,7 @@ function hasCommandLines(path: RawPath): boolean {
 }
 
 /** Which of `found` the others of it lead to, when nothing else does. */
-export function ledByEachOther({ base, frozen }: LeadPlace, found: readonly Change[]): ReadonlySet<RawPath> {
+export function ledByEachOther({ base, frozen }: LeadOptions, found: readonly Change[]): ReadonlySet<RawPath> {
   const led = new Set<RawPath>();
   for (const { path, now } of found) {
     if (led.has(path) || (now?.size ?? 0) > MAX_FILE_BYTES) continue;
@@ -108,7 +112,7 @@ export function ledByEachOther({ base, frozen }: LeadPlace, found: readonly Chan
   return led;
 }
 
-function ownersText({ goal, checks, setup }: LeadPlace["spec"]): string {
+function ownersText({ goal, checks, setup }: LeadOptions["spec"]): string {
   const runs = leavesOf(checks).flatMap((check) =>
     check.kind === "command" || check.kind === "tests" ? [check.run] : [],
   );

@@ -42,7 +42,7 @@ export async function leftBefore(options: LeftOptions, base: KeptTree): Promise<
   const isBusy = await journal.tasks.busy();
   const earlier: (EarlierWork & { readonly folder: string })[] = [];
   for (const known of await foldersOf(options)) {
-    const folders = [...(await find(known))].filter((folder) => placeOf(folder, here) !== undefined);
+    const folders = [...(await find(known))].filter((folder) => pathsOf(folder, here) !== undefined);
     if (folders.length === 0) continue;
     for (const one of await earlierIn(options, known, isBusy))
       for (const folder of folders) earlier.push({ ...one, folder });
@@ -124,7 +124,7 @@ export async function tasksBeside(options: Omit<LeftOptions, "signal">): Promise
   const here = await realOr(options.task.spec.workspace);
   const beside: TaskRecord[] = [];
   for (const { path, tasks } of await foldersOf(options)) {
-    if (placeOf(path, here) === undefined) continue;
+    if (pathsOf(path, here) === undefined) continue;
     for (const { id } of tasks) {
       const other = id === options.task.id ? undefined : await options.journal.tasks.get(id);
       if (other !== undefined && !hasOwnTree(other.spec)) beside.push(other);
@@ -144,22 +144,22 @@ interface Following extends Pick<LeftOptions, "home"> {
 }
 
 async function follow(one: EarlierWork, { home, folder, here, base, traces, outside }: Following): Promise<void> {
-  const place = placeOf(folder, here);
-  if (place === undefined) return;
+  const paths = pathsOf(folder, here);
+  if (paths === undefined) return;
   for (const file of one.taken) {
-    const at = place.toHere(toRaw(file)) ?? "";
+    const at = paths.toHere(toRaw(file)) ?? "";
     const trace = traces.get(at);
     if (trace !== undefined) trace.isJudged = true;
     outside.delete(at);
   }
   const { changes, isKnown, outside: written } = await one.changes();
   for (const path of written) {
-    const at = place.toHere(path);
+    const at = paths.toHere(path);
     if (at !== undefined) outside.set(at, one.id);
   }
   const of = { taskId: one.id, isUndoable: one.isUndoable };
   for (const { path, ...trace } of changes) {
-    const at = place.toHere(path);
+    const at = paths.toHere(path);
     if (at === undefined) continue;
     const last = traces.get(at);
     // Two agents in a row: what there was before the first.
@@ -168,14 +168,14 @@ async function follow(one: EarlierWork, { home, folder, here, base, traces, outs
     traces.set(at, { ...trace, ...of, before: isOnTop ? last.before : trace.before });
   }
   if (isKnown) return;
-  for (const { path, before } of await guessed(home, one, { base, ...place })) {
+  for (const { path, before } of await guessed(home, one, { base, ...paths })) {
     const entry = base.manifest.get(path);
     const how = entry === undefined ? "removed" : "changed";
     traces.set(path, { how, ...of, isStill: (now) => now === entry, isJudged: false, before });
   }
 }
 
-function placeOf(there: string, here: string): Paths | undefined {
+function pathsOf(there: string, here: string): Paths | undefined {
   const same = (path: RawPath): RawPath => path;
   if (there === here) return { toHere: same, toThere: same };
   const within = (inner: string, outer: string): [Paths["toHere"], Paths["toHere"]] | undefined => {

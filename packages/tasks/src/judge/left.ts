@@ -11,7 +11,7 @@ import { freezeWork, readFrozenWork } from "../tree/freeze-work.ts";
 import type { Change, FrozenWork } from "../tree/manifest.ts";
 import { MANIFEST } from "../tree/manifest-file.ts";
 import { removeTree } from "../tree/remove-tree.ts";
-import { openToOwner } from "../tree/tree-place.ts";
+import { openToOwner } from "../tree/tree-root.ts";
 import { readBase } from "./freeze-claim.ts";
 import { leftFolder, roomsOf, roundOf, workFolder } from "./task-rooms.ts";
 

@@ -4,20 +4,20 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openTestHarness, shell } from "../../test/test-harness.ts";
-import { openWorkPlace } from "../../test/work-place.ts";
+import { openTaskFixture } from "../../test/task-fixture.ts";
 import { verifyWork } from "./verify.ts";
 import { readBase } from "./freeze-claim.ts";
 
 const checks = [{ kind: "command" as const, run: "sh app.sh" }];
 
 test("13: where no room can be opened the work is not judged, neither at the beginning nor at the claim", async () => {
-  await using place = await openWorkPlace({ files: { "app.sh": "exit 1\n" }, checks });
-  const baseline = await place.takeBaseline();
-  const base = await readBase(place.place.home, { id: "task_1" }, baseline);
+  await using fixture = await openTaskFixture({ files: { "app.sh": "exit 1\n" }, checks });
+  const baseline = await fixture.takeBaseline();
+  const base = await readBase(fixture.checkOptions.home, { id: "task_1" }, baseline);
   const frozen = { folder: base.folder, changes: [], sha256: "" };
   // A room appears at the path of the workspace, and nothing can be put there.
   const nowhere = { ...baseline, folder: "/proc/heddle-nowhere" };
-  await expect(verifyWork(place.place, { baseline: nowhere, base, frozen })).rejects.toMatchObject({
+  await expect(verifyWork(fixture.checkOptions, { baseline: nowhere, base, frozen })).rejects.toMatchObject({
     code: "sandbox.unavailable",
     message: expect.stringContaining("no clean room for the checks could be opened"),
   });

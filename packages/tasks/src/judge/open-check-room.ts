@@ -31,31 +31,31 @@ export interface OpenCheckRoom extends CheckRoom, AsyncDisposable {
 }
 
 export function openCheckRoom(
-  place: CheckOptions,
+  checkOptions: CheckOptions,
   { baseline, room }: { readonly baseline: TaskBaseline; readonly room: RoomContents },
 ): OpenCheckRoom {
   const frozen = room.frozen ?? nothing(room.base);
   const { picked, back = [], workspace: root } = room;
   const whole = back.length === 0 ? picked : completePicks(room.base.manifest, frozen.changes, [...picked, ...back]);
   const watched = watchedLeft(baseline, room.base, whole);
-  const files = openRoomFiles(room.base, { frozen, picked: whole }, { root, watched, signal: place.signal });
+  const files = openRoomFiles(room.base, { frozen, picked: whole }, { root, watched, signal: checkOptions.signal });
   let prepared: Promise<Prepared> | undefined;
   let kind: RoomCommands["kind"];
   let setup: SetupChanges = { changed: [], added: [] };
   const changedAt = timeOfWork(room.base.manifest);
   const watching = watchedLayer({ ...layerOf(frozen, whole), changedAt }, watched, room.base);
   // What a setup made of a file is not to be covered by it again; whatever it left counts as read then.
-  const layer = place.spec.setup === undefined ? watching : { ...layerOf(frozen, picked), changedAt };
+  const layer = checkOptions.spec.setup === undefined ? watching : { ...layerOf(frozen, picked), changedAt };
   let lower: RoomOptions["lower"] = [];
   let dropped: readonly RawPath[] = [];
   const openWith = (own: RoomLayer): RoomCommands =>
-    openRoomCommands(place, files, { lower, layer: { ...own, removed: [...own.removed, ...dropped] } });
-  const ahead = openRoomAhead(place.spec, picked, () => openWith(layer));
+    openRoomCommands(checkOptions, files, { lower, layer: { ...own, removed: [...own.removed, ...dropped] } });
+  const ahead = openRoomAhead(checkOptions.spec, picked, () => openWith(layer));
   return {
     files,
     room,
     baseline,
-    signal: place.signal,
+    signal: checkOptions.signal,
     get kind() {
       return kind;
     },
@@ -67,7 +67,11 @@ export function openCheckRoom(
       const own = of === "git" ? { ...withRepository(room, frozen), changedAt } : layer;
       let inner: RoomCommands | undefined;
       const enter = async (): Promise<RoomCommands> => {
-        prepared ??= setUp(place, files, { wish: { lower: [room.base.folder], layer: watching }, watched, room });
+        prepared ??= setUp(checkOptions, files, {
+          wish: { lower: [room.base.folder], layer: watching },
+          watched,
+          room,
+        });
         ({ lower, setup, dropped } = await prepared);
         inner ??= own === layer ? ahead.take() : openWith(own);
         return inner;
@@ -138,7 +142,7 @@ interface Prepared extends Pick<RoomOptions, "lower"> {
 
 /** What the setup reads counts for every check that runs after it. */
 async function setUp(
-  place: CheckOptions,
+  checkOptions: CheckOptions,
   files: RoomFiles,
   {
     wish,
@@ -146,15 +150,15 @@ async function setUp(
     room,
   }: { readonly wish: RoomOptions; readonly watched: ReadonlySet<RawPath>; readonly room: RoomContents },
 ): Promise<Prepared> {
-  const { setup } = place.spec;
+  const { setup } = checkOptions.spec;
   if (setup === undefined)
     return { lower: wish.lower, reads: new Set(), setup: { changed: [], added: [] }, dropped: [] };
-  await place.onCheck?.("setup", "work");
-  const scratch = await openScratch(place.home, "setup");
+  await checkOptions.onCheck?.("setup", "work");
+  const scratch = await openScratch(checkOptions.home, "setup");
   try {
     const upper = join(scratch.folder, "upper");
     await mkdir(upper, { mode: 0o755 });
-    await using commands = openRoomCommands(place, files, { ...wish, keepUpper: upper });
+    await using commands = openRoomCommands(checkOptions, files, { ...wish, keepUpper: upper });
     const end = await commands.run({ ...setup, cwd: "." });
     if (isBroken(end) || end.exitCode !== 0) {
       const why = isBroken(end) ? end.message : `it ended with ${end.exitCode}`;
@@ -162,7 +166,7 @@ async function setUp(
     }
     const reads = joined(await commands.reads(), watched);
     const tree = (await commands.tree()) ?? upper;
-    const made = await setupChanges(place, { tree, room, scratch: scratch.folder });
+    const made = await setupChanges(checkOptions, { tree, room, scratch: scratch.folder });
     const dropped = room.onlyAdded === undefined ? [] : addedBeside(made.added, room.onlyAdded);
     const left = room.onlyAdded === undefined ? made : { ...made, added: [] };
     return { lower: [upper, ...wish.lower], reads, setup: left, dropped, scratch };
@@ -174,11 +178,11 @@ async function setUp(
 
 /** What the setup adds where none of the work is there. */
 export async function addedAtBeginning(
-  place: CheckOptions,
+  checkOptions: CheckOptions,
   { baseline, base }: { readonly baseline: TaskBaseline; readonly base: KeptTree },
 ): Promise<ReadonlySet<RawPath>> {
   const room = { base, frozen: nothing(base), picked: [], workspace: baseline.folder };
-  await using open = openCheckRoom(place, { baseline, room });
+  await using open = openCheckRoom(checkOptions, { baseline, room });
   await using commands = open.openCommands("command");
   await commands.open({ network: false });
   return new Set(open.setup.added);

@@ -11,7 +11,7 @@ import type { Change } from "../tree/manifest.ts";
 /** They are stored, and told to the agent; more say nothing new. */
 const MAX_VIOLATIONS = 50;
 
-/** What is new in a protected place is free. */
+/** What is new below a protected path is free. */
 export function protectedChanges(
   changes: readonly Change[],
   { protect }: Pick<TaskSpec, "protect">,

@@ -11,7 +11,7 @@ import { openInbox } from "../inbox/open-inbox.ts";
 import { refuseChangedSpec } from "../owner/changed-spec.ts";
 import { openScratch } from "./scratch.ts";
 import { eventually } from "../../test/test-store.ts";
-import { openWorkPlace } from "../../test/work-place.ts";
+import { openTaskFixture } from "../../test/task-fixture.ts";
 import { openTestHarness, shell, type TestHarness } from "../../test/test-harness.ts";
 
 const checks = [{ kind: "command", name: "works", run: "sh app.sh" }] as const;
@@ -99,13 +99,13 @@ test("13: a task keeps its beginning and its last work, and no more; what dead p
 });
 
 test("13: the work that was judged last is kept until newer work is judged", async () => {
-  await using t = await openWorkPlace({ checks: [...checks] });
+  await using t = await openTaskFixture({ checks: [...checks] });
   const baseline = await t.takeBaseline();
-  const base = await readBase(t.place.home, { id: "task_1" }, baseline);
+  const base = await readBase(t.checkOptions.home, { id: "task_1" }, baseline);
   const freeze = async (round: number, judged?: number): Promise<readonly string[]> => {
     const lastCheck = judged === undefined ? {} : { lastCheck: { round: judged } };
-    await freezeClaim(t.place, { id: "task_1", round, ...lastCheck }, base);
-    return (await readdir(join(t.place.home, "rooms", "task_1"))).toSorted();
+    await freezeClaim(t.checkOptions, { id: "task_1", round, ...lastCheck }, base);
+    return (await readdir(join(t.checkOptions.home, "rooms", "task_1"))).toSorted();
   };
   expect(await freeze(1)).toEqual(["base", "work-1"]);
   expect(await freeze(2, 1)).toEqual(["base", "work-1", "work-2"]);

@@ -18,7 +18,7 @@ const MAX_REASON_CHARS = 2_000;
 export type Opinion = NonNullable<EventOf<"task.checked">["opinion"]>;
 
 export interface OpinionRequest {
-  readonly place: CheckOptions;
+  readonly checkOptions: CheckOptions;
   readonly verdict: Pick<Verdict, "passed" | "results">;
   /** What was judged. */
   readonly work: WorkToShow;
@@ -39,14 +39,14 @@ const ANSWER = {
 
 /** Undefined where none is asked for, or where the checks have rejected the work already. Throws only when it is stopped. */
 export async function secondOpinion(request: OpinionRequest): Promise<Opinion | undefined> {
-  const wanted = request.place.spec.secondOpinion;
+  const wanted = request.checkOptions.spec.secondOpinion;
   if (wanted === undefined || !request.verdict.passed) return undefined;
   const asked: Asked = {};
   try {
     const text = describe(request);
     return { model: wanted.model, ...(await ask(request, text, asked)), ...asked };
   } catch (error) {
-    request.place.signal.throwIfAborted();
+    request.checkOptions.signal.throwIfAborted();
     const { code, message } = toHeddleError(error);
     const reason = `no second opinion is available: ${message}`.slice(0, MAX_REASON_CHARS);
     return { model: wanted.model, accepts: !wanted.required, reason, failure: { code, message }, ...asked };
@@ -54,20 +54,20 @@ export async function secondOpinion(request: OpinionRequest): Promise<Opinion | 
 }
 
 async function ask(
-  { place, heddle, provider }: OpinionRequest,
+  { checkOptions, heddle, provider }: OpinionRequest,
   text: string,
   asked: Asked,
 ): Promise<Pick<Opinion, "accepts" | "reason">> {
-  const wanted = place.spec.secondOpinion;
+  const wanted = checkOptions.spec.secondOpinion;
   const question = {
     heddle,
     by: "system" as const,
-    title: `Second opinion: ${place.spec.name}`,
+    title: `Second opinion: ${checkOptions.spec.name}`,
     text,
     shape: ANSWER,
     settings: { provider: wanted?.provider ?? provider, model: wanted?.model ?? "" },
     timeoutMs: OPINION_MS,
-    signal: place.signal,
+    signal: checkOptions.signal,
   };
   const answer = await askOnce(question, asked);
   if (typeof answer === "object" && answer !== null && "accepts" in answer && "reason" in answer) {
@@ -79,8 +79,8 @@ async function ask(
   throw new HeddleError("schema.violated", "its answer does not say whether it accepts, and why");
 }
 
-function describe({ place, verdict, work }: OpinionRequest): string {
-  const { goal, steps, acceptance } = place.spec;
+function describe({ checkOptions, verdict, work }: OpinionRequest): string {
+  const { goal, steps, acceptance } = checkOptions.spec;
   const list = (lines: readonly string[]): string => lines.map((line) => `- ${line}`).join("\n");
   // Nobody who wrote what stands between them could know it.
   const mark = `===== ${randomUUID()} =====`;

@@ -1,6 +1,6 @@
 /** 13: a setup may run what the agent delivered, and must not make other tests of it. */
 import { expect, test } from "vitest";
-import { judge, type WorkPlaceOptions } from "../../test/work-place.ts";
+import { judge, type TaskFixtureOptions } from "../../test/task-fixture.ts";
 import type { Verdict } from "./verify.ts";
 
 const files = {
@@ -12,16 +12,16 @@ const files = {
   ".gitignore": "out\n",
   "out/cache": "1\n",
 };
-const options: WorkPlaceOptions = {
+const options: TaskFixtureOptions = {
   files,
   git: true,
   checks: [{ kind: "command", run: ["sh", "test/check.sh"] }],
   spec: { deliver: ["src/**"], setup: { run: "sh build.sh" } },
 };
 const after = (build: string, app = "echo right\n"): Promise<Verdict> =>
-  judge(options, async (place) => {
-    await place.write("src/build.sh", `${build}\n`);
-    await place.write("src/app.sh", app);
+  judge(options, async (fixture) => {
+    await fixture.write("src/build.sh", `${build}\n`);
+    await fixture.write("src/app.sh", app);
   });
 
 test("13: a setup that rewrites, removes or replaces what judges is named, and its owner decides", async () => {
@@ -39,10 +39,10 @@ test("13: what code that a setup runs adds beside what git ignores counts only w
     "build.sh": ". src/build.sh; mkdir -p dist; touch dist/x\n",
     "test/check.sh": `[ -e dist/x ] || exit 1; ${check}`,
   };
-  const judged = (build: string, app: string, more: WorkPlaceOptions): Promise<Verdict> =>
-    judge({ ...more, files: { ...files, ...made } }, async (place) => {
-      await place.write("src/build.sh", build);
-      await place.write("src/app.sh", app);
+  const judged = (build: string, app: string, more: TaskFixtureOptions): Promise<Verdict> =>
+    judge({ ...more, files: { ...files, ...made } }, async (fixture) => {
+      await fixture.write("src/build.sh", build);
+      await fixture.write("src/app.sh", app);
     });
   const { git: _, ...plain } = options;
   for (const [plant, name, more] of [

@@ -32,11 +32,14 @@ export interface SetupChanges {
   readonly added: readonly RawPath[];
 }
 
-export async function setupChanges(place: CheckOptions, { tree, room, scratch }: SetUpTree): Promise<SetupChanges> {
+export async function setupChanges(
+  checkOptions: CheckOptions,
+  { tree, room, scratch }: SetUpTree,
+): Promise<SetupChanges> {
   const { base, frozen, picked, workspace } = room;
   // On the beginning itself it is the owner's alone.
   if (frozen === undefined) return { changed: [], added: [] };
-  const { signal, spec } = place;
+  const { signal, spec } = checkOptions;
   const own = new Set(picked.map(({ path }) => path));
   const isDelivered = globList(spec.deliver ?? []);
   const isForeign = (path: RawPath): boolean => !own.has(path) && !isDelivered(toText(path));

@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 import type { Verdict } from "./verify.ts";
-import { judge } from "../../test/work-place.ts";
+import { judge } from "../../test/task-fixture.ts";
 
 const hasPython = spawnSync("python3", ["--version"]).status === 0;
 
@@ -29,8 +29,8 @@ for (const [language, run, isThere] of LOOKS) {
   const verdictWith = (work: Readonly<Record<string, string>>): Promise<Verdict> =>
     judge(
       { files: { "src.js": "1\n" }, checks: [{ kind: "command", name: "works", run: [...run] }] },
-      async (place) => {
-        for (const [path, content] of Object.entries(work)) await place.write(path, content);
+      async (fixture) => {
+        for (const [path, content] of Object.entries(work)) await fixture.write(path, content);
       },
     );
 

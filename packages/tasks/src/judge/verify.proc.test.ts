@@ -6,14 +6,14 @@ import { fixed, withTests } from "../../test/sum-project.ts";
 import { readBase } from "./freeze-claim.ts";
 import { freezeWork } from "../tree/freeze-work.ts";
 import { verifyWork } from "./verify.ts";
-import { judge, openWorkPlace, type WorkPlace, type WorkPlaceOptions } from "../../test/work-place.ts";
+import { judge, openTaskFixture, type TaskFixture, type TaskFixtureOptions } from "../../test/task-fixture.ts";
 
-type Checks = NonNullable<WorkPlaceOptions["checks"]>;
+type Checks = NonNullable<TaskFixtureOptions["checks"]>;
 
 const later = new Date("2099-01-01");
 
 test("56: work that its checks accept is verified, and nothing else is", async () => {
-  const verdict = await judge(withTests, (place) => place.write("sum.js", fixed));
+  const verdict = await judge(withTests, (fixture) => fixture.write("sum.js", fixed));
   expect(verdict).toMatchObject({
     passed: true,
     violations: [],
@@ -26,7 +26,7 @@ test("56: work that its checks accept is verified, and nothing else is", async (
 });
 
 test("56: an agent that says it is done and is not is not verified, and is told what fails", async () => {
-  const verdict = await judge(withTests, (place) => place.write("NOTES.md", "TASK COMPLETE. All tests pass.\n"));
+  const verdict = await judge(withTests, (fixture) => fixture.write("NOTES.md", "TASK COMPLETE. All tests pass.\n"));
   expect(verdict).toMatchObject({
     passed: false,
     results: [{ outcome: "failed", message: "1 passed, 1 failed, 0 skipped" }],
@@ -44,31 +44,31 @@ test("49: what changed since the task began is told by content, not by time", as
     { kind: "changed", paths: ["src/**"] },
     { kind: "unchanged", paths: ["keep/**"] },
   ];
-  const outcomes = async (work: (place: WorkPlace) => Promise<unknown>) => {
+  const outcomes = async (work: (fixture: TaskFixture) => Promise<unknown>) => {
     const { results, passed } = await judge({ files, checks }, work);
     return [...results.map(({ outcome }) => outcome), passed];
   };
-  expect(await outcomes((place) => place.write("src/a.ts", "new"))).toEqual(["passed", "passed", true]);
-  expect(await outcomes((place) => place.remove("src/a.ts"))).toEqual(["passed", "passed", true]);
-  expect(await outcomes((place) => place.write("src/deep/new.ts", "n"))).toEqual(["passed", "passed", true]);
+  expect(await outcomes((fixture) => fixture.write("src/a.ts", "new"))).toEqual(["passed", "passed", true]);
+  expect(await outcomes((fixture) => fixture.remove("src/a.ts"))).toEqual(["passed", "passed", true]);
+  expect(await outcomes((fixture) => fixture.write("src/deep/new.ts", "n"))).toEqual(["passed", "passed", true]);
   expect(
-    await outcomes(async (place) => {
-      await utimes(join(place.workspace, "src/a.ts"), later, later);
-      await chmod(join(place.workspace, "src/b.ts"), 0o755);
+    await outcomes(async (fixture) => {
+      await utimes(join(fixture.workspace, "src/a.ts"), later, later);
+      await chmod(join(fixture.workspace, "src/b.ts"), 0o755);
     }),
     "F40: a time in the future is no work",
   ).toEqual(["failed", "passed", false]);
   expect(
-    await outcomes(async (place) => {
-      await place.write("src/a.ts", "new");
-      await place.write("keep/d.txt", "new");
+    await outcomes(async (fixture) => {
+      await fixture.write("src/a.ts", "new");
+      await fixture.write("keep/d.txt", "new");
     }),
   ).toEqual(["passed", "failed", false]);
   expect(
-    await outcomes(async (place) => {
-      await place.write("src/a.ts", "new");
-      await place.remove("keep/c.txt");
-      await symlink("../src/b.ts", join(place.workspace, "keep/c.txt"));
+    await outcomes(async (fixture) => {
+      await fixture.write("src/a.ts", "new");
+      await fixture.remove("keep/c.txt");
+      await symlink("../src/b.ts", join(fixture.workspace, "keep/c.txt"));
     }),
     "F40: a link in the place of a file",
   ).toEqual(["passed", "failed", false]);
@@ -77,7 +77,7 @@ test("49: what changed since the task began is told by content, not by time", as
 test("F40: a folder, a link or nothing in the place of the file that was asked for", async () => {
   const checks: Checks = [{ kind: "contains", path: "out.txt", text: "done" }];
   const outcome = async (work: (workspace: string, root: string) => Promise<unknown>) => {
-    const verdict = await judge({ checks }, (place) => work(place.workspace, place.root));
+    const verdict = await judge({ checks }, (fixture) => work(fixture.workspace, fixture.root));
     return [verdict.passed, verdict.results[0]?.outcome];
   };
   expect(await outcome((folder) => mkdir(join(folder, "out.txt")))).toEqual([false, "error"]);
@@ -108,16 +108,16 @@ test("57: without its workspace a task is never verified", async () => {
       await symlink(`${folder}-moved`, folder);
     },
   ]) {
-    const verdict = await judge({ files: { "bug.txt": "x" }, checks }, (place) => spoil(place.workspace));
+    const verdict = await judge({ files: { "bug.txt": "x" }, checks }, (fixture) => spoil(fixture.workspace));
     expect(verdict).toMatchObject({
       passed: false,
       violations: [{ kind: "workspace-missing" }],
       results: [{ outcome: "error" }, { outcome: "error" }],
     });
   }
-  await using place = await openWorkPlace({ checks });
-  await rm(place.workspace, { recursive: true });
-  await expect(place.takeBaseline()).rejects.toMatchObject({ code: "workspace.missing" });
+  await using fixture = await openTaskFixture({ checks });
+  await rm(fixture.workspace, { recursive: true });
+  await expect(fixture.takeBaseline()).rejects.toMatchObject({ code: "workspace.missing" });
 });
 
 test("59: a check that passed before the task began is flagged, also below a combination", async () => {
@@ -131,15 +131,15 @@ test("59: a check that passed before the task began is flagged, also below a com
       ],
     },
   ];
-  const verdict = await judge({ files: { "old.txt": "x" }, checks }, (place) => place.write("new.txt", "x"));
+  const verdict = await judge({ files: { "old.txt": "x" }, checks }, (fixture) => fixture.write("new.txt", "x"));
   expect(verdict.passed).toBe(true);
   expect(verdict.results.map(({ isVacuous }) => isVacuous)).toEqual([true, undefined]);
   expect(verdict.results[1]?.parts?.map(({ isVacuous }) => isVacuous)).toEqual([true, undefined]);
 });
 
 test("59: checks that all passed before prove nothing until something has changed", async () => {
-  const options: WorkPlaceOptions = { files: { "a.txt": "x" }, checks: [{ kind: "command", run: "true" }] };
-  const idle = await judge(options, (place) => utimes(join(place.workspace, "a.txt"), later, later));
+  const options: TaskFixtureOptions = { files: { "a.txt": "x" }, checks: [{ kind: "command", run: "true" }] };
+  const idle = await judge(options, (fixture) => utimes(join(fixture.workspace, "a.txt"), later, later));
   expect(idle).toMatchObject({
     passed: false,
     results: [
@@ -147,9 +147,9 @@ test("59: checks that all passed before prove nothing until something has change
       { outcome: "failed", message: "every check passed before the task began, and nothing has changed since" },
     ],
   });
-  const leftovers = await judge(options, (place) => place.write(".pytest_cache/x", "cache"));
+  const leftovers = await judge(options, (fixture) => fixture.write(".pytest_cache/x", "cache"));
   expect(leftovers.passed).toBe(false);
-  const guarded: WorkPlaceOptions = {
+  const guarded: TaskFixtureOptions = {
     git: true,
     files: { "a.txt": "x" },
     checks: [
@@ -159,14 +159,14 @@ test("59: checks that all passed before prove nothing until something has change
     ],
   };
   expect((await judge(guarded, () => undefined)).passed, "guards alone prove nothing").toBe(false);
-  const kept = await judge(guarded, (place) => place.write("b.txt", "new"));
+  const kept = await judge(guarded, (fixture) => fixture.write("b.txt", "new"));
   expect(kept, "13: guards are not called vacuous, and are no ground either").toMatchObject({
     passed: false,
     results: [{ isGuard: true }, { isGuard: true }, { isGuard: true }],
     review: { reasons: [{ kind: "vacuous" }] },
   });
   expect(kept.results.some(({ isVacuous }) => isVacuous)).toBe(false);
-  const worked = await judge(options, (place) => place.write("a.txt", "better"));
+  const worked = await judge(options, (fixture) => fixture.write("a.txt", "better"));
   expect(worked, "13: work that no check speaks for is the owner's to judge").toMatchObject({
     passed: false,
     results: [{ outcome: "passed", isVacuous: true }],
@@ -176,7 +176,7 @@ test("59: checks that all passed before prove nothing until something has change
 });
 
 test("a task without checks is never verified", async () => {
-  expect(await judge({}, (place) => place.write("a.txt", "x"))).toMatchObject({
+  expect(await judge({}, (fixture) => fixture.write("a.txt", "x"))).toMatchObject({
     results: [],
     violations: [],
     passed: false,
@@ -186,13 +186,15 @@ test("a task without checks is never verified", async () => {
 test("53: boxes that were taken away instead of ticked are missed", async () => {
   const files = { "tasks.md": "- [ ] one\n- [ ] two\n" };
   const checks: Checks = [{ kind: "checkboxes", paths: ["tasks.md"] }];
-  expect((await judge({ files, checks }, (place) => place.write("tasks.md", "- [x] one\n"))).results[0]).toMatchObject({
+  expect(
+    (await judge({ files, checks }, (fixture) => fixture.write("tasks.md", "- [x] one\n"))).results[0],
+  ).toMatchObject({
     outcome: "failed",
     message: "1 boxes are left of 2: boxes were removed, not ticked",
   });
-  expect((await judge({ files, checks }, (place) => place.write("tasks.md", "- [x] one\n- [x] two\n"))).passed).toBe(
-    true,
-  );
+  expect(
+    (await judge({ files, checks }, (fixture) => fixture.write("tasks.md", "- [x] one\n- [x] two\n"))).passed,
+  ).toBe(true);
 });
 
 test("52: a report that was lying there, or that another run wrote, counts nothing", async () => {
@@ -200,8 +202,8 @@ test("52: a report that was lying there, or that another run wrote, counts nothi
   const write: Checks = [{ kind: "tests", run: `echo '${junit}' > report.xml; test -f done`, report: "report.xml" }];
   const idle: Checks = [{ kind: "tests", run: "true", report: "report.xml" }];
   const outcome = async (checks: Checks, files: Record<string, string>) => {
-    const { results, passed } = await judge({ files, checks, spec: { deliver: ["done"] } }, (place) =>
-      place.write("done", ""),
+    const { results, passed } = await judge({ files, checks, spec: { deliver: ["done"] } }, (fixture) =>
+      fixture.write("done", ""),
     );
     return [results[0]?.outcome, results[0]?.tests?.passed, passed];
   };
@@ -221,8 +223,8 @@ test("52: a run whose tests cannot be counted, or are too few, is no pass", asyn
     { kind: "tests", run: "echo '1..2'; echo 'ok 1'; echo 'ok 2'", format: "tap" },
     { kind: "tests", run: "sleep 60", timeoutMs: 200 },
   ];
-  await using place = await openWorkPlace({ checks });
-  expect((await place.runChecks()).map(({ outcome }) => outcome)).toEqual([
+  await using fixture = await openTaskFixture({ checks });
+  expect((await fixture.runChecks()).map(({ outcome }) => outcome)).toEqual([
     "error",
     "failed",
     "failed",
@@ -240,12 +242,12 @@ test("13: nothing that a check writes reaches the next check or the workspace, a
     { kind: "file-absent", path: "built.txt" },
     { kind: "contains", path: "work.txt", text: "good" },
   ];
-  await using place = await openWorkPlace({ checks, spec: { deliver: ["work.txt"] } });
-  const baseline = await place.takeBaseline();
-  await place.write("work.txt", "good");
-  expect(await place.verify(baseline)).toMatchObject({ passed: true, results: [{}, {}, { isGuard: true }, {}] });
-  expect(await readdir(place.workspace)).toEqual(["work.txt"]);
-  expect(await readFile(join(place.workspace, "work.txt"), "utf8")).toBe("good");
+  await using fixture = await openTaskFixture({ checks, spec: { deliver: ["work.txt"] } });
+  const baseline = await fixture.takeBaseline();
+  await fixture.write("work.txt", "good");
+  expect(await fixture.verify(baseline)).toMatchObject({ passed: true, results: [{}, {}, { isGuard: true }, {}] });
+  expect(await readdir(fixture.workspace)).toEqual(["work.txt"]);
+  expect(await readFile(join(fixture.workspace, "work.txt"), "utf8")).toBe("good");
 });
 
 test("13: what still writes when the work is judged changes nothing in what is judged", async () => {
@@ -253,17 +255,17 @@ test("13: what still writes when the work is judged changes nothing in what is j
     { kind: "command", run: "sleep 0.2; cat log.txt | wc -l > /tmp/lines; test $(cat /tmp/lines) = 1" },
     { kind: "contains", path: "log.txt", text: "line" },
   ];
-  await using place = await openWorkPlace({ checks, spec: { deliver: ["log.txt"] } });
-  const baseline = await place.takeBaseline();
-  await place.write("log.txt", "line\n");
-  const base = await readBase(join(place.root, "home"), { id: "task_1" }, baseline);
-  const frozen = await freezeWork(place.workspace, base, {
-    into: join(place.root, "home/rooms/task_1/work-9"),
+  await using fixture = await openTaskFixture({ checks, spec: { deliver: ["log.txt"] } });
+  const baseline = await fixture.takeBaseline();
+  await fixture.write("log.txt", "line\n");
+  const base = await readBase(join(fixture.root, "home"), { id: "task_1" }, baseline);
+  const frozen = await freezeWork(fixture.workspace, base, {
+    into: join(fixture.root, "home/rooms/task_1/work-9"),
     skip: [],
     signal: new AbortController().signal,
   });
-  await place.write("log.txt", "line\nline\nline\n");
-  expect(await verifyWork(place.place, { baseline, base, frozen })).toMatchObject({ passed: true });
+  await fixture.write("log.txt", "line\nline\nline\n");
+  expect(await verifyWork(fixture.checkOptions, { baseline, base, frozen })).toMatchObject({ passed: true });
 });
 
 test("58: results come in the order of the spec, with kind, time and hash, and survive being stored", async () => {
@@ -273,7 +275,7 @@ test("58: results come in the order of the spec, with kind, time and hash, and s
     { kind: "contains", name: "a", path: "a.txt", text: "x" },
     { kind: "not", of: { kind: "contains", path: "a.txt", text: "y" } },
   ];
-  const { results } = await judge({ checks }, (place) => place.write("a.txt", "x"));
+  const { results } = await judge({ checks }, (fixture) => fixture.write("a.txt", "x"));
   expect(results.map(({ name, kind }) => [name, kind])).toEqual([
     ["b", "command"],
     ["a", "contains"],
@@ -284,12 +286,12 @@ test("58: results come in the order of the spec, with kind, time and hash, and s
 });
 
 test("49: a workspace that is too large to be kept is refused by its size, at once", async () => {
-  await using place = await openWorkPlace({
+  await using fixture = await openTaskFixture({
     files: { "old/large": "x" },
     checks: [{ kind: "changed", paths: ["new"] }],
   });
-  await truncate(join(place.workspace, "old/large"), 2 ** 40);
-  await expect(place.takeBaseline()).rejects.toMatchObject({ code: "limit.reached" });
+  await truncate(join(fixture.workspace, "old/large"), 2 ** 40);
+  await expect(fixture.takeBaseline()).rejects.toMatchObject({ code: "limit.reached" });
 });
 
 test("13: five thousand files and more are compared like a few", async () => {
@@ -297,17 +299,17 @@ test("13: five thousand files and more are compared like a few", async () => {
     { kind: "unchanged", paths: ["many"] },
     { kind: "file-exists", path: "new.txt" },
   ];
-  await using place = await openWorkPlace({ checks, spec: { protect: ["many/1.txt"] } });
-  execFileSync("sh", ["-c", "mkdir many; seq -f many/%.0f.txt 5100 | xargs touch"], { cwd: place.workspace });
-  const baseline = await place.takeBaseline();
-  await place.write("new.txt", "");
-  expect(await place.verify(baseline)).toMatchObject({
+  await using fixture = await openTaskFixture({ checks, spec: { protect: ["many/1.txt"] } });
+  execFileSync("sh", ["-c", "mkdir many; seq -f many/%.0f.txt 5100 | xargs touch"], { cwd: fixture.workspace });
+  const baseline = await fixture.takeBaseline();
+  await fixture.write("new.txt", "");
+  expect(await fixture.verify(baseline)).toMatchObject({
     passed: true,
     violations: [],
     results: [{ outcome: "passed" }, { outcome: "passed" }],
   });
-  await place.write("many/5099.txt", "changed");
-  expect((await place.verify(baseline)).results[0]).toMatchObject({
+  await fixture.write("many/5099.txt", "changed");
+  expect((await fixture.verify(baseline)).results[0]).toMatchObject({
     outcome: "failed",
     message: "changed since the task began: many/5099.txt",
   });

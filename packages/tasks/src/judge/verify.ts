@@ -63,23 +63,24 @@ export interface FrozenCase {
 }
 
 /** Throws only when it is stopped, and `sandbox.unavailable` where no room can be opened. */
-export async function verifyWork(place: CheckOptions, work: FrozenCase): Promise<Verdict> {
+export async function verifyWork(checkOptions: CheckOptions, work: FrozenCase): Promise<Verdict> {
   try {
-    return await verdictOf(place, work);
+    return await verdictOf(checkOptions, work);
   } catch (error) {
-    place.signal.throwIfAborted();
+    checkOptions.signal.throwIfAborted();
     if (isNoRoom(error)) throw error;
-    return unjudged(place, `the work could not be judged: ${toHeddleError(error).message}`);
+    return unjudged(checkOptions, `the work could not be judged: ${toHeddleError(error).message}`);
   }
 }
 
-async function verdictOf(place: CheckOptions, work: FrozenCase): Promise<Verdict> {
+async function verdictOf(checkOptions: CheckOptions, work: FrozenCase): Promise<Verdict> {
   const { base, frozen, accepted } = work;
-  const deliver = accepted ?? place.spec.deliver;
-  const found = deliver === undefined ? await judgeAll(place, work) : await judgeDelivered(place, work, deliver);
-  const judged = withReasons(place, work, await judgeDoubted(place, work, found));
+  const deliver = accepted ?? checkOptions.spec.deliver;
+  const found =
+    deliver === undefined ? await judgeAll(checkOptions, work) : await judgeDelivered(checkOptions, work, deliver);
+  const judged = withReasons(checkOptions, work, await judgeDoubted(checkOptions, work, found));
   const { room, picked, review } = judged;
-  const violations = [...protectedChanges(frozen.changes, place.spec), ...room.violations];
+  const violations = [...protectedChanges(frozen.changes, checkOptions.spec), ...room.violations];
   const isClean = violations.length === 0 && room.passed;
   const idle = isClean && telling(frozen.changes).length === 0 && weakness(room.results)?.kind === "vacuous";
   const results = idle ? [...room.results, nothingDone()] : room.results;
@@ -102,45 +103,53 @@ interface Judged extends Admitted {
   readonly review?: WorkReview | undefined;
 }
 
-async function judgeDelivered(place: CheckOptions, work: FrozenCase, deliver: readonly string[]): Promise<Judged> {
-  const admitted = admitTo(place, work, pickDelivered(work.base, work.frozen, deliver));
-  const room = await judgeIn(place, work, admitted.picked);
+async function judgeDelivered(
+  checkOptions: CheckOptions,
+  work: FrozenCase,
+  deliver: readonly string[],
+): Promise<Judged> {
+  const admitted = admitTo(checkOptions, work, pickDelivered(work.base, work.frozen, deliver));
+  const room = await judgeIn(checkOptions, work, admitted.picked);
   const weak = weakness(room.results);
   return { room, ...admitted, ...(weak === undefined ? {} : { review: { reasons: [weak] } }) };
 }
 
-async function judgeAll(place: CheckOptions, work: FrozenCase): Promise<Judged> {
+async function judgeAll(checkOptions: CheckOptions, work: FrozenCase): Promise<Judged> {
   const { frozen, baseline } = work;
-  const { picked: all, why } = admitTo(place, work, pickAll(frozen.changes));
-  const room = await judgeIn(place, work, all, { told: "work" });
+  const { picked: all, why } = admitTo(checkOptions, work, pickAll(frozen.changes));
+  const room = await judgeIn(checkOptions, work, all, { told: "work" });
   if (!room.passed) return { room, picked: all, why };
   const weak = weakness(room.results);
   if (weak !== undefined) return { room, picked: all, why, review: { reasons: [weak] } };
   const observed = {
     changes: inRoom(frozen.changes, all, why),
     reads: readsOf(room.ran),
-    commandReads: readsOf(room.ran.filter((_, index) => isCommand(place.spec.checks[index]))),
-    isNamed: namedWork(place.spec, baseline.passed),
-    isNamedByName: namedByName(place.spec, baseline.passed),
-    isToGo: namedToGo(place.spec),
-    isRun: isRun(place.spec),
-    mayRestOnTests: !place.spec.protectTests,
+    commandReads: readsOf(room.ran.filter((_, index) => isCommand(checkOptions.spec.checks[index]))),
+    isNamed: namedWork(checkOptions.spec, baseline.passed),
+    isNamedByName: namedByName(checkOptions.spec, baseline.passed),
+    isToGo: namedToGo(checkOptions.spec),
+    isRun: isRun(checkOptions.spec),
+    mayRestOnTests: !checkOptions.spec.protectTests,
   };
-  const { picked: rested } = admitTo(place, work, await withoutFound(place, work, observed));
+  const { picked: rested } = admitTo(checkOptions, work, await withoutFound(checkOptions, work, observed));
   const unnameable = unnameableReview(rested);
   const own = new Set(rested.map(({ path }) => path));
   if (telling(all).every(({ path }) => own.has(path))) return { room, picked: rested, why, review: unnameable };
-  const alone = await judgeIn(place, work, rested);
+  const alone = await judgeIn(checkOptions, work, rested);
   if (alone.passed && weakness(alone.results) === undefined)
     return { room: alone, picked: rested, why, review: unnameable };
   const failing = alone.results.filter(({ outcome }) => outcome !== "passed").map(({ name }) => name);
-  const isReadEnough = await passesWithRead(place, work, { observed, rested });
+  const isReadEnough = await passesWithRead(checkOptions, work, { observed, rested });
   const review = restsReview(observed, { rested, failing: [...failing, ...lost(alone)], isReadEnough });
   return { room, picked: all, why, review };
 }
 
 /** What it may rest on, without new source that a tool came to by a name of its own. */
-async function withoutFound(place: CheckOptions, work: FrozenCase, observed: Observed): Promise<readonly Change[]> {
+async function withoutFound(
+  checkOptions: CheckOptions,
+  work: FrozenCase,
+  observed: Observed,
+): Promise<readonly Change[]> {
   const rested = restable(observed);
   const found = foundByCommands(rested, observed);
   // More than a verdict can name goes to the owner as it is.
@@ -149,12 +158,12 @@ async function withoutFound(place: CheckOptions, work: FrozenCase, observed: Obs
   const own = new Set(found.map(({ path }) => path));
   const { commandReads } = observed;
   const leading = rested.filter(({ path }) => !own.has(path) && (commandReads === undefined || commandReads.has(path)));
-  const led = await ledTo({ ...place, base, frozen }, found, leading);
+  const led = await ledTo({ ...checkOptions, base, frozen }, found, leading);
   const loose = found.filter(({ path }) => !led.has(path));
   if (loose.length === 0) return rested;
-  const { picked } = admitTo(place, work, rested);
+  const { picked } = admitTo(checkOptions, work, rested);
   const room = { base, frozen, picked, workspace: baseline.folder };
-  const free = await foundByAnyName(place, { baseline, room, frozen }, loose);
+  const free = await foundByAnyName(checkOptions, { baseline, room, frozen }, loose);
   return rested.filter((change) => !loose.includes(change) || free.includes(change));
 }
 
@@ -162,21 +171,27 @@ async function withoutFound(place: CheckOptions, work: FrozenCase, observed: Obs
  * What nobody vouches for: what earlier agents left, and what code that the setup ran added. The work is judged without it, or
  * put to the owner.
  */
-async function judgeDoubted(place: CheckOptions, work: FrozenCase, judged: Judged): Promise<Judged> {
+async function judgeDoubted(checkOptions: CheckOptions, work: FrozenCase, judged: Judged): Promise<Judged> {
   const { room, picked, review } = judged;
   const { baseline, base, frozen, before = [] } = work;
   if (!room.passed) return judged;
   const own = new Set(picked.map(({ path }) => path));
   const back = before.filter(({ path }) => !own.has(path));
   const find = (ran: JudgedRoom["ran"], taken?: readonly Change[]): LeftRead | undefined =>
-    leftRead(baseline, place.spec.checks, { ran, base, picked, back, ...(taken === undefined ? {} : { taken }) });
+    leftRead(baseline, checkOptions.spec.checks, {
+      ran,
+      base,
+      picked,
+      back,
+      ...(taken === undefined ? {} : { taken }),
+    });
   const left = find(room.ran);
-  const onlyAdded = room.setup.added.length === 0 ? new Set<RawPath>() : await addedAtBeginning(place, work);
+  const onlyAdded = room.setup.added.length === 0 ? new Set<RawPath>() : await addedAtBeginning(checkOptions, work);
   const added = addedBeside(room.setup.added, onlyAdded);
   if (left === undefined && added.length === 0) return judged;
   if (left === undefined || back.length > 0) {
     const taken = left === undefined ? [] : back;
-    const alone = await judgeIn(place, work, picked, { back: taken, onlyAdded });
+    const alone = await judgeIn(checkOptions, work, picked, { back: taken, onlyAdded });
     const all = completePicks(base.manifest, frozen.changes, [...picked, ...taken]);
     const isEnough = alone.passed && weakness(alone.results) === undefined && find(alone.ran, all) === undefined;
     if (isEnough) return { ...judged, room: alone };
@@ -209,8 +224,12 @@ function outsideReason(paths: readonly RawPath[]): Reason {
   return reasonOf("outside", message, names);
 }
 
-function admitTo(place: CheckOptions, { base, frozen, baseline }: FrozenCase, picks: readonly Change[]): Admitted {
-  return admit({ spec: place.spec, folder: baseline.folder, base, frozen }, picks);
+function admitTo(
+  checkOptions: CheckOptions,
+  { base, frozen, baseline }: FrozenCase,
+  picks: readonly Change[],
+): Admitted {
+  return admit({ spec: checkOptions.spec, folder: baseline.folder, base, frozen }, picks);
 }
 
 /** No check can need what no room had. */
@@ -221,26 +240,26 @@ function inRoom(changes: readonly Change[], picked: readonly Change[], why: Admi
 
 /** A check may need a file that it only looks for, which no reading shows. */
 async function passesWithRead(
-  place: CheckOptions,
+  checkOptions: CheckOptions,
   work: FrozenCase,
   { observed, rested }: { readonly observed: Observed; readonly rested: readonly Change[] },
 ): Promise<boolean> {
   const { read, unread } = splitOthers(observed, rested);
   if (unread.length === 0 || read.length === 0) return read.length > 0;
-  const { picked } = admitTo(place, work, pickAll([...rested, ...read]));
-  const { passed } = await judgeIn(place, work, picked);
+  const { picked } = admitTo(checkOptions, work, pickAll([...rested, ...read]));
+  const { passed } = await judgeIn(checkOptions, work, picked);
   return passed;
 }
 
 function judgeIn(
-  place: CheckOptions,
+  checkOptions: CheckOptions,
   { base, frozen, baseline, accepted, earlier = [] }: FrozenCase,
   picked: readonly Change[],
   { told, ...doubted }: { readonly told?: "work" } & Pick<RoomContents, "back" | "onlyAdded"> = {},
 ): Promise<JudgedRoom> {
   const room = { base, frozen, picked, ...doubted, workspace: baseline.folder };
-  const isOpen = (accepted ?? place.spec.deliver) === undefined;
-  return judgePicked(place, { baseline, room, earlier, isOpen }, told);
+  const isOpen = (accepted ?? checkOptions.spec.deliver) === undefined;
+  return judgePicked(checkOptions, { baseline, room, earlier, isOpen }, told);
 }
 
 /** What no check names and the verdict would lose all the same. */

@@ -1,7 +1,7 @@
 /**
  * Delivers what is queued for one sink, one at a time, for as long as it takes.
  *
- * - In order. What fails holds its place for the first tries; then the others pass it by, so that one that can never
+ * - In order. What fails stays first in the queue for the first tries; then the others pass it by, so that one that can never
  *   arrive does not hold up the rest for ever.
  * - After failures in a row the whole sink waits, longer each time up to ten minutes: a receiver that is down is asked
  *   once in a while, not once for everything that waits for it.

@@ -203,7 +203,7 @@ describe("how it gets there", () => {
     await eventually("everything", () => (back.received.length >= 20 ? true : undefined));
     const got = back.received.map(({ body }) => JSON.parse(body).task_id as string);
     expect(new Set(got)).toEqual(new Set(ids));
-    // At most those that were passed by while nobody answered are out of their place.
+    // At most those that were passed by while nobody answered are out of order.
     expect(got.filter((id) => ids.indexOf(id) > 2)).toEqual(ids.filter((_, index) => index > 2));
   });
 });

@@ -79,7 +79,7 @@ export async function verifyAgain(options: AgainOptions): Promise<Reverified> {
   const folder = options.workspace ?? baseline.folder;
   if ((await stat(folder).catch(() => undefined))?.isDirectory() !== true)
     return missing(`${folder}, where its checks are run, does not exist; make an empty folder there`);
-  const place: CheckOptions = {
+  const checkOptions: CheckOptions = {
     folder,
     spec: task.spec,
     home,
@@ -94,7 +94,7 @@ export async function verifyAgain(options: AgainOptions): Promise<Reverified> {
   // Who else worked there is in no copy either.
   const beside = checked.review?.reasons.find(({ kind }) => kind === "beside");
   const began = { ...baseline, folder };
-  const verdict = await verifyWork(place, { baseline: began, base, frozen, accepted, before, beside, earlier });
+  const verdict = await verifyWork(checkOptions, { baseline: began, base, frozen, accepted, before, beside, earlier });
   const [recorded, now] = [toldOf(task, checked), toldOf(task, verdict)];
   const reasons = differences({ checked, recorded }, { verdict, now });
   const outcome = reasons.length === 0 ? "same" : "differs";

@@ -61,7 +61,7 @@ test("21: each time of a schedule is a task of its own that runs, and the schedu
   await clock.set(first + HOUR);
   await movedOn(t, parent.id, first + HOUR);
   expect((await children(t, parent.id)).map(({ occurrence }) => occurrence)).toEqual([first, first + HOUR]);
-  // 14: by its name it is the schedule that is meant; when it is next stands in one place.
+  // 14: by its name it is the schedule that is meant; when it is next is shown once.
   const found = await t.tasks.find("nightly");
   expect(found).toMatchObject({ id: parent.id, wait: { message: "waits for its time" } });
 });

@@ -14,8 +14,8 @@ export function explainIssues(positions: Positions, input: Table, issues: readon
   for (const issue of issues) {
     const isMissing = issue.code !== "unrecognized_keys" && valueAt(input, issue.path) === undefined;
     const [last = "", ...above] = issue.path.toReversed();
-    const place = [...above.toReversed(), authorKey(String(last))].join("\n");
-    if (!isMissing || !slips.has(place)) explain(positions, input, issue);
+    const key = [...above.toReversed(), authorKey(String(last))].join("\n");
+    if (!isMissing || !slips.has(key)) explain(positions, input, issue);
   }
 }
 

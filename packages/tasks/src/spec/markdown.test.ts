@@ -132,27 +132,27 @@ test("text without a name is read by its look", () => {
 });
 
 test("9: a folder is all its tasks, dependencies first; a page without front matter is passed over", async () => {
-  const place = path.join(folder, "many");
-  mkdirSync(place);
-  const write = (name: string, text: string): void => writeFileSync(path.join(place, name), text);
+  const many = path.join(folder, "many");
+  mkdirSync(many);
+  const write = (name: string, text: string): void => writeFileSync(path.join(many, name), text);
   write("a.yaml", "name: a\nworkspace: .\ngoal: g\ndepends_on: c\n");
   write("b.yml", "name: b\nworkspace: .\ngoal: g\n");
   write("c.md", `${FRONT}Do c.\n`);
   write("README.md", "# About\n");
   write(".hidden.yaml", "nonsense: 1\n");
   write("script.sh", "exit 1\n");
-  const { found, warnings } = await readSpecFiles(place, { cwd: folder });
+  const { found, warnings } = await readSpecFiles(many, { cwd: folder });
   expect(found.map(({ spec }) => spec.name)).toEqual(["c", "a", "b"]);
-  expect(found[0]?.spec.workspace).toBe(place);
+  expect(found[0]?.spec.workspace).toBe(many);
   expect(warnings).toContain("many/README.md: skipped, a page without front matter is not a task");
 
   write("c.md", `---\nworkspace: .\ndepends_on: a\n---\nDo c.\n`);
-  expect((await problemsOf(() => readSpecFiles(place, { cwd: folder })))[0]?.message).toContain(
+  expect((await problemsOf(() => readSpecFiles(many, { cwd: folder })))[0]?.message).toContain(
     "waits for itself: a → c",
   );
   write("b.yml", "nme: b\n");
   write("c.md", "---\nworkspace: .\nx: 1\n---\nDo c.\n");
-  const files = (await problemsOf(() => readSpecFiles(place, { cwd: folder }))).map(({ file }) => file);
+  const files = (await problemsOf(() => readSpecFiles(many, { cwd: folder }))).map(({ file }) => file);
   expect(new Set(files)).toEqual(new Set(["many/b.yml", "many/c.md"]));
 });
 

@@ -25,10 +25,10 @@ export interface FoundSpecs {
 
 /** `cwd`: for shown file names. All problems of all files are reported at once. */
 export async function readSpecFiles(
-  place: string,
+  given: string,
   options: SpecOptions & { readonly cwd: string },
 ): Promise<FoundSpecs> {
-  const files = await filesAt(place);
+  const files = await filesAt(given);
   const found: FoundSpec[] = [];
   const warnings: string[] = [];
   const problems: Problem[] = [];
@@ -58,26 +58,26 @@ function shownName(file: string, cwd: string): string {
   return relative === "" || relative.startsWith("..") ? file : relative;
 }
 
-async function filesAt(place: string): Promise<{ readonly names: readonly string[]; readonly isFolder: boolean }> {
-  const found = await stat(place).catch(() => undefined);
+async function filesAt(given: string): Promise<{ readonly names: readonly string[]; readonly isFolder: boolean }> {
+  const found = await stat(given).catch(() => undefined);
   if (found === undefined)
-    throw new HeddleError("usage.invalid", `${place} does not exist; heddle task init makes a first task`);
+    throw new HeddleError("usage.invalid", `${given} does not exist; heddle task init makes a first task`);
   if (found.isFile()) {
-    if (found.size > MAX_SPEC_BYTES) throw tooLarge(place);
-    return { names: [place], isFolder: false };
+    if (found.size > MAX_SPEC_BYTES) throw tooLarge(given);
+    return { names: [given], isFolder: false };
   }
-  if (!found.isDirectory()) throw new HeddleError("usage.invalid", `${place} is neither a file nor a folder`);
-  const entries = await readdir(place, { withFileTypes: true });
+  if (!found.isDirectory()) throw new HeddleError("usage.invalid", `${given} is neither a file nor a folder`);
+  const entries = await readdir(given, { withFileTypes: true });
   const names = entries
     .filter(
       (entry) => entry.isFile() && !entry.name.startsWith(".") && ENDINGS.has(path.extname(entry.name).toLowerCase()),
     )
-    .map(({ name }) => path.join(place, name))
+    .map(({ name }) => path.join(given, name))
     .toSorted();
   if (names.length === 0)
-    throw new HeddleError("usage.invalid", `${place} has no task in it: no .yaml, .yml, .json or .md file`);
+    throw new HeddleError("usage.invalid", `${given} has no task in it: no .yaml, .yml, .json or .md file`);
   if (names.length > MAX_FILES)
-    throw new HeddleError("usage.invalid", `${place} has ${names.length} files; ${MAX_FILES} are the most`);
+    throw new HeddleError("usage.invalid", `${given} has ${names.length} files; ${MAX_FILES} are the most`);
   for (const name of names) if ((await stat(name)).size > MAX_SPEC_BYTES) throw tooLarge(name);
   return { names, isFolder: true };
 }

@@ -112,7 +112,7 @@ function checkRules(check: TaskCheck, at: readonly PropertyKey[], tell: Tell): v
   if (check.kind === "json" || check.kind === "yaml") {
     const said = [check.equals, check.matches, check.exists].filter((value) => value !== undefined);
     if (said.length !== 1) here([], `a ${check.kind} check has exactly one of equals, matches and exists`);
-    isPlace(check.at ?? "", ["at"], here);
+    isValuePath(check.at ?? "", ["at"], here);
   }
   if (
     check.kind === "git" &&
@@ -137,9 +137,9 @@ function staysInside(given: string, at: readonly PropertyKey[], tell: Tell): voi
   if (isOut) tell(at, `"${given}" leads out of the workspace; write a path relative to it`);
 }
 
-function isPlace(place: string, at: readonly PropertyKey[], tell: Tell): void {
+function isValuePath(text: string, at: readonly PropertyKey[], tell: Tell): void {
   try {
-    parsePath(place);
+    parsePath(text);
   } catch (error) {
     tell(at, error instanceof Error ? error.message : String(error));
   }

@@ -17,7 +17,7 @@ export class FolderCursor implements Disposable {
     this.#open = [{ path: "", fd: openSync(root, FOLDER) }];
   }
 
-  /** On the same tree, with a place of its own. */
+  /** On the same tree, with a current folder of its own. */
   twin(): FolderCursor {
     return new FolderCursor(`/proc/self/fd/${this.#open[0]?.fd ?? -1}/.`);
   }
@@ -29,7 +29,7 @@ export class FolderCursor implements Disposable {
     return toSystem(`/proc/self/fd/${this.folder(parent)}/${name}`);
   }
 
-  /** The descriptor of a folder; it names a place and cannot be read itself. */
+  /** The descriptor of a folder; it only names the folder and cannot be read itself. */
   folder(path: RawPath): number {
     const open = this.#open;
     for (;;) {

@@ -27,7 +27,7 @@ import { FILES, readWork, writeWork } from "./manifest-file.ts";
 import { makeWhole } from "./new-folder.ts";
 import { sliced } from "./slices.ts";
 import { EntryTaker, WHOLE_BYTES, type Store } from "./take-entry.ts";
-import { treePlace } from "./tree-place.ts";
+import { treeRoot } from "./tree-root.ts";
 import { kindOf, walkTree, type WalkOptions } from "./walk-tree.ts";
 
 export interface FreezeOptions {
@@ -47,15 +47,15 @@ export interface FreezeOptions {
 }
 
 export async function freezeWork(source: string, base: KeptTree, options: FreezeOptions): Promise<FrozenWork> {
-  const place = treePlace(source, [...options.skip, options.into]);
-  const skipped = new Set([...place.skipped, ...base.skipped]);
+  const tree = treeRoot(source, [...options.skip, options.into]);
+  const skipped = new Set([...tree.skipped, ...base.skipped]);
   return await makeWhole(options.into, options.signal, async (dir) => {
     const folder = join(dir, FILES);
     mkdirSync(folder, { mode: 0o700 });
-    const compared = await compareOpen(place.root, base, { ...options, skipped });
+    const compared = await compareOpen(tree.root, base, { ...options, skipped });
     refuseLarge(compared.suspects, base, options);
-    const changes = await takeAll(place.root, base, { ...compared, folder, options });
-    const outside = wroteOutside(place.root, base, changes);
+    const changes = await takeAll(tree.root, base, { ...compared, folder, options });
+    const outside = wroteOutside(tree.root, base, changes);
     const { sha256 } = await writeWork(dir, { changes, ...outside }, options.signal);
     failpoint("tree.after-freeze");
     return { folder: join(options.into, FILES), changes, sha256, ...outside };

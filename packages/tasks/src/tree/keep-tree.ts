@@ -15,7 +15,7 @@ import { makeWhole } from "./new-folder.ts";
 import { sliced, type Slices } from "./slices.ts";
 import { EntryTaker, isForeign, secondsOf } from "./take-entry.ts";
 import { cannotRead, codeOf } from "./tree-errors.ts";
-import { treePlace, type TreePlace } from "./tree-place.ts";
+import { treeRoot, type TreeRoot } from "./tree-root.ts";
 import { kindOf, walkTree } from "./walk-tree.ts";
 
 /** A checkout with its dependencies has a tenth of it; what is larger is data, and a task has no business keeping it. */
@@ -43,15 +43,15 @@ interface Found extends Stamp {
 }
 
 export async function keepTree(source: string, options: KeepOptions): Promise<KeptTree> {
-  const place = treePlace(source, [...options.skip, options.into]);
-  const found = await findAll(place, options.signal);
-  refuseLarge(place.root, found, options.maxBytes ?? MAX_BYTES);
-  const skipped = [...place.skipped];
-  const rootMode = statSync(place.root).mode & 0o7777;
+  const tree = treeRoot(source, [...options.skip, options.into]);
+  const found = await findAll(tree, options.signal);
+  refuseLarge(tree.root, found, options.maxBytes ?? MAX_BYTES);
+  const skipped = [...tree.skipped];
+  const rootMode = statSync(tree.root).mode & 0o7777;
   return await makeWhole(options.into, options.signal, async (dir) => {
     const folder = join(dir, FILES);
     mkdirSync(folder, { mode: 0o700 });
-    const manifest = await copyAll(place, found, { folder, options });
+    const manifest = await copyAll(tree, found, { folder, options });
     const more = { skipped, rootMode, ...linkedOutside(found) };
     const written = await writeTree(dir, manifest, { ...more, signal: options.signal });
     failpoint("tree.before-kept");
@@ -91,7 +91,7 @@ async function readable<T>(take: () => T | Promise<T>): Promise<T | undefined> {
   }
 }
 
-async function findAll({ root, skipped }: TreePlace, signal: AbortSignal): Promise<readonly Found[]> {
+async function findAll({ root, skipped }: TreeRoot, signal: AbortSignal): Promise<readonly Found[]> {
   const found: Found[] = [];
   await walkTree(root, { skipped, signal }, (path, stat) => {
     const { dev, ino, ctimeMs, nlink } = stat;
@@ -133,11 +133,11 @@ export function megabytes(bytes: number): string {
 }
 
 async function copyAll(
-  place: TreePlace,
+  tree: TreeRoot,
   found: readonly Found[],
   { folder, options }: { readonly folder: string; readonly options: KeepOptions },
 ): Promise<ReadonlyMap<RawPath, TreeEntry>> {
-  using cursor = new FolderCursor(place.root);
+  using cursor = new FolderCursor(tree.root);
   const slices = sliced(options.signal);
   const taker = new EntryTaker(cursor, slices);
   const target = `${toRaw(folder)}/`;

@@ -1,5 +1,5 @@
 /**
- * A folder that is there whole or not at all: made beside its place and renamed. What a crash leaves is removed by the next.
+ * A folder that is there whole or not at all: made beside its path and renamed. What a crash leaves is removed by the next.
  * Its name is on the disk for good when it returns; what is in its files is told by their hashes.
  */
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync } from "node:fs";

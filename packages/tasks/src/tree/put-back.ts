@@ -66,7 +66,7 @@ export async function putBack(
 ): Promise<readonly Change[]> {
   requireOwnFolder(folder);
   await using _folder = await claimFolder(folder, options);
-  await using _claim = await claimPlace(options.dir);
+  await using _claim = await claimDir(options.dir);
   await finishEarlier(options);
   const plan = await findUndo(folder, base, { ...options, skip: [...(options.skip ?? []), options.dir] });
   const undoes = await options.approve?.(plan.changes);
@@ -140,7 +140,7 @@ async function putChanges(
   { planned, ...options }: Performed & { readonly planned?: () => Promise<void> },
 ): Promise<readonly string[]> {
   await using _folder = await claimFolder(folder, options);
-  await using _claim = await claimPlace(options.dir);
+  await using _claim = await claimDir(options.dir);
   await finishEarlier(options);
   const intent = await workIntent(folder, work);
   await planned?.();
@@ -175,7 +175,7 @@ export async function finishPutting(
   const finished: FinishedPut[] = [];
   for (const dir of foldersWithIntents(roomsFolder)) {
     try {
-      await using _claim = await claimPlace(dir);
+      await using _claim = await claimDir(dir);
       const put = await finishEarlier({ dir, signal });
       if (put !== undefined) finished.push(put);
     } catch (error) {
@@ -219,7 +219,7 @@ export async function claimFolder(folder: string, { dir, signal }: PutOptions): 
 }
 
 async function claimWhole(own: string, folder: string, { dir, signal }: PutOptions): Promise<AsyncDisposable> {
-  const claim = await claimPlace(own, folder);
+  const claim = await claimDir(own, folder);
   try {
     await finishPutting(dirname(dir), signal, (failed) => {
       if (failed.dir === dir || failed.workspace === realPathOf(folder)) throw failed.error;
@@ -232,12 +232,12 @@ async function claimWhole(own: string, folder: string, { dir, signal }: PutOptio
 }
 
 /** Two at once would undo each other. */
-async function claimPlace(dir: string, place = `the workspace of ${dir}`): Promise<AsyncDisposable> {
+async function claimDir(dir: string, what = `the workspace of ${dir}`): Promise<AsyncDisposable> {
   try {
     return await claimStore(dir, "heddle");
   } catch (error) {
     if (!isHeddleError(error) || error.code !== "store.owned") throw error;
-    const message = `process ${String(error.details["pid"])} is changing or copying ${place}; retry when it is done`;
+    const message = `process ${String(error.details["pid"])} is changing or copying ${what}; retry when it is done`;
     throw new HeddleError("store.busy", message, { cause: error, details: error.details });
   }
 }

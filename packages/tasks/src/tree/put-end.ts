@@ -2,7 +2,7 @@
 import { chmodSync, constants, lstatSync, lutimesSync, mkdirSync, renameSync, statSync, utimesSync } from "node:fs";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { foldersOf, type RawPath } from "./manifest.ts";
-import { asideOf, attempt, sync, type Place } from "./put-place.ts";
+import { asideOf, attempt, sync, type PutState } from "./put-state.ts";
 import { isSameMoved, isUnwritten } from "./put-seen.ts";
 import { removeBelow } from "./remove-tree.ts";
 import { secondsOf } from "./take-entry.ts";
@@ -11,27 +11,27 @@ import { codeOf } from "./tree-errors.ts";
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 /** What was moved out of the way goes, unless a program that had it open has written to it since. */
-export async function sweep(place: Place): Promise<void> {
-  const { intent, second, slices, signal, left } = place;
+export async function sweep(state: PutState): Promise<void> {
+  const { intent, second, slices, signal, left } = state;
   for (const [index, { path, was }] of intent.steps.entries()) {
     if (slices.isOverSoon()) await slices.rest();
-    const aside = asideOf(place, path, index);
+    const aside = asideOf(state, path, index);
     const now = attempt(() => lstatSync(second.at(aside), { bigint: true, throwIfNoEntry: false }));
     if (now === undefined) continue;
-    const then = place.aside.get(aside);
+    const then = state.aside.get(aside);
     // What a process that died has moved is compared with what it had planned for.
     const isSame = then === undefined ? was?.seen === undefined || isUnwritten(now, was.seen) : isSameMoved(then, now);
     if (now.isDirectory() || isSame) {
       await removeBelow(second, aside, signal);
     } else {
       // Both are somebody's where its place was taken by others: then it keeps the name that it has.
-      left.add((left.has(path) ? undefined : attempt(() => comeBack(path, aside, place))) ?? aside);
+      left.add((left.has(path) ? undefined : attempt(() => comeBack(path, aside, state))) ?? aside);
     }
   }
 }
 
 /** With the folders it was in. */
-function comeBack(path: RawPath, aside: RawPath, { cursor, second }: Place): RawPath {
+function comeBack(path: RawPath, aside: RawPath, { cursor, second }: PutState): RawPath {
   for (const folder of foldersOf(path)) {
     try {
       mkdirSync(cursor.at(folder), { mode: 0o700 });
@@ -44,7 +44,7 @@ function comeBack(path: RawPath, aside: RawPath, { cursor, second }: Place): Raw
 }
 
 /** Times, then modes and times of folders, deepest first; all of it is on the disk before the intent may go. */
-export async function finish({ intent, cursor, slices }: Place): Promise<void> {
+export async function finish({ intent, cursor, slices }: PutState): Promise<void> {
   for (const { path, mtimeNs, seen } of intent.times) {
     if (slices.isOverSoon()) await slices.rest();
     const seconds = secondsOf(BigInt(mtimeNs));

@@ -20,7 +20,7 @@ import { seenOf, UNREADABLE } from "./put-seen.ts";
 import { sliced } from "./slices.ts";
 import { EntryTaker, unreadMark, WHOLE_BYTES } from "./take-entry.ts";
 import { codeOf } from "./tree-errors.ts";
-import { openToOwner, treePlace } from "./tree-place.ts";
+import { openToOwner, treeRoot } from "./tree-root.ts";
 
 /** Times are set through seconds with a fraction, which loses less than this. */
 const TIME_STEP_NS = 1_000n;
@@ -51,7 +51,7 @@ export async function findUndo(
   base: KeptTree,
   { skip, known = [], signal }: UndoOptions,
 ): Promise<UndoPlan> {
-  const { root, skipped } = treePlace(folder, skip);
+  const { root, skipped } = treeRoot(folder, skip);
   openToOwner(root);
   const all = new Set([...skipped, ...base.skipped]);
   const left = new Map(known.map(({ path, now }) => [path, now]));
@@ -146,7 +146,7 @@ export async function workIntent(
   folder: string,
   { changes, from, changedAt, onMoved, signal }: WorkToPut,
 ): Promise<Intent> {
-  const { root } = treePlace(folder, []);
+  const { root } = treeRoot(folder, []);
   using cursor = new FolderCursor(root);
   const slices = sliced(signal);
   const taker = new EntryTaker(cursor, slices);

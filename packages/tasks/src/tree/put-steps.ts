@@ -33,7 +33,7 @@ import { comparePaths, foldersOf, parentOf, type RawPath } from "./manifest.ts";
 import { openRoot, TakenBack } from "./put-checks.ts";
 import { finish, sweep } from "./put-end.ts";
 import type { Intent, PutStep } from "./put-intent.ts";
-import { asideOf, attempt, STORED, sync, temporary, type Place } from "./put-place.ts";
+import { asideOf, attempt, STORED, sync, temporary, type PutState } from "./put-state.ts";
 import { movedOn } from "./put-plan.ts";
 import { Reverse } from "./put-reverse.ts";
 import { isAsPlanned, isSameMoved } from "./put-seen.ts";
@@ -61,7 +61,7 @@ export async function carryOut(
   using stored = opened(() => new FolderCursor(intent.from), isResumed);
   const slices = sliced(signal);
   const shared = { intent, cursor, second, stored, slices, signal, isResumed, refusesOthers };
-  const place: Place = {
+  const state: PutState = {
     ...shared,
     taker: new EntryTaker(cursor, slices),
     left: new Set(),
@@ -71,16 +71,16 @@ export async function carryOut(
     at: "",
   };
   try {
-    await change(place);
+    await change(state);
   } catch (error) {
     if (isResumed) throw error;
-    takeBack(place, error);
-    throw new TakenBack(place.at, error);
+    takeBack(state, error);
+    throw new TakenBack(state.at, error);
   }
   // From here on there is no way back.
-  await sweep(place);
-  await finish(place);
-  return [...place.left].toSorted(comparePaths).map(toText);
+  await sweep(state);
+  await finish(state);
+  return [...state.left].toSorted(comparePaths).map(toText);
 }
 
 /** Before anything is changed there is nothing to take back. */
@@ -93,10 +93,10 @@ function opened(open: () => FolderCursor, isResumed: boolean): FolderCursor {
 }
 
 /** Where that fails too, the reason to tell is the first one. */
-function takeBack(place: Place, reason: unknown): void {
+function takeBack(state: PutState, reason: unknown): void {
   try {
-    removeFresh(place);
-    place.reverse.run(place.intent.folder);
+    removeFresh(state);
+    state.reverse.run(state.intent.folder);
   } catch {
     throw reason;
   }
@@ -106,48 +106,48 @@ function isGoing({ wanted, was, isWhole }: PutStep): boolean {
   return was?.kind === "folder" && (wanted?.kind !== "folder" || isWhole === true);
 }
 
-async function change(place: Place): Promise<void> {
-  const { intent, slices, left, isResumed } = place;
+async function change(state: PutState): Promise<void> {
+  const { intent, slices, left, isResumed } = state;
   const steps = [...intent.steps.entries()];
-  if (isResumed) removeFresh(place);
+  if (isResumed) removeFresh(state);
   for (const [index, step] of steps.toReversed()) {
     if (slices.isOverSoon()) await slices.rest();
     if (step.wanted !== undefined && step.isWhole !== true) continue;
-    place.at = step.path;
-    await clear(step, index, place);
+    state.at = step.path;
+    await clear(step, index, state);
     failpoint("tree.during-put");
   }
   for (const [index, step] of steps) {
     if (slices.isOverSoon()) await slices.rest();
     if (step.wanted === undefined || left.has(step.path)) continue;
-    place.at = step.path;
-    await put(step, step.wanted, { index, place });
+    state.at = step.path;
+    await put(step, step.wanted, { index, state });
     failpoint("tree.during-put");
   }
   for (const { path, wanted } of intent.steps) {
     if (slices.isOverSoon()) await slices.rest();
-    if (wanted?.kind === "file") attempt(() => sync(place.cursor.at(path), STORED));
+    if (wanted?.kind === "file") attempt(() => sync(state.cursor.at(path), STORED));
   }
 }
 
-function removeFresh({ intent, cursor }: Place): void {
+function removeFresh({ intent, cursor }: PutState): void {
   for (const [index, { path }] of intent.steps.entries()) {
     attempt(() => unlinkSync(cursor.at(temporary(intent, path, index))));
   }
 }
 
 /** false: what is there is somebody else's, and stays. */
-async function clear(step: PutStep, index: number, place: Place): Promise<boolean> {
+async function clear(step: PutStep, index: number, state: PutState): Promise<boolean> {
   const { path, isWhole } = step;
-  const look = (): BigIntStats => lstatSync(place.cursor.at(path), { bigint: true });
-  const stat = attempt(() => opening(place, path, look));
+  const look = (): BigIntStats => lstatSync(state.cursor.at(path), { bigint: true });
+  const stat = attempt(() => opening(state, path, look));
   if (stat === undefined) return true;
-  if (!(await isAsPlanned(step, stat, place))) return leave(path, place);
-  if (stat.isDirectory() && isWhole !== true) return removeEmpty(path, place);
-  return await moveAside(path, { index, stat, place });
+  if (!(await isAsPlanned(step, stat, state))) return leave(path, state);
+  if (stat.isDirectory() && isWhole !== true) return removeEmpty(path, state);
+  return await moveAside(path, { index, stat, state });
 }
 
-function leave(path: RawPath, { left, refusesOthers }: Place): false {
+function leave(path: RawPath, { left, refusesOthers }: PutState): false {
   if (refusesOthers) throw movedOn(path);
   left.add(path);
   return false;
@@ -156,10 +156,10 @@ function leave(path: RawPath, { left, refusesOthers }: Place): false {
 /** Looked at once more where nobody else finds it: what was put there at the last moment goes back. */
 async function moveAside(
   path: RawPath,
-  { index, stat, place }: { readonly index: number; readonly stat: BigIntStats; readonly place: Place },
+  { index, stat, state }: { readonly index: number; readonly stat: BigIntStats; readonly state: PutState },
 ): Promise<boolean> {
-  const { cursor, second, reverse, signal } = place;
-  const aside = asideOf(place, path, index);
+  const { cursor, second, reverse, signal } = state;
+  const aside = asideOf(state, path, index);
   if (lstatSync(second.at(aside), { throwIfNoEntry: false }) !== undefined) {
     // A process that died has moved what was there.
     await removeBelow(cursor, path, signal);
@@ -167,67 +167,67 @@ async function moveAside(
   }
   reverse.touch(cursor, parentOf(path));
   reverse.touch(second, parentOf(aside));
-  if (stat.isDirectory()) openFolder(place, path);
+  if (stat.isDirectory()) openFolder(state, path);
   cursor.leave(path);
-  opening(place, path, () => renameSync(cursor.at(path), second.at(aside)));
+  opening(state, path, () => renameSync(cursor.at(path), second.at(aside)));
   reverse.add({ did: "moved", path, aside });
   const moved = lstatSync(second.at(aside), { bigint: true });
-  place.aside.set(aside, moved);
+  state.aside.set(aside, moved);
   if (stat.isDirectory() || isSameMoved(stat, moved)) return true;
-  restore(path, aside, place);
-  return leave(path, place);
+  restore(path, aside, state);
+  return leave(path, state);
 }
 
 /** Not over what somebody has put there since. */
-function restore(path: RawPath, aside: RawPath, { cursor, second }: Place): void {
+function restore(path: RawPath, aside: RawPath, { cursor, second }: PutState): void {
   if (attempt(() => lstatSync(cursor.at(path))) === undefined) renameSync(second.at(aside), cursor.at(path));
 }
 
 /** false: something that is none of the plan's business lies in it, and stays. */
-function removeEmpty(path: RawPath, place: Place): boolean {
-  const { cursor, reverse } = place;
+function removeEmpty(path: RawPath, state: PutState): boolean {
+  const { cursor, reverse } = state;
   reverse.touch(cursor, parentOf(path));
   reverse.touch(cursor, path);
   cursor.leave(path);
   try {
-    opening(place, path, () => rmdirSync(cursor.at(path)));
+    opening(state, path, () => rmdirSync(cursor.at(path)));
     reverse.add({ did: "removed", path });
     return true;
   } catch (error) {
     if (codeOf(error) !== "ENOTEMPTY" && codeOf(error) !== "EEXIST") throw error;
-    return leave(path, place);
+    return leave(path, state);
   }
 }
 
 async function put(
   step: PutStep,
   wanted: Wanted,
-  { index, place }: { readonly index: number; readonly place: Place },
+  { index, state }: { readonly index: number; readonly state: PutState },
 ): Promise<void> {
-  const { cursor, intent, reverse } = place;
+  const { cursor, intent, reverse } = state;
   const { path } = step;
   // A pipe or a socket is nothing without whoever made it.
   if (wanted.kind === "other") return;
   if (wanted.kind === "folder") {
-    const found = opening(place, path, () => lstatSync(cursor.at(path), { throwIfNoEntry: false }));
-    if (found?.isDirectory() === true || !(await clear(step, index, place))) return;
+    const found = opening(state, path, () => lstatSync(cursor.at(path), { throwIfNoEntry: false }));
+    if (found?.isDirectory() === true || !(await clear(step, index, state))) return;
     reverse.touch(cursor, parentOf(path));
-    opening(place, path, () => mkdirSync(cursor.at(path), { mode: 0o700 }));
+    opening(state, path, () => mkdirSync(cursor.at(path), { mode: 0o700 }));
     return reverse.add({ did: "made", path });
   }
   const fresh = temporary(intent, path, index);
   reverse.touch(cursor, parentOf(path));
   if (wanted.kind === "link") {
-    opening(place, fresh, () => symlinkSync(toSystem(wanted.target ?? ""), cursor.at(fresh)));
+    opening(state, fresh, () => symlinkSync(toSystem(wanted.target ?? ""), cursor.at(fresh)));
     const seconds = secondsOf(BigInt(wanted.mtimeNs));
     lutimesSync(cursor.at(fresh), seconds, seconds);
   } else {
-    await putFile(path, wanted, { fresh, place });
+    await putFile(path, wanted, { fresh, state });
   }
   failpoint("tree.during-put");
-  if (!(await clear(step, index, place))) return unlinkSync(cursor.at(fresh));
+  if (!(await clear(step, index, state))) return unlinkSync(cursor.at(fresh));
   const stat = lstatSync(cursor.at(fresh), { bigint: true });
-  if (!placed(cursor.folder(parentOf(path)), fresh, path)) return void leave(path, place);
+  if (!placed(cursor.folder(parentOf(path)), fresh, path)) return void leave(path, state);
   reverse.add({ did: "placed", path, stat });
 }
 
@@ -251,11 +251,11 @@ function placed(parent: number, fresh: RawPath, path: RawPath): boolean {
 async function putFile(
   path: RawPath,
   wanted: Wanted,
-  { fresh, place }: { readonly fresh: RawPath; readonly place: Place },
+  { fresh, state }: { readonly fresh: RawPath; readonly state: PutState },
 ): Promise<void> {
-  const from = openSync(place.stored.at(path), STORED);
+  const from = openSync(state.stored.at(path), STORED);
   try {
-    const to = opening(place, fresh, () => openSync(place.cursor.at(fresh), NEW, 0o600));
+    const to = opening(state, fresh, () => openSync(state.cursor.at(fresh), NEW, 0o600));
     try {
       const digest = createHash("sha256");
       let position = 0;
@@ -273,7 +273,7 @@ async function putFile(
       const seconds = secondsOf(BigInt(wanted.mtimeNs));
       futimesSync(to, seconds, seconds);
     } catch (error) {
-      attempt(() => unlinkSync(place.cursor.at(fresh)));
+      attempt(() => unlinkSync(state.cursor.at(fresh)));
       throw error;
     } finally {
       closeSync(to);
@@ -288,17 +288,17 @@ function inFolder(fd: number, path: RawPath): string | Buffer {
 }
 
 /** A folder that takes no names, or lets nobody in, is opened for the while; what it is afterwards is in the finals. */
-function opening<T>(place: Place, path: RawPath, work: () => T): T {
+function opening<T>(state: PutState, path: RawPath, work: () => T): T {
   try {
     return work();
   } catch (error) {
     if (codeOf(error) !== "EACCES") throw error;
   }
-  for (const folder of ["", ...foldersOf(path)]) openFolder(place, folder);
+  for (const folder of ["", ...foldersOf(path)]) openFolder(state, folder);
   return work();
 }
 
-function openFolder({ cursor, reverse }: Place, folder: RawPath): void {
+function openFolder({ cursor, reverse }: PutState, folder: RawPath): void {
   const itself = `/proc/self/fd/${cursor.folder(folder)}`;
   const { mode, uid } = statSync(itself);
   if ((mode & 0o700) === 0o700 || (uid !== process.getuid?.() && process.getuid?.() !== 0)) return;

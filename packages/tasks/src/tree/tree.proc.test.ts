@@ -61,9 +61,9 @@ async function run(
 test.runIf(canStepDown || !isRoot)(
   "13: what cannot be read and is not wanted is known by its stat, what is wanted is named (needs an ordinary user)",
   async () => {
-    await using place = scratch();
-    chmodSync(place.path, 0o777);
-    const said = await run(["closed", place.path], undefined, isRoot ? NOBODY : {});
+    await using scratchFolder = scratch();
+    chmodSync(scratchFolder.path, 0o777);
+    const said = await run(["closed", scratchFolder.path], undefined, isRoot ? NOBODY : {});
     expect(said.split("\n")).toEqual([
       "changed a.js kept 64",
       "changed old kept 0",
@@ -77,9 +77,9 @@ test.runIf(canStepDown || !isRoot)(
 test.runIf(canStepDown || !isRoot)(
   "13: work in a workspace that its agent has closed is frozen and undone (needs an ordinary user)",
   async () => {
-    await using place = scratch();
-    chmodSync(place.path, 0o777);
-    const said = await run(["shut", place.path], undefined, isRoot ? NOBODY : {});
+    await using scratchFolder = scratch();
+    chmodSync(scratchFolder.path, 0o777);
+    const said = await run(["shut", scratchFolder.path], undefined, isRoot ? NOBODY : {});
     const each = ["src/a.js frozen, 1 undone", "750 a"];
     expect(said.split("\n")).toEqual([...each, ...each, ...each, "exit 0"]);
   },
@@ -89,57 +89,57 @@ describe("13: trees made by chance are kept, frozen, read as one, undone and app
   const trees = isFull ? 1_000 : 40;
 
   test("40 of them (1,000 in the full run)", async () => {
-    await using place = scratch();
-    const said = await run(["random", place.path, "1", String(1 + trees)]);
+    await using scratchFolder = scratch();
+    const said = await run(["random", scratchFolder.path, "1", String(1 + trees)]);
     expect(said).toBe(`done: ${trees} trees, with changes\nexit 0`);
   });
 
   test.runIf(canStepDown)("by an ordinary user (only root can become one)", async () => {
-    await using place = scratch();
-    chmodSync(place.path, 0o777);
-    const said = await run(["random", place.path, "500", "515"], undefined, NOBODY);
+    await using scratchFolder = scratch();
+    chmodSync(scratchFolder.path, 0o777);
+    const said = await run(["random", scratchFolder.path, "500", "515"], undefined, NOBODY);
     expect(said).toMatch(/^done: 15 trees, with changes\nexit 0$/);
   });
 });
 
 test("13: a full disk is an error of the store, and nothing half stays", async () => {
-  await using place = scratch();
-  makeTree(join(place.path, "workspace"), chanceOf(3));
-  expect(await run(["keep", place.path], "tree.during-keep=enospc")).toBe("store.full: \nexit 1");
-  expect(readdirSync(join(place.path, "rooms", "task"))).toEqual([]);
+  await using scratchFolder = scratch();
+  makeTree(join(scratchFolder.path, "workspace"), chanceOf(3));
+  expect(await run(["keep", scratchFolder.path], "tree.during-keep=enospc")).toBe("store.full: \nexit 1");
+  expect(readdirSync(join(scratchFolder.path, "rooms", "task"))).toEqual([]);
 });
 
 test.runIf(canStepDown)(
   "13: a file that cannot be read is named, and nothing half stays (only root can become another user)",
   async () => {
-    await using place = scratch();
-    chmodSync(place.path, 0o777);
-    mkdirSync(join(place.path, "workspace"));
-    writeFileSync(join(place.path, "workspace", "secret"), "s", { mode: 0 });
-    expect(await run(["keep", place.path], undefined, NOBODY)).toBe("path.invalid: secret\nexit 1");
-    expect(readdirSync(join(place.path, "rooms", "task"))).toEqual([]);
+    await using scratchFolder = scratch();
+    chmodSync(scratchFolder.path, 0o777);
+    mkdirSync(join(scratchFolder.path, "workspace"));
+    writeFileSync(join(scratchFolder.path, "workspace", "secret"), "s", { mode: 0 });
+    expect(await run(["keep", scratchFolder.path], undefined, NOBODY)).toBe("path.invalid: secret\nexit 1");
+    expect(readdirSync(join(scratchFolder.path, "rooms", "task"))).toEqual([]);
   },
 );
 
 describe("13: a process that is killed leaves the workspace as before or as after", () => {
   /** Changes of every kind, with a folder turned into a link that leads out. */
-  function prepare(place: string): { readonly workspace: string; readonly task: string } {
-    const workspace = join(place, "workspace");
+  function prepare(scratchFolder: string): { readonly workspace: string; readonly task: string } {
+    const workspace = join(scratchFolder, "workspace");
     makeTree(workspace, chanceOf(7));
     for (const name of ["one", "two", "three"]) {
       mkdirSync(join(workspace, "src", name), { recursive: true });
       writeFileSync(join(workspace, "src", name, "file.js"), name);
     }
-    mkdirSync(join(place, "outside"));
-    writeFileSync(join(place, "outside", "file.js"), "not yours");
-    return { workspace, task: join(place, "rooms", "task") };
+    mkdirSync(join(scratchFolder, "outside"));
+    writeFileSync(join(scratchFolder, "outside", "file.js"), "not yours");
+    return { workspace, task: join(scratchFolder, "rooms", "task") };
   }
 
-  async function work(place: string, workspace: string): Promise<void> {
+  async function work(scratchFolder: string, workspace: string): Promise<void> {
     change(workspace, chanceOf(7));
     writeFileSync(join(workspace, "src", "one", "file.js"), "changed");
     await removeTree(join(workspace, "src", "two"), signal);
-    symlinkSync(join(place, "outside"), join(workspace, "src", "two"));
+    symlinkSync(join(scratchFolder, "outside"), join(workspace, "src", "two"));
     await removeTree(join(workspace, "src", "three"), signal);
     mkdirSync(join(workspace, "new", "deep"), { recursive: true });
     writeFileSync(join(workspace, "new", "deep", "file"), "new");
@@ -148,10 +148,10 @@ describe("13: a process that is killed leaves the workspace as before or as afte
   test.for(["tree.during-keep", "tree.before-kept"])(
     "at %s nothing is kept, and the next one begins anew",
     async (at) => {
-      await using place = scratch();
-      const { workspace, task } = prepare(place.path);
+      await using scratchFolder = scratch();
+      const { workspace, task } = prepare(scratchFolder.path);
       const before = entriesOf(workspace);
-      expect(await run(["keep", place.path], `${at}=kill`)).toBe("SIGKILL");
+      expect(await run(["keep", scratchFolder.path], `${at}=kill`)).toBe("SIGKILL");
       expect(await readKeptTree(join(task, "base"))).toBeUndefined();
       await keepTree(workspace, { into: join(task, "base"), skip: [], signal });
       expect(readdirSync(task)).toEqual(["base"]);
@@ -162,12 +162,12 @@ describe("13: a process that is killed leaves the workspace as before or as afte
   test.for(["tree.during-freeze", "tree.after-freeze"])(
     "at %s nothing is frozen, and the next one begins anew",
     async (at) => {
-      await using place = scratch();
-      const { workspace, task } = prepare(place.path);
+      await using scratchFolder = scratch();
+      const { workspace, task } = prepare(scratchFolder.path);
       const base = await keepTree(workspace, { into: join(task, "base"), skip: [], signal });
-      await work(place.path, workspace);
+      await work(scratchFolder.path, workspace);
       const before = entriesOf(workspace);
-      expect(await run(["freeze", place.path], `${at}=kill`)).toBe("SIGKILL");
+      expect(await run(["freeze", scratchFolder.path], `${at}=kill`)).toBe("SIGKILL");
       expect(await readFrozenWork(join(task, "work"))).toBeUndefined();
       expect(differences(entriesOf(workspace), before, { withTimes: true })).toEqual([]);
       await freezeWork(workspace, base, { into: join(task, "work"), skip: [], signal });
@@ -185,18 +185,18 @@ describe("13: a put that is struck at any of its steps comes to its end", () => 
   }
 
   /** A changed file, a removed folder, a new one, and a folder turned into a link that leads out. */
-  async function prepare(place: string, what: "undo" | "apply"): Promise<Prepared> {
-    const [workspace, task] = [join(place, "workspace"), join(place, "rooms", "task")];
+  async function prepare(scratchFolder: string, what: "undo" | "apply"): Promise<Prepared> {
+    const [workspace, task] = [join(scratchFolder, "workspace"), join(scratchFolder, "rooms", "task")];
     for (const name of ["gone", "way"]) mkdirSync(join(workspace, name), { recursive: true });
     writeFileSync(join(workspace, "a.js"), "a");
     for (const name of ["gone/x", "way/y"]) writeFileSync(join(workspace, name), "x");
-    mkdirSync(join(place, "outside"));
-    writeFileSync(join(place, "outside", "x"), "not yours");
+    mkdirSync(join(scratchFolder, "outside"));
+    writeFileSync(join(scratchFolder, "outside", "x"), "not yours");
     const start = entriesOf(workspace);
     const base = await keepTree(workspace, { into: join(task, "base"), skip: [], signal });
     writeFileSync(join(workspace, "a.js"), "changed");
     for (const name of ["gone", "way"]) rmSync(join(workspace, name), { recursive: true });
-    symlinkSync(join(place, "outside"), join(workspace, "way"));
+    symlinkSync(join(scratchFolder, "outside"), join(workspace, "way"));
     mkdirSync(join(workspace, "new"));
     writeFileSync(join(workspace, "new", "z"), "z");
     const worked = entriesOf(workspace);
@@ -206,18 +206,18 @@ describe("13: a put that is struck at any of its steps comes to its end", () => 
   }
 
   async function strikeAt(what: "undo" | "apply", strike: string): Promise<string> {
-    await using place = scratch();
-    const { workspace, task, start, worked } = await prepare(place.path, what);
+    await using scratchFolder = scratch();
+    const { workspace, task, start, worked } = await prepare(scratchFolder.path, what);
     const [before, after] = what === "undo" ? [worked, start] : [start, worked];
-    const said = await run([what, place.path], strike);
+    const said = await run([what, scratchFolder.path], strike);
     const isBegun = existsSync(join(task, "put.json"));
-    const finished = await finishPutting(join(place.path, "rooms"), signal);
+    const finished = await finishPutting(join(scratchFolder.path, "rooms"), signal);
     expect(finished, strike).toEqual(isBegun ? [{ dir: task, workspace, left: [] }] : []);
     const isUntouched = strike.startsWith("tree.before-intent") || !strike.endsWith("=kill");
     const differ = differences(entriesOf(workspace), isUntouched ? before : after, { withTimes: what === "undo" });
     expect(differ, strike).toEqual([]);
     expect(existsSync(join(task, "put.json")), strike).toBe(false);
-    expect(readFileSync(join(place.path, "outside", "x"), "utf8")).toBe("not yours");
+    expect(readFileSync(join(scratchFolder.path, "outside", "x"), "utf8")).toBe("not yours");
     return said;
   }
 
@@ -256,17 +256,17 @@ describe("13: a put that is struck at any of its steps comes to its end", () => 
   });
 
   test("whoever wants the folder takes the claim of a dead process over, and finds it whole", async () => {
-    await using place = scratch();
-    const { task, workspace, start } = await prepare(place.path, "undo");
-    expect(await run(["undo", place.path], "tree.during-put@3=kill")).toBe("SIGKILL");
-    const claims = readdirSync(join(place.path, "putting"));
+    await using scratchFolder = scratch();
+    const { task, workspace, start } = await prepare(scratchFolder.path, "undo");
+    expect(await run(["undo", scratchFolder.path], "tree.during-put@3=kill")).toBe("SIGKILL");
+    const claims = readdirSync(join(scratchFolder.path, "putting"));
     expect(claims).toHaveLength(1);
-    const another = { dir: join(place.path, "rooms", "another"), signal };
+    const another = { dir: join(scratchFolder.path, "rooms", "another"), signal };
     {
       await using _claim = await claimFolder(workspace, another);
       expect(differences(entriesOf(workspace), start, { withTimes: true })).toEqual([]);
       expect(existsSync(join(task, "put.json"))).toBe(false);
-      await expect(claimStore(join(place.path, "putting", claims[0] ?? ""), "third")).rejects.toMatchObject({
+      await expect(claimStore(join(scratchFolder.path, "putting", claims[0] ?? ""), "third")).rejects.toMatchObject({
         code: "store.owned",
         details: { pid: process.pid },
       });
@@ -277,20 +277,25 @@ describe("13: a put that is struck at any of its steps comes to its end", () => 
   test.runIf(canMount)(
     "on a disk that is really full changes nothing, and does when there is room (only root mounts one)",
     async () => {
-      await using place = scratch();
-      const said = await run(["full", place.path], undefined, {}, ["unshare", "--mount", "--propagation", "private"]);
+      await using scratchFolder = scratch();
+      const said = await run(["full", scratchFolder.path], undefined, {}, [
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+      ]);
       expect(said).toBe("store.full: \nas before\nas kept\nexit 0");
     },
   );
 
   test("a program that writes on to what a killed undo has moved aside loses nothing", async () => {
-    await using place = scratch();
-    const { task, workspace } = await prepare(place.path, "undo");
-    expect(await run(["undo", place.path], "tree.during-put@4=kill")).toBe("SIGKILL");
+    await using scratchFolder = scratch();
+    const { task, workspace } = await prepare(scratchFolder.path, "undo");
+    expect(await run(["undo", scratchFolder.path], "tree.during-put@4=kill")).toBe("SIGKILL");
     const aside = readdirSync(workspace).filter((name) => name.endsWith("-was"));
     expect(aside).toHaveLength(2);
     for (const name of aside) appendFileSync(join(workspace, name), ", and more");
-    const finished = await finishPutting(join(place.path, "rooms"), signal);
+    const finished = await finishPutting(join(scratchFolder.path, "rooms"), signal);
     expect(finished).toEqual([{ dir: task, workspace, left: ["a.js", "new/z"] }]);
     expect(readFileSync(join(workspace, "a.js"), "utf8")).toBe("changed, and more");
     expect(readFileSync(join(workspace, "new/z"), "utf8")).toBe("z, and more");
@@ -298,15 +303,15 @@ describe("13: a put that is struck at any of its steps comes to its end", () => 
   });
 
   test("a second process is refused while the first is at it, also to resume", async () => {
-    await using place = scratch();
-    const { task, workspace, worked } = await prepare(place.path, "undo");
-    expect(await run(["undo", place.path], "tree.after-intent=kill")).toBe("SIGKILL");
+    await using scratchFolder = scratch();
+    const { task, workspace, worked } = await prepare(scratchFolder.path, "undo");
+    expect(await run(["undo", scratchFolder.path], "tree.after-intent=kill")).toBe("SIGKILL");
     {
       await using _other = await claimStore(task, "heddle");
-      expect(await run(["undo", place.path])).toBe("store.busy: \nexit 1");
-      expect(await finishPutting(join(place.path, "rooms"), signal)).toEqual([]);
+      expect(await run(["undo", scratchFolder.path])).toBe("store.busy: \nexit 1");
+      expect(await finishPutting(join(scratchFolder.path, "rooms"), signal)).toEqual([]);
       expect(differences(entriesOf(workspace), worked, { withTimes: true })).toEqual([]);
     }
-    expect(await resumePutting(join(place.path, "rooms"), signal)).toEqual([workspace]);
+    expect(await resumePutting(join(scratchFolder.path, "rooms"), signal)).toEqual([workspace]);
   });
 });

@@ -110,8 +110,8 @@ async function refuseFiltered(
 }
 
 export function prefixOf({ tree, folder }: Worktree): string {
-  const place = relative(tree, folder);
-  return place === "" ? "" : `${toRaw(place)}/`;
+  const below = relative(tree, folder);
+  return below === "" ? "" : `${toRaw(below)}/`;
 }
 
 /** Anything but a folder, which is seen by its content. */

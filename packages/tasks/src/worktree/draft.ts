@@ -22,7 +22,7 @@ import { hasIntent } from "../tree/put-intent.ts";
 import { shownPath } from "../judge/work-changes.ts";
 import { tiedLinks, type WorkToDeliver } from "./build-commit.ts";
 import type { BroughtBack } from "./merge-back.ts";
-import type { WorktreePlace } from "./open-worktree.ts";
+import type { WorktreeOptions } from "./open-worktree.ts";
 
 const MARK = "draft.json";
 
@@ -30,7 +30,7 @@ export function isDraft({ spec }: Pick<TaskRecord, "spec">): boolean {
   return spec.worktree === undefined && hasOwnTree(spec);
 }
 
-export async function openDraft({ home, task, signal }: WorktreePlace): Promise<string> {
+export async function openDraft({ home, task, signal }: WorktreeOptions): Promise<string> {
   const own = join(worktreesRoot(home), task.id);
   const tree = join(own, "tree");
   if (existsSync(join(own, MARK))) return tree;
@@ -54,7 +54,7 @@ export async function readDraft(own: string): Promise<string | undefined> {
   return text === undefined ? undefined : (JSON.parse(text) as { readonly workspace: string }).workspace;
 }
 
-export interface ApplyOptions extends WorktreePlace {
+export interface ApplyOptions extends WorktreeOptions {
   readonly work: WorkToDeliver;
 }
 

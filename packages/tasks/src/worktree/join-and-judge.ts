@@ -30,7 +30,7 @@ export interface Joining {
 }
 
 export interface JoinOptions {
-  readonly place: CheckOptions;
+  readonly checkOptions: CheckOptions;
   readonly task: Pick<TaskRecord, "id" | "spec">;
   readonly baseline: TaskBaseline;
 }
@@ -48,55 +48,61 @@ const JOINED = "refs/heads/joined";
 
 export async function joinAndJudge(joining: Joining, options: JoinOptions): Promise<Joined> {
   const { worktree, built, commit, head, folder } = joining;
-  const { place, task } = options;
-  const result = join(worktreesRoot(place.home), task.id, "result");
-  await removeTree(result, place.signal);
+  const { checkOptions, task } = options;
+  const result = join(worktreesRoot(checkOptions.home), task.id, "result");
+  await removeTree(result, checkOptions.signal);
   try {
     await cloneAt({
       repository: worktree.repository,
       commit: head,
       tree: result,
       branch: branchOf(task),
-      signal: place.signal,
+      signal: checkOptions.signal,
     });
     await built.git.run(["update-ref", WORK, commit]);
-    await git(result, ["fetch", "--quiet", "--no-tags", built.git.folder, WORK], place);
-    const end = await tryGit(result, [...IDENTITY, "merge", "--quiet", "--no-edit", "--no-verify", commit], place);
+    await git(result, ["fetch", "--quiet", "--no-tags", built.git.folder, WORK], checkOptions);
+    const end = await tryGit(
+      result,
+      [...IDENTITY, "merge", "--quiet", "--no-edit", "--no-verify", commit],
+      checkOptions,
+    );
     if (end.exitCode !== 0) {
       const words = `${end.stdout}\n${end.stderr}`.trim();
       return { obstacle: `the repository has changed since, and the work does not join with it:\n${words}` };
     }
-    const joined = await git(result, ["rev-parse", "--verify", "HEAD"], place);
+    const joined = await git(result, ["rev-parse", "--verify", "HEAD"], checkOptions);
     // Fetched before anything of the result is run.
     await built.git.run(["fetch", "--quiet", "--no-tags", result, `+HEAD:${JOINED}`]);
     const problem = await protectedInCommits({ git: built.git, tip: joined, owners: [worktree.base, head] });
     if (problem !== undefined) return { problem };
-    await git(result, ["reset", "--quiet", "--hard", head], place);
+    await git(result, ["reset", "--quiet", "--hard", head], checkOptions);
     const failing = await judgeJoined({ result, joined, folder, prefix: toText(prefixOf(worktree)) }, options);
     return { commit: joined, failing };
   } finally {
-    await removeTree(result, place.signal);
+    await removeTree(result, checkOptions.signal);
   }
 }
 
 async function judgeJoined(
   where: { readonly result: string; readonly joined: string; readonly folder: string; readonly prefix: string },
-  { place, baseline }: JoinOptions,
+  { checkOptions, baseline }: JoinOptions,
 ): Promise<readonly CheckResult[]> {
   const { result, joined, folder, prefix } = where;
-  const { signal } = place;
+  const { signal } = checkOptions;
   await mkdir(join(result, prefix), { recursive: true });
   const workspace = await realpath(join(result, prefix));
-  await setUp({ ...place, folder: workspace });
-  const base = await keepTree(workspace, { into: join(folder, "base"), skip: [place.home], signal });
-  await git(result, ["reset", "--quiet", "--hard", joined], place);
-  const frozen = await freezeWork(workspace, base, { into: join(folder, "work"), skip: [place.home], signal });
+  await setUp({ ...checkOptions, folder: workspace });
+  const base = await keepTree(workspace, { into: join(folder, "base"), skip: [checkOptions.home], signal });
+  await git(result, ["reset", "--quiet", "--hard", joined], checkOptions);
+  const frozen = await freezeWork(workspace, base, { into: join(folder, "work"), skip: [checkOptions.home], signal });
   const [there, began] = [
-    { ...place, folder: workspace },
+    { ...checkOptions, folder: workspace },
     { ...baseline, folder: workspace },
   ];
   const added =
-    place.spec.setup === undefined ? {} : { onlyAdded: await addedAtBeginning(there, { baseline: began, base }) };
+    checkOptions.spec.setup === undefined
+      ? {}
+      : { onlyAdded: await addedAtBeginning(there, { baseline: began, base }) };
   const room = { base, frozen, picked: frozen.changes, workspace, ...added };
   return failingIn(await judgePicked(there, { baseline: began, room }));
 }

@@ -42,7 +42,7 @@ export interface BroughtBack {
 }
 
 export interface MergeOptions {
-  readonly place: CheckOptions;
+  readonly checkOptions: CheckOptions;
   readonly task: Pick<TaskRecord, "id" | "spec">;
   readonly baseline: TaskBaseline;
   readonly work: WorkToDeliver;
@@ -52,17 +52,17 @@ const NAME = "merge back";
 const NOTHING: BroughtBack = { results: [] };
 
 export async function mergeBack(options: MergeOptions): Promise<BroughtBack> {
-  const { place, task, work } = options;
+  const { checkOptions, task, work } = options;
   const how = task.spec.worktree?.merge ?? "none";
-  const worktree = await readWorktree(join(worktreesRoot(place.home), task.id));
+  const worktree = await readWorktree(join(worktreesRoot(checkOptions.home), task.id));
   if (how === "none" || worktree === undefined) return NOTHING;
   const tied = tiedLinks(work.picked);
   if (tied !== undefined) return refused(tied);
-  await using scratch = await openScratch(place.home, "merge");
+  await using scratch = await openScratch(checkOptions.home, "merge");
   const { folder } = scratch;
   try {
     const message = `${task.spec.name}\n\nTask: ${task.id}\n`;
-    const built = await buildCommit({ worktree, work, message, folder, signal: place.signal });
+    const built = await buildCommit({ worktree, work, message, folder, signal: checkOptions.signal });
     const { commit, leftOut } = built;
     if (commit === undefined) return refused(`the work has no change that git would bring back${told(leftOut)}`);
     const failing = await judgeWithout(leftOut, worktree, options);
@@ -72,7 +72,7 @@ export async function mergeBack(options: MergeOptions): Promise<BroughtBack> {
       ? back
       : { ...back, results: [...back.results, note(leftOut)] };
   } catch (error) {
-    place.signal.throwIfAborted();
+    checkOptions.signal.throwIfAborted();
     const { code, message } = toHeddleError(error);
     // What was built or delivered is not what was judged, which the agent cannot change.
     if (code === "task.rejected") return obstructed(message);
@@ -84,7 +84,7 @@ export async function mergeBack(options: MergeOptions): Promise<BroughtBack> {
 async function judgeWithout(
   leftOut: Built["leftOut"],
   worktree: Worktree,
-  { place, baseline, work }: MergeOptions,
+  { checkOptions, baseline, work }: MergeOptions,
 ): Promise<readonly CheckResult[]> {
   if (leftOut.length === 0) return [];
   const left = new Set(leftOut);
@@ -92,7 +92,7 @@ async function judgeWithout(
   const whole = completePicks(work.base.manifest, work.frozen.changes, kept);
   const { picked } = inGitForm(work.base.manifest, whole);
   const room = { ...work, picked, workspace: worktree.folder };
-  return failingIn(await judgePicked(place, { baseline, room }));
+  return failingIn(await judgePicked(checkOptions, { baseline, room }));
 }
 
 function told(leftOut: Built["leftOut"]): string {
@@ -112,14 +112,14 @@ interface Bringing {
 }
 
 async function bring({ how, worktree, built, folder }: Bringing, options: MergeOptions): Promise<BroughtBack> {
-  const { place, work } = options;
+  const { checkOptions, work } = options;
   const { repository, base } = worktree;
   const planted = await protectedInCommits({ git: built.git, tip: built.commit, owners: [base] });
   if (planted !== undefined) return refused(planted);
-  const history = await keepHistory({ worktree, work, built, signal: place.signal });
+  const history = await keepHistory({ worktree, work, built, signal: checkOptions.signal });
   const own = history ?? built.commit;
   await requireJudged(built.git, { base, commit: own, delivered: built.delivered });
-  const head = how === "commit" ? await git(repository, ["rev-parse", "HEAD"], place) : base;
+  const head = how === "commit" ? await git(repository, ["rev-parse", "HEAD"], checkOptions) : base;
   const asJudged = async (commit: string): Promise<BroughtBack> => {
     const paths = built.delivered.keys();
     const { changed, lineEnds } = await changedByCheckout({
@@ -128,7 +128,7 @@ async function bring({ how, worktree, built, folder }: Bringing, options: MergeO
       commit,
       paths,
       folder,
-      signal: place.signal,
+      signal: checkOptions.signal,
     });
     if (changed.length > 0) return obstructed(converted(changed, worktree));
     const back = await deliver({ how, worktree, git: built.git, commit }, options);
@@ -165,11 +165,11 @@ async function deliver(delivery: Delivery, options: MergeOptions): Promise<Broug
   if (how === "patch") return { merged: { how, ref: await asPatch(delivery, options) }, results: [] };
   await own.run(["update-ref", DELIVERED, commit]);
   const { repository } = worktree;
-  await git(repository, ["fetch", "--quiet", "--no-tags", own.folder, DELIVERED], options.place);
+  await git(repository, ["fetch", "--quiet", "--no-tags", own.folder, DELIVERED], options.checkOptions);
   const back = how === "commit" ? await asCommit(delivery, options) : await asBranch(delivery, options);
   if (back.merged === undefined) return back;
   writeWorktree({ ...worktree, delivered: commit });
-  const tree = await git(repository, ["rev-parse", "--verify", `${back.merged.ref}^{tree}`], options.place);
+  const tree = await git(repository, ["rev-parse", "--verify", `${back.merged.ref}^{tree}`], options.checkOptions);
   const judged = (await own.run(["rev-parse", "--verify", `${commit}^{tree}`])).toString("latin1").trim();
   if (tree === judged) return back;
   throw new HeddleError(
@@ -180,10 +180,10 @@ async function deliver(delivery: Delivery, options: MergeOptions): Promise<Broug
 
 const DELIVERED = "refs/heads/delivered";
 
-async function asBranch({ worktree, commit }: Delivery, { place, task }: MergeOptions): Promise<BroughtBack> {
+async function asBranch({ worktree, commit }: Delivery, { checkOptions, task }: MergeOptions): Promise<BroughtBack> {
   const branch = branchOf(task);
   const { repository } = worktree;
-  const end = await tryGit(repository, ["branch", "--quiet", "--force", "--no-track", branch, commit], place);
+  const end = await tryGit(repository, ["branch", "--quiet", "--force", "--no-track", branch, commit], checkOptions);
   if (end.exitCode === 0) return { merged: { how: "branch", ref: branch }, results: [] };
   return obstructed(`the branch ${branch} could not be created in ${repository}: ${end.stderr.trim()}`);
 }
@@ -202,8 +202,11 @@ async function asPatch(
 }
 
 /** Git itself refuses to overwrite uncommitted changes, and to do anything but fast-forward. */
-async function asCommit({ worktree: { repository }, commit }: Delivery, { place }: MergeOptions): Promise<BroughtBack> {
-  const end = await tryGit(repository, ["merge", "--quiet", "--ff-only", commit], place);
+async function asCommit(
+  { worktree: { repository }, commit }: Delivery,
+  { checkOptions }: MergeOptions,
+): Promise<BroughtBack> {
+  const end = await tryGit(repository, ["merge", "--quiet", "--ff-only", commit], checkOptions);
   if (end.exitCode === 0) return { merged: { how: "commit", ref: commit }, results: [] };
   return obstructed(`it could not be committed to ${repository}: ${end.stderr.trim()}`);
 }

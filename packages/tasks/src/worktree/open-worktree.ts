@@ -27,7 +27,7 @@ export interface Worktree {
   readonly delivered?: string;
 }
 
-export interface WorktreePlace {
+export interface WorktreeOptions {
   readonly home: string;
   readonly task: Pick<TaskRecord, "id" | "spec">;
   readonly signal: AbortSignal;
@@ -36,8 +36,8 @@ export interface WorktreePlace {
 const SETUP_MS = 1_800_000;
 const ORIGIN = "origin.json";
 
-export async function openWorktree(place: WorktreePlace): Promise<Worktree> {
-  const { home, task, signal } = place;
+export async function openWorktree(options: WorktreeOptions): Promise<Worktree> {
+  const { home, task, signal } = options;
   const own = join(worktreesRoot(home), task.id);
   const standing = await readWorktree(own);
   if (standing !== undefined) return standing;
@@ -99,11 +99,11 @@ function isHiddenInside(path: string): boolean {
 }
 
 /** Throws `task.setup-failed` with the end of its output. */
-export async function setUp(place: CheckOptions): Promise<void> {
-  const run = place.spec.worktree?.setup;
+export async function setUp(checkOptions: CheckOptions): Promise<void> {
+  const run = checkOptions.spec.worktree?.setup;
   if (run === undefined) return;
-  await using commands = await openFolderCommands(place);
-  const end = await commands.run({ run, cwd: ".", timeoutMs: SETUP_MS, network: place.spec.network });
+  await using commands = await openFolderCommands(checkOptions);
+  const end = await commands.run({ run, cwd: ".", timeoutMs: SETUP_MS, network: checkOptions.spec.network });
   if (!isBroken(end) && end.exitCode === 0) return;
   const why = isBroken(end) ? end.message : `it ended with ${end.exitCode}`;
   throw new HeddleError("task.setup-failed", `the setup of the worktree failed: ${why}\n${end.output}`.trim());

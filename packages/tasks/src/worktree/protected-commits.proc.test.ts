@@ -65,14 +65,14 @@ test.for([
   [".GIT/tasks.json", plantTree(".GIT")],
   ["../tasks.json", plantTree("..")],
 ] as const)("12.4: %s made with plumbing is found in the commits", async ([path, command]) => {
-  await using place = openJudgedRepository({ files: { "readme.txt": "first\n", ".vscode/settings.json": "{}\n" } });
-  const owners = [place.git("rev-parse", "HEAD")];
-  place.sh(command);
-  const tip = place.git("rev-parse", "HEAD");
-  const git = join(place.workspace, ".git");
+  await using fixture = openJudgedRepository({ files: { "readme.txt": "first\n", ".vscode/settings.json": "{}\n" } });
+  const owners = [fixture.git("rev-parse", "HEAD")];
+  fixture.sh(command);
+  const tip = fixture.git("rev-parse", "HEAD");
+  const git = join(fixture.workspace, ".git");
   const objects = await objectFolders(gitFilesAt(git), { path: git, at: gitFilesAt });
   const signal = AbortSignal.timeout(20_000);
-  await using own = await openOwnGit({ folder: join(place.root, "own"), objects, format: "sha1", signal });
+  await using own = await openOwnGit({ folder: join(fixture.root, "own"), objects, format: "sha1", signal });
   const problem = await protectedInCommits({ git: own, tip, owners });
   expect(problem).toContain(`"${path}"`);
   expect(problem).toContain("let a person make that change");

@@ -165,19 +165,19 @@ async function end(child: ChildProcess): Promise<void> {
 type Spec = Pick<TaskSpecInput, "checks" | "deliver">;
 
 function freeze(stage: Stage, spec: Spec, name: string): Promise<FrozenWork> {
-  const place = stage.place(spec);
+  const checkOptions = stage.checkOptionsFor(spec);
   const { deliver } = spec;
   return freezeWork(stage.workspace, stage.base, {
     into: join(stage.home, "rooms", "task_1", name),
-    skip: skippedFor(place),
-    signal: place.signal,
+    skip: skippedFor(checkOptions),
+    signal: checkOptions.signal,
     ...(deliver === undefined ? {} : { wanted: isWanted(deliver) }),
   });
 }
 
 function verdictOf(stage: Stage, spec: Spec, frozen: FrozenWork): Promise<Verdict> {
   const { baseline, base } = stage;
-  return verifyWork(stage.place(spec), { baseline, base, frozen });
+  return verifyWork(stage.checkOptionsFor(spec), { baseline, base, frozen });
 }
 
 interface Facts {
@@ -195,7 +195,9 @@ function judged(stage: Stage, { plan, left, verdicts, deliver, open: frozen, fau
   const faults = [...found];
   const changed = changedPaths(left, pristine);
   const within = deliver.map((glob) => glob.replace("/**", ""));
-  const isRight = oracle(stage, left, (path) => within.some((place) => path === place || path.startsWith(`${place}/`)));
+  const isRight = oracle(stage, left, (path) =>
+    within.some((folder) => path === folder || path.startsWith(`${folder}/`)),
+  );
   if (stated.passed && !isRight) faults.push(`deliver: verified, and the oracle says no: ${told(stated)}`);
   if (stated.passed && !plan.isRepaired && !plan.isWide)
     faults.push(`deliver: verified without a repair: ${told(stated)}`);
@@ -205,7 +207,7 @@ function judged(stage: Stage, { plan, left, verdicts, deliver, open: frozen, fau
   if (paths.length !== changed.length) faults.push(`frozen: ${paths.length} of ${changed.length} changes`);
   const rests = new Set(open.results.flatMap(({ restsOn = [] }) => restsOn));
   const planted = plan.cheats.flatMap(plantedBy).map((path) => (path === "$SOURCE" ? project.source : path));
-  const isPlanted = (path: string): boolean => planted.some((place) => place === "." || path.startsWith(place));
+  const isPlanted = (path: string): boolean => planted.some((from) => from === "." || path.startsWith(from));
   if (open.passed) faults.push(...wrongWithOpen(stage, { plan, left, verdict: open, changed, rests, isPlanted }));
   return {
     what: `${project.language}: ${plan.cheats.map(({ name }) => name).join("; ")}${plan.isRepaired ? "; repaired" : ""}`,

@@ -40,7 +40,7 @@ export interface Stage extends Disposable {
   readonly pristine: string;
   readonly baseline: TaskBaseline;
   readonly base: KeptTree;
-  place(spec: Partial<TaskSpecInput>): CheckOptions;
+  checkOptionsFor(spec: Partial<TaskSpecInput>): CheckOptions;
 }
 
 export async function openStage(project: Project): Promise<Stage> {
@@ -50,14 +50,14 @@ export async function openStage(project: Project): Promise<Stage> {
   begin(project, pristine);
   copyTree(pristine, workspace);
   const { signal } = new AbortController();
-  const place: Stage["place"] = (spec) => ({
+  const checkOptionsFor: Stage["checkOptionsFor"] = (spec) => ({
     folder: workspace,
     home,
     signal,
     spec: TaskSpec.parse({ name: "a task", workspace, goal: "fix it", ...spec }),
   });
   const { commands, named } = checksOf(project);
-  const all = place({ checks: [...commands, ...named] });
+  const all = checkOptionsFor({ checks: [...commands, ...named] });
   const baseline = await takeBaseline(all, { into: join(home, "rooms", "task_1", "base") });
   if (baseline.passed.length > 0) throw new Error(`${project.language}: ${baseline.passed.join(", ")} passes at once`);
   const base = await readBase(home, { id: "task_1" }, baseline);
@@ -69,7 +69,7 @@ export async function openStage(project: Project): Promise<Stage> {
     pristine,
     baseline,
     base,
-    place,
+    checkOptionsFor,
     [Symbol.dispose]: () => removeTree(root),
   };
 }

@@ -2,47 +2,47 @@ import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { expect, test } from "vitest";
-import { openPlace, textOf, type TestPlace } from "../../test/place.ts";
+import { openFixture, textOf, type Fixture } from "../../test/fixture.ts";
 
 // Without ripgrep on the path the walk does the work, whatever the host has.
-const open = (files: Record<string, string | Uint8Array>): Promise<TestPlace> =>
-  openPlace({ family: "anthropic", files, wall: "none", env: { PATH: "/nonexistent" } });
+const open = (files: Record<string, string | Uint8Array>): Promise<Fixture> =>
+  openFixture({ family: "anthropic", files, wall: "none", env: { PATH: "/nonexistent" } });
 
 test("grep finds lines by regular expression, in all files or some", async () => {
-  await using place = await open({
+  await using fixture = await open({
     "a.ts": "const one = 1;\nconst two = 2;\n",
     "b/c.md": "One and two\n",
     "bin.dat": new Uint8Array([0, 111, 110, 101]),
     "node_modules/x.ts": "one\n",
   });
-  const at = (name: string): string => join(place.workspace, name);
-  expect(textOf(await place.call("grep", { pattern: "\\bone\\b" }))).toBe(`${at("a.ts")}:1:const one = 1;`);
-  expect(textOf(await place.call("grep", { pattern: "ONE", ignore_case: true }))).toBe(
+  const at = (name: string): string => join(fixture.workspace, name);
+  expect(textOf(await fixture.call("grep", { pattern: "\\bone\\b" }))).toBe(`${at("a.ts")}:1:const one = 1;`);
+  expect(textOf(await fixture.call("grep", { pattern: "ONE", ignore_case: true }))).toBe(
     `${at("a.ts")}:1:const one = 1;\n${at("b/c.md")}:1:One and two`,
   );
-  expect(textOf(await place.call("grep", { pattern: "two", include: "*.md" }))).toBe(`${at("b/c.md")}:1:One and two`);
-  expect(textOf(await place.call("grep", { pattern: "two", path: "a.ts" }))).toBe(`${at("a.ts")}:2:const two = 2;`);
-  expect(textOf(await place.call("grep", { pattern: "three" }))).toBe("No lines match.");
-  expect(await place.call("grep", { pattern: "(" })).toMatchObject({
+  expect(textOf(await fixture.call("grep", { pattern: "two", include: "*.md" }))).toBe(`${at("b/c.md")}:1:One and two`);
+  expect(textOf(await fixture.call("grep", { pattern: "two", path: "a.ts" }))).toBe(`${at("a.ts")}:2:const two = 2;`);
+  expect(textOf(await fixture.call("grep", { pattern: "three" }))).toBe("No lines match.");
+  expect(await fixture.call("grep", { pattern: "(" })).toMatchObject({
     kind: "failed",
     failure: { code: "tool.failed" },
   });
-  expect(textOf(await place.call("grep", { pattern: "x", path: "missing" }))).toContain("does not exist");
+  expect(textOf(await fixture.call("grep", { pattern: "x", path: "missing" }))).toContain("does not exist");
 });
 
 test("too many matches are cut with a mark", async () => {
-  await using place = await open({ "a.txt": "hit\n".repeat(3000) });
-  const text = textOf(await place.call("grep", { pattern: "hit" }));
+  await using fixture = await open({ "a.txt": "hit\n".repeat(3000) });
+  const text = textOf(await fixture.call("grep", { pattern: "hit" }));
   expect(text.endsWith("[only the first 500 matches are shown]")).toBe(true);
   expect(Buffer.byteLength(text)).toBeLessThanOrEqual(33 * 1024);
 });
 
 test("a pattern that never ends is killed after two seconds, and the event loop goes on meanwhile", async () => {
-  await using place = await open({ "a.txt": `${"a".repeat(40)}!\n` });
+  await using fixture = await open({ "a.txt": `${"a".repeat(40)}!\n` });
   const delay = monitorEventLoopDelay({ resolution: 5 });
   delay.enable();
   const startedAt = performance.now();
-  const outcome = await place.call("grep", { pattern: "^(a+)+$" });
+  const outcome = await fixture.call("grep", { pattern: "^(a+)+$" });
   delay.disable();
   expect(outcome).toMatchObject({ kind: "failed", failure: { code: "tool.timeout" } });
   expect(performance.now() - startedAt).toBeLessThan(4000);
@@ -50,9 +50,9 @@ test("a pattern that never ends is killed after two seconds, and the event loop 
 });
 
 test("a search ends with its turn", async () => {
-  await using place = await open({ "a.txt": `${"a".repeat(40)}!\n` });
+  await using fixture = await open({ "a.txt": `${"a".repeat(40)}!\n` });
   const startedAt = performance.now();
-  const outcome = await place.call("grep", { pattern: "^(a+)+$" }, { signal: AbortSignal.timeout(200) });
+  const outcome = await fixture.call("grep", { pattern: "^(a+)+$" }, { signal: AbortSignal.timeout(200) });
   expect(outcome).toMatchObject({ kind: "cancelled", item: { status: "interrupted" } });
   expect(performance.now() - startedAt).toBeLessThan(1500);
 });
@@ -65,16 +65,18 @@ case "$*" in *broken*) echo 'regex parse error' >&2; exit 2 ;; esac
 cat "$last/../home/secret.txt" 2>/dev/null
 echo "$last/a.txt:1:$*"
 `;
-  await using place = await openPlace({
+  await using fixture = await openFixture({
     family: "anthropic",
     files: { "bin/rg": script, "a.txt": "broken line\n" },
     env: (workspace) => ({ PATH: `${join(workspace, "bin")}:/usr/bin:/bin` }),
   });
-  await chmod(join(place.workspace, "bin/rg"), 0o755);
-  const text = textOf(await place.call("grep", { pattern: "-x", include: "*.txt", ignore_case: true }));
-  expect(text).toContain(`${place.workspace}/a.txt:1:`);
+  await chmod(join(fixture.workspace, "bin/rg"), 0o755);
+  const text = textOf(await fixture.call("grep", { pattern: "-x", include: "*.txt", ignore_case: true }));
+  expect(text).toContain(`${fixture.workspace}/a.txt:1:`);
   expect(text).toContain("--no-config");
   expect(text).not.toContain("a key nobody");
   expect(text).toContain("--ignore-case --glob=*.txt --regexp=-x --");
-  expect(textOf(await place.call("grep", { pattern: "broken line" }))).toBe(`${place.workspace}/a.txt:1:broken line`);
+  expect(textOf(await fixture.call("grep", { pattern: "broken line" }))).toBe(
+    `${fixture.workspace}/a.txt:1:broken line`,
+  );
 });

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { openPlace, textOf } from "../../test/place.ts";
+import { openFixture, textOf } from "../../test/fixture.ts";
 
 /** Command lines of processes that carry the marker. */
 async function alive(marker: string): Promise<string[]> {
@@ -16,8 +16,8 @@ function sessionOf(text: string): number {
 }
 
 test("a command's output comes back in the shape the models know, and as a finished item", async () => {
-  await using place = await openPlace();
-  const outcome = await place.call("exec_command", { cmd: "printf 'hello\\n'; printf 'oops\\n' >&2" });
+  await using fixture = await openFixture();
+  const outcome = await fixture.call("exec_command", { cmd: "printf 'hello\\n'; printf 'oops\\n' >&2" });
   expect(textOf(outcome)).toMatch(
     /^Chunk ID: [0-9a-f]{6}\nWall time: \d+\.\d{4} seconds\nProcess exited with code 0\nOutput:\n(hello\noops|oops\nhello)\n$/,
   );
@@ -27,18 +27,18 @@ test("a command's output comes back in the shape the models know, and as a finis
       type: "commandExecution",
       status: "completed",
       exitCode: 0,
-      cwd: place.workspace,
+      cwd: fixture.workspace,
       durationMs: expect.any(Number),
     },
   });
-  expect(place.live.get(outcome.item.id)).toBe(outcome.item.type === "commandExecution" ? outcome.item.output : "");
-  expect(place.started[0]?.intent).toMatchObject({ tool: "exec_command", isReadOnly: false });
-  expect(place.state.processes.size).toBe(0);
+  expect(fixture.live.get(outcome.item.id)).toBe(outcome.item.type === "commandExecution" ? outcome.item.output : "");
+  expect(fixture.started[0]?.intent).toMatchObject({ tool: "exec_command", isReadOnly: false });
+  expect(fixture.state.processes.size).toBe(0);
 });
 
 test("a command that fails is a failed call with its exit code", async () => {
-  await using place = await openPlace();
-  expect(await place.call("exec_command", { cmd: "echo no; exit 3" })).toMatchObject({
+  await using fixture = await openFixture();
+  expect(await fixture.call("exec_command", { cmd: "echo no; exit 3" })).toMatchObject({
     kind: "failed",
     failure: { code: "tool.failed", message: "Process exited with code 3", details: { exitCode: 3 } },
     item: { status: "failed", exitCode: 3, output: "no\n" },
@@ -49,38 +49,38 @@ test.each([
   ["KILL", 137],
   ["TERM", 143],
 ])("a command that ends by SIG%s has its number as exit code, and no words but its own", async (signal, exitCode) => {
-  await using place = await openPlace();
-  const outcome = await place.call("exec_command", { cmd: `echo mine; kill -${signal} $$` });
+  await using fixture = await openFixture();
+  const outcome = await fixture.call("exec_command", { cmd: `echo mine; kill -${signal} $$` });
   expect(outcome).toMatchObject({ kind: "failed", item: { status: "failed", exitCode, output: "mine\n" } });
   expect(textOf(outcome)).toContain(`Process exited with code ${exitCode}\nOutput:\nmine\n`);
 });
 
 test("without a sandbox the exit code of a command that ends by a signal is the same", async () => {
-  await using place = await openPlace({ mode: "danger-full-access" });
-  expect(await place.call("exec_command", { cmd: "echo mine; kill -KILL $$" })).toMatchObject({
+  await using fixture = await openFixture({ mode: "danger-full-access" });
+  expect(await fixture.call("exec_command", { cmd: "echo mine; kill -KILL $$" })).toMatchObject({
     kind: "failed",
     item: { status: "failed", exitCode: 137, signal: "SIGKILL", output: "mine\n" },
   });
 });
 
 test("a command in a folder that is not there is told so", async () => {
-  await using place = await openPlace();
-  const outcome = await place.call("exec_command", { cmd: "ls", workdir: "nowhere" });
+  await using fixture = await openFixture();
+  const outcome = await fixture.call("exec_command", { cmd: "ls", workdir: "nowhere" });
   expect(textOf(outcome)).toContain("nowhere does not exist");
-  expect(textOf(await place.call("exec_command", { cmd: "pwd", workdir: "/usr" }))).toContain("\n/usr\n");
+  expect(textOf(await fixture.call("exec_command", { cmd: "pwd", workdir: "/usr" }))).toContain("\n/usr\n");
 });
 
 test("a command that asks for input gets an end of file, not a hang", async () => {
-  await using place = await openPlace();
+  await using fixture = await openFixture();
   const startedAt = performance.now();
-  const outcome = await place.call("exec_command", { cmd: "cat; read -r x; echo end $?" });
+  const outcome = await fixture.call("exec_command", { cmd: "cat; read -r x; echo end $?" });
   expect(textOf(outcome)).toContain("Output:\nend 1\n");
   expect(performance.now() - startedAt).toBeLessThan(5000);
 });
 
 test("a shell stays open between calls and takes what is typed", async () => {
-  await using place = await openPlace();
-  const first = await place.call("exec_command", {
+  await using fixture = await openFixture();
+  const first = await fixture.call("exec_command", {
     cmd: "echo ready; while read -r x; do echo got $x; done",
     tty: true,
     yield_time_ms: 1000,
@@ -91,45 +91,45 @@ test("a shell stays open between calls and takes what is typed", async () => {
     ongoing: { processId: expect.any(String), isRunning: true },
   });
   const session_id = sessionOf(textOf(first));
-  expect(place.state.processes.size).toBe(1);
-  const second = await place.call("write_stdin", { session_id, chars: "one\n" });
+  expect(fixture.state.processes.size).toBe(1);
+  const second = await fixture.call("write_stdin", { session_id, chars: "one\n" });
   expect(textOf(second)).toContain("Output:\ngot one\n");
-  expect(place.live.get(first.item.id)).toBe("ready\ngot one\n");
-  const last = await place.call("write_stdin", { session_id, chars: "two\n\u0004", yield_time_ms: 10_000 });
+  expect(fixture.live.get(first.item.id)).toBe("ready\ngot one\n");
+  const last = await fixture.call("write_stdin", { session_id, chars: "two\n\u0004", yield_time_ms: 10_000 });
   expect(textOf(last)).toMatch(/Process exited with code 0\nOutput:\ngot two\n$/);
-  expect(place.state.processes.size).toBe(0);
+  expect(fixture.state.processes.size).toBe(0);
   expect(await first.ongoing?.ended).toMatchObject({
     id: first.item.id,
     status: "completed",
     exitCode: 0,
     output: "ready\ngot one\ngot two\n",
   });
-  expect(await place.call("write_stdin", { session_id })).toMatchObject({ kind: "failed" });
+  expect(await fixture.call("write_stdin", { session_id })).toMatchObject({ kind: "failed" });
 });
 
 test("a command whose item was left with its turn shows what comes later in the call that reads it", async () => {
-  await using place = await openPlace();
-  const first = await place.call("exec_command", {
+  await using fixture = await openFixture();
+  const first = await fixture.call("exec_command", {
     cmd: "echo ready; read -r x; echo got $x; exit 5",
     tty: true,
     yield_time_ms: 1000,
   });
   const session_id = sessionOf(textOf(first));
   expect(first.ongoing?.leave()).toMatchObject({ status: "completed", processId: `${session_id}`, output: "ready\n" });
-  const second = await place.call("write_stdin", { session_id, chars: "one\n", yield_time_ms: 10_000 });
+  const second = await fixture.call("write_stdin", { session_id, chars: "one\n", yield_time_ms: 10_000 });
   expect(second).toMatchObject({
     kind: "failed",
     item: { status: "failed", output: "got one\n", error: "Process exited with code 5" },
   });
-  expect(place.live.get(second.item.id)).toBe("got one\n");
-  expect(place.live.get(first.item.id)).toBe("ready\n");
+  expect(fixture.live.get(second.item.id)).toBe("got one\n");
+  expect(fixture.live.get(first.item.id)).toBe("ready\n");
 });
 
 test("the failure of a command whose item is open is the command's, not that of the call that sees it", async () => {
-  await using place = await openPlace();
-  const first = await place.call("exec_command", { cmd: "read -r x; exit 5", tty: true, yield_time_ms: 1000 });
+  await using fixture = await openFixture();
+  const first = await fixture.call("exec_command", { cmd: "read -r x; exit 5", tty: true, yield_time_ms: 1000 });
   const session_id = sessionOf(textOf(first));
-  const second = await place.call("write_stdin", { session_id, chars: "one\n", yield_time_ms: 10_000 });
+  const second = await fixture.call("write_stdin", { session_id, chars: "one\n", yield_time_ms: 10_000 });
   // The model is told of it all the same.
   expect(second).toMatchObject({
     kind: "failed",
@@ -140,27 +140,27 @@ test("the failure of a command whose item is open is the command's, not that of 
 });
 
 test("output that came between two calls is in the next, and only there", async () => {
-  await using place = await openPlace();
-  const go = join(place.workspace, "go");
-  const first = await place.call("exec_command", {
+  await using fixture = await openFixture();
+  const go = join(fixture.workspace, "go");
+  const first = await fixture.call("exec_command", {
     cmd: "echo a; until [ -e go ]; do sleep 0.05; done; echo b; echo $$ >done; sleep 60",
     yield_time_ms: 300,
   });
   const session_id = sessionOf(textOf(first));
-  await place.call("exec_command", { cmd: `touch ${go}` });
-  await vi.waitFor(() => expect(existsSync(join(place.workspace, "done"))).toBe(true), { timeout: 5000 });
-  const second = await place.call("write_stdin", { session_id, yield_time_ms: 300 });
+  await fixture.call("exec_command", { cmd: `touch ${go}` });
+  await vi.waitFor(() => expect(existsSync(join(fixture.workspace, "done"))).toBe(true), { timeout: 5000 });
+  const second = await fixture.call("write_stdin", { session_id, yield_time_ms: 300 });
   expect(textOf(first)).toContain("Output:\na\n");
   expect(textOf(second)).toMatch(/Output:\nb\n$/);
 });
 
 test("Ctrl-C reaches the command, which may answer it", async () => {
-  await using place = await openPlace();
-  const first = await place.call("exec_command", {
+  await using fixture = await openFixture();
+  const first = await fixture.call("exec_command", {
     cmd: "trap 'echo stopping; exit 7' INT; echo up; while :; do sleep 0.05; done",
     yield_time_ms: 1000,
   });
-  const outcome = await place.call("write_stdin", {
+  const outcome = await fixture.call("write_stdin", {
     session_id: sessionOf(textOf(first)),
     chars: "\u0003",
     yield_time_ms: 10_000,
@@ -170,17 +170,17 @@ test("Ctrl-C reaches the command, which may answer it", async () => {
 });
 
 test("text for a command without an input is refused with what to do", async () => {
-  await using place = await openPlace();
-  const first = await place.call("exec_command", { cmd: "sleep 60", yield_time_ms: 250 });
-  const outcome = await place.call("write_stdin", { session_id: sessionOf(textOf(first)), chars: "hi\n" });
+  await using fixture = await openFixture();
+  const first = await fixture.call("exec_command", { cmd: "sleep 60", yield_time_ms: 250 });
+  const outcome = await fixture.call("write_stdin", { session_id: sessionOf(textOf(first)), chars: "hi\n" });
   expect(textOf(outcome)).toContain("input kept open");
 });
 
 test("a command that does not read what it is sent holds nobody up", async () => {
-  await using place = await openPlace();
-  const first = await place.call("exec_command", { cmd: "sleep 60", tty: true, yield_time_ms: 250 });
+  await using fixture = await openFixture();
+  const first = await fixture.call("exec_command", { cmd: "sleep 60", tty: true, yield_time_ms: 250 });
   const startedAt = performance.now();
-  const outcome = await place.call("write_stdin", {
+  const outcome = await fixture.call("write_stdin", {
     session_id: sessionOf(textOf(first)),
     chars: "x".repeat(500_000),
     yield_time_ms: 250,
@@ -190,23 +190,23 @@ test("a command that does not read what it is sent holds nobody up", async () =>
 });
 
 test("a command that has closed its input says so and still shows its output", async () => {
-  await using place = await openPlace();
-  const first = await place.call("exec_command", {
+  await using fixture = await openFixture();
+  const first = await fixture.call("exec_command", {
     cmd: "exec <&-; until [ -e go ]; do sleep 0.05; done; echo late; touch done; sleep 60",
     tty: true,
     yield_time_ms: 500,
   });
-  await place.call("exec_command", { cmd: "touch go; until [ -e done ]; do sleep 0.05; done" });
-  const outcome = await place.call("write_stdin", { session_id: sessionOf(textOf(first)), chars: "x\n" });
+  await fixture.call("exec_command", { cmd: "touch go; until [ -e done ]; do sleep 0.05; done" });
+  const outcome = await fixture.call("write_stdin", { session_id: sessionOf(textOf(first)), chars: "x\n" });
   expect(outcome).toMatchObject({ item: { output: "late\n" } });
   expect(textOf(outcome)).toContain("late\n");
 });
 
 test("the first bytes are seen live, long before the command ends", async () => {
-  await using place = await openPlace();
+  await using fixture = await openFixture();
   const controller = new AbortController();
   const seen: string[] = [];
-  const running = place.call(
+  const running = fixture.call(
     "exec_command",
     { cmd: "echo first; sleep 60", yield_time_ms: 60_000 },
     {
@@ -232,10 +232,10 @@ test.each([
   ["stops itself", "echo up; kill -STOP $$"],
   ["hides in sessions of its own", `setsid sh -c 'setsid sleep ${OWN} & sleep ${OWN}' & echo up; wait; sleep ${OWN}`],
 ])("a command that %s is gone soon after the turn ends, and what it printed stays", async (_name, cmd) => {
-  await using place = await openPlace();
+  await using fixture = await openFixture();
   const controller = new AbortController();
   let abortedAt = 0;
-  const outcome = await place.call(
+  const outcome = await fixture.call(
     "exec_command",
     { cmd: `${cmd} # marker-${OWN}` },
     {
@@ -256,9 +256,9 @@ test.each([
 });
 
 test("a grandchild that holds the output open does not hold the result", async () => {
-  await using place = await openPlace();
+  await using fixture = await openFixture();
   const startedAt = performance.now();
-  const outcome = await place.call("exec_command", {
+  const outcome = await fixture.call("exec_command", {
     cmd: `sleep ${OWN} & setsid sleep ${OWN} & echo done`,
     yield_time_ms: 30_000,
   });
@@ -268,8 +268,8 @@ test("a grandchild that holds the output open does not hold the result", async (
 });
 
 test("a flood is shown in part, with a mark, and kept whole in a file", async () => {
-  await using place = await openPlace();
-  const outcome = await place.call("exec_command", {
+  await using fixture = await openFixture();
+  const outcome = await fixture.call("exec_command", {
     cmd: "head -c 5000000 /dev/zero | tr '\\0' 'x'; echo; echo the end",
   });
   const text = textOf(outcome);
@@ -280,26 +280,26 @@ test("a flood is shown in part, with a mark, and kept whole in a file", async ()
   if (item.type !== "commandExecution") throw new Error(item.type);
   expect(item.truncatedBytes).toBeGreaterThan(4_900_000);
   expect((await readFile(item.outputFile ?? "")).length).toBe(5_000_009);
-  expect(item.outputFile?.startsWith(place.home)).toBe(true);
+  expect(item.outputFile?.startsWith(fixture.home)).toBe(true);
 });
 
 test("a model may ask for less", async () => {
-  await using place = await openPlace();
-  const outcome = await place.call("exec_command", { cmd: "seq 1 5000", max_output_tokens: 100 });
+  await using fixture = await openFixture();
+  const outcome = await fixture.call("exec_command", { cmd: "seq 1 5000", max_output_tokens: 100 });
   expect(Buffer.byteLength(textOf(outcome))).toBeLessThan(700);
   expect(textOf(outcome)).toMatch(/Output:\n1\n2\n[\s\S]*bytes left out[\s\S]*\n5000\n$/);
 });
 
 test("bytes that are not text do no harm", async () => {
-  await using place = await openPlace();
-  const outcome = await place.call("exec_command", { cmd: "head -c 3000 /dev/urandom; printf '\\377\\376ok'" });
+  await using fixture = await openFixture();
+  const outcome = await fixture.call("exec_command", { cmd: "head -c 3000 /dev/urandom; printf '\\377\\376ok'" });
   expect(textOf(outcome).isWellFormed()).toBe(true);
   expect(textOf(outcome)).toContain("ok");
 });
 
 test("a command past its time limit is killed and says so", async () => {
-  await using place = await openPlace({ family: "anthropic" });
-  expect(await place.call("bash", { command: "echo before; sleep 60", timeout: 500 })).toMatchObject({
+  await using fixture = await openFixture({ family: "anthropic" });
+  expect(await fixture.call("bash", { command: "echo before; sleep 60", timeout: 500 })).toMatchObject({
     kind: "failed",
     failure: { code: "tool.timeout" },
     item: {
@@ -311,10 +311,10 @@ test("a command past its time limit is killed and says so", async () => {
 });
 
 test("the other families have a shell that stays open too", async () => {
-  await using place = await openPlace({ family: "anthropic" });
-  const first = await place.call("bash", { command: "read -r x; echo got $x", run_in_background: true });
+  await using fixture = await openFixture({ family: "anthropic" });
+  const first = await fixture.call("bash", { command: "read -r x; echo got $x", run_in_background: true });
   expect(first).toMatchObject({ kind: "ok", ongoing: { processId: expect.any(String) } });
-  const second = await place.call("bash_input", {
+  const second = await fixture.call("bash_input", {
     session_id: sessionOf(textOf(first)),
     chars: "it\n",
     yield_time_ms: 10_000,
@@ -323,19 +323,19 @@ test("the other families have a shell that stays open too", async () => {
 });
 
 test("the number of open commands is bounded, and closing the thread ends them all", async () => {
-  const place = await openPlace();
+  const fixture = await openFixture();
   // Of this run alone: others may run the same test on this machine.
   const nap = `4713.${process.pid}`;
   try {
     for (let count = 0; count < 16; count += 1) {
-      expect((await place.call("exec_command", { cmd: `sleep ${nap}`, yield_time_ms: 250 })).kind).toBe("ok");
+      expect((await fixture.call("exec_command", { cmd: `sleep ${nap}`, yield_time_ms: 250 })).kind).toBe("ok");
     }
-    const refused = await place.call("exec_command", { cmd: "touch one-more" });
+    const refused = await fixture.call("exec_command", { cmd: "touch one-more" });
     expect(refused).toMatchObject({ kind: "failed", failure: { code: "limit.reached" } });
     expect(textOf(refused)).toContain("1000, 1001");
-    expect(existsSync(join(place.workspace, "one-more"))).toBe(false);
+    expect(existsSync(join(fixture.workspace, "one-more"))).toBe(false);
   } finally {
-    await place[Symbol.asyncDispose]();
+    await fixture[Symbol.asyncDispose]();
   }
   expect(await alive(nap)).toEqual([]);
 });

@@ -17,8 +17,8 @@ import { expect, test } from "vitest";
 import { holdFile } from "./held-file.ts";
 import { holdFolder } from "./held-folder.ts";
 
-/** A workspace that agents may write, and a place outside that they may not. */
-function makePlace() {
+/** A workspace that agents may write, and a folder outside that they may not. */
+function makeFixture() {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "heddle-held-")));
   const workspace = join(root, "workspace");
   const outside = join(root, "outside");
@@ -29,8 +29,8 @@ function makePlace() {
 }
 
 test("12.1: a link or a hard link that takes the name of a file is replaced, never written through", async () => {
-  using place = makePlace();
-  const { workspace, outside } = place;
+  using fixture = makeFixture();
+  const { workspace, outside } = fixture;
   using soft = holdFile(join(workspace, "soft"), { roots: [workspace] });
   using hard = holdFile(join(workspace, "hard"), { roots: [workspace] });
   symlinkSync(join(outside, "keys"), join(workspace, "soft"));
@@ -39,29 +39,29 @@ test("12.1: a link or a hard link that takes the name of a file is replaced, nev
   expect(readFileSync(join(workspace, "soft"), "utf8") + readFileSync(join(workspace, "hard"), "utf8")).toBe(
     "answeranswer",
   );
-  expect(place.keys()).toBe("mine");
+  expect(fixture.keys()).toBe("mine");
   // Planted before: the same.
   symlinkSync(join(outside, "keys"), join(workspace, "before"));
   using before = holdFile(join(workspace, "before"), { roots: [workspace] });
   await before.write("answer");
-  expect([place.keys(), readdirSync(workspace).toSorted()]).toEqual(["mine", ["before", "hard", "soft"]]);
+  expect([fixture.keys(), readdirSync(workspace).toSorted()]).toEqual(["mine", ["before", "hard", "soft"]]);
 });
 
 test("12.1: a link in the user's own folders goes on working, for the folder and for the file", async () => {
-  using place = makePlace();
-  const { root, workspace, outside } = place;
+  using fixture = makeFixture();
+  const { root, workspace, outside } = fixture;
   symlinkSync("outside", join(root, "to-folder"));
   symlinkSync(join(outside, "keys"), join(root, "to-file"));
   for (const name of ["to-folder/new", "to-file"]) {
     using held = holdFile(join(root, name), { roots: [workspace] });
     await held.write(name);
   }
-  expect([readFileSync(join(outside, "new"), "utf8"), place.keys()]).toEqual(["to-folder/new", "to-file"]);
+  expect([readFileSync(join(outside, "new"), "utf8"), fixture.keys()]).toEqual(["to-folder/new", "to-file"]);
 });
 
 test("12.1: a link where agents may write leads nowhere else, as a folder on the way or above it", () => {
-  using place = makePlace();
-  const { workspace, outside } = place;
+  using fixture = makeFixture();
+  const { workspace, outside } = fixture;
   mkdirSync(join(outside, "deep"));
   mkdirSync(join(workspace, "real"));
   symlinkSync(outside, join(workspace, "out"));
@@ -76,8 +76,8 @@ test("12.1: a link where agents may write leads nowhere else, as a folder on the
 });
 
 test("12.1: a folder that was removed, moved or replaced meanwhile is said, and nothing is written elsewhere", () => {
-  using place = makePlace();
-  const { workspace, outside } = place;
+  using fixture = makeFixture();
+  const { workspace, outside } = fixture;
   const attempts = [
     (folder: string) => rmSync(folder, { recursive: true }),
     (folder: string) => renameSync(folder, `${folder}-moved`),
@@ -97,8 +97,8 @@ test("12.1: a folder that was removed, moved or replaced meanwhile is said, and 
 });
 
 test("a file is the old or the new one, keeps its mode, and leaves nothing when it is not finished", () => {
-  using place = makePlace();
-  const { workspace } = place;
+  using fixture = makeFixture();
+  const { workspace } = fixture;
   writeFileSync(join(workspace, "a"), "old", { mode: 0o640 });
   using held = holdFolder(workspace);
   {

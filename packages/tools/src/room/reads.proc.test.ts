@@ -1,7 +1,7 @@
 import { copyFileSync, lstatSync, lutimesSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { makeRooms, readsOf, runIn } from "../../test/room-place.ts";
+import { makeRooms, readsOf, runIn } from "../../test/room-fixture.ts";
 import { findHostTool } from "../sandbox/host-tools.ts";
 import { findOverlay } from "./probe.ts";
 

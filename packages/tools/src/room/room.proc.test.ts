@@ -16,7 +16,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { entriesOf, makeRooms, readsOf, runIn } from "../../test/room-place.ts";
+import { entriesOf, makeRooms, readsOf, runIn } from "../../test/room-fixture.ts";
 import { findHostTool } from "../sandbox/host-tools.ts";
 import { toRaw } from "../sandbox/raw-path.ts";
 import { findOverlay, probeOverlay } from "./probe.ts";

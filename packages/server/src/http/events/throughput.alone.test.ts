@@ -8,24 +8,24 @@ const CHILD = fileURLToPath(new URL("../../../test/sse-server-in-child.ts", impo
 const CLIENTS = 200;
 const EVENTS = 4_000;
 
-interface Place {
+interface ServedThread {
   readonly url: string;
   readonly token: string;
   readonly threadId: string;
 }
 
-async function heard<T>(child: ChildProcess): Promise<T> {
+async function nextMessage<T>(child: ChildProcess): Promise<T> {
   const [message] = (await once(child, "message")) as [T];
   return message;
 }
 
-interface Heard {
+interface Reading {
   readonly caughtUp: Promise<void>;
   readonly done: Promise<void>;
 }
 
 /** As cheap a client as there is: it looks for the last id in what comes. */
-function reader({ url, token, threadId }: Place, last: number, onText?: (text: string) => void): Heard {
+function reader({ url, token, threadId }: ServedThread, last: number, onText?: (text: string) => void): Reading {
   const [caughtUp, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const { host, hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname, () => {
@@ -46,10 +46,10 @@ function reader({ url, token, threadId }: Place, last: number, onText?: (text: s
   return { caughtUp: caughtUp.promise, done: done.promise };
 }
 
-async function withServer(work: (child: ChildProcess, place: Place) => Promise<void>): Promise<void> {
+async function withServer(work: (child: ChildProcess, served: ServedThread) => Promise<void>): Promise<void> {
   const child = fork(CHILD, { execArgv: ["--conditions=heddle-source"] });
   try {
-    await work(child, await heard<Place>(child));
+    await work(child, await nextMessage<ServedThread>(child));
   } finally {
     child.disconnect();
     await once(child, "exit");
@@ -60,25 +60,25 @@ test.each([
   { name: "one at a time", batch: 1 },
   { name: "twenty in one go", batch: 20 },
 ])("a hundred thousand frames a CPU second reach 200 clients: events come $name", async ({ batch }) => {
-  await withServer(async (child, place) => {
-    const readers = Array.from({ length: CLIENTS }, () => reader(place, EVENTS + 1));
+  await withServer(async (child, served) => {
+    const readers = Array.from({ length: CLIENTS }, () => reader(served, EVENTS + 1));
     await Promise.all(readers.map(({ caughtUp }) => caughtUp));
     child.send({ events: EVENTS, batch, everyMs: 0 });
     await Promise.all(readers.map(({ done }) => done));
     child.send("cpu");
-    const { cpuMs } = await heard<{ readonly cpuMs: number }>(child);
+    const { cpuMs } = await nextMessage<{ readonly cpuMs: number }>(child);
     // Storing the events is in it, as it is for every server.
     expect((EVENTS * CLIENTS) / (cpuMs / 1_000)).toBeGreaterThan(100_000);
   });
 });
 
 test("F13: 250 clients get every one of 1,000 events a second, within a quarter of a second", async () => {
-  await withServer(async (child, place) => {
+  await withServer(async (child, served) => {
     const events = 2_000;
     const late: number[] = [];
     const seen = Array.from({ length: 250 }, () => ({ text: "" }));
     const readers = seen.map((mine) =>
-      reader(place, events + 1, (text) => {
+      reader(served, events + 1, (text) => {
         mine.text += text;
         const [, at] = /"at":(\d+)/.exec(text) ?? [];
         if (at !== undefined) late.push(Date.now() - Number(at));

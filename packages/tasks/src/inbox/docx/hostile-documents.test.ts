@@ -17,7 +17,7 @@ const xml = (text: string | Buffer): Buffer => zipAs([{ name: NAME, data: text }
 const goal = (inner: string): Buffer => docx(table(row("goal", `<w:p><w:r>${inner}</w:r></w:p>`)));
 const deep = (count: number): string => "<w:sdt>".repeat(count) + "</w:sdt>".repeat(count);
 
-/** The end of the directory with other numbers, at the place where they stand. */
+/** The end of the directory with other numbers, at the offset where they stand. */
 function withEnd(at: number, value: number, bytes: 2 | 4): Buffer {
   const archive = Buffer.from(docx(BODY));
   archive.writeUIntLE(value, archive.length - 22 + at, bytes);
@@ -39,7 +39,7 @@ const HOSTILE: readonly (readonly [name: string, bytes: Buffer, reason: string])
   ["more-entries", withBoth(7), "its list of parts is cut off"],
   ["many-entries", withBoth(3_000), "over 2000 parts"],
   ["directory-size", withEnd(12, 0x7fffffff, 4), "its list of parts is cut off"],
-  ["directory-place", withEnd(16, 0x7fffffff, 4), "its list of parts is cut off"],
+  ["directory-offset", withEnd(16, 0x7fffffff, 4), "its list of parts is cut off"],
   ["zip64-directory", withEnd(16, 0xffffffff, 4), "zip64"],
   ["zip64-entry", part({ packedBytes: 0xffffffff, sizeBytes: 0xffffffff }), "zip64"],
   ["other-disk", withEnd(4, 1, 2), "divided archive"],
@@ -52,8 +52,8 @@ const HOSTILE: readonly (readonly [name: string, bytes: Buffer, reason: string])
   ["wrong-sum", part({ sum: 1 }), "is not what the archive says"],
   ["cut-data", part({ packedBytes: 20 }), "does not unpack"],
   ["data-outside", part({ packedBytes: 0x7ffffff0 }), "is not where the archive says"],
-  ["place-outside", part({ at: 0x7ffffff0 }), "is not where the archive says"],
-  ["place-of-another", part({ at: 0 }), "is not where the archive says"],
+  ["offset-outside", part({ at: 0x7ffffff0 }), "is not where the archive says"],
+  ["offset-of-another", part({ at: 0 }), "is not where the archive says"],
   ["two-names", part({ localName: "word/documenu.xml" }), "is not where the archive says"],
   ["twice", zipAs([1, 2].map((n) => ({ name: NAME, data: documentXml(table(row("goal", `${n}`))) }))), "in it twice"],
   ["no-document", zipAs([{ name: "../word/document.xml", data: documentXml(BODY) }]), "no text document in it"],

@@ -27,7 +27,7 @@ export function fileSink({
 }: FileSinkOptions): Sink {
   let writes = 0;
   // The path as it leads now; a link that appears in it later is not followed.
-  const place = realPathOf(path.resolve(folder));
+  const real = realPathOf(path.resolve(folder));
   return {
     name,
     kind: "file",
@@ -36,7 +36,7 @@ export function fileSink({
     secrets: [],
     async send(notification): Promise<SendResult> {
       const file = fileName(prefix, notification);
-      using held = holdFolder(place, { makes: true, refusesLinks: true });
+      using held = holdFolder(real, { makes: true, refusesLinks: true });
       held.write(file, `${JSON.stringify(notification.payload, undefined, 2)}\n`);
       if (writes % Math.min(WRITES_BETWEEN_CLEANING, keep) === 0) clean(held, prefix, keep);
       writes += 1;

@@ -66,7 +66,7 @@ export async function verifyBundle({
     );
     if (open !== undefined)
       return { ...missing(`its check ${open.kind} reaches the network, which checks of a bundle do not`), ...who };
-    const workspace = await placeFor(keptBaseline(log)?.folder, own);
+    const workspace = await workspaceFor(keptBaseline(log)?.folder, own);
     const found = await verifyAgain({
       home: unpacked,
       task,
@@ -125,7 +125,7 @@ function homeInSystem(): string {
 }
 
 /** Commands may hold whole paths, so that the same one is best; only where it is a folder of this user's. */
-async function placeFor(recorded: string | undefined, own: string): Promise<{ readonly workspace?: string }> {
+async function workspaceFor(recorded: string | undefined, own: string): Promise<{ readonly workspace?: string }> {
   const found = recorded === undefined ? undefined : await stat(recorded).catch(() => undefined);
   const isOwn =
     found?.isDirectory() === true && found.uid === process.getuid?.() && (await realpath(recorded ?? "")) === recorded;

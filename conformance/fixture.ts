@@ -14,13 +14,13 @@ const execute = promisify(execFile);
 const PARENT = path.join(homedir(), ".cache", "heddle-conformance");
 const LEFT_OVER_AFTER_MS = 60_000;
 
-export interface Place extends AsyncDisposable {
+export interface Fixture extends AsyncDisposable {
   readonly root: string;
   readonly workspace: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Puts what this run knows in the place of words in braces. */
+  /** Fills in the names in braces: `{ws}`, `{url}`… */
   fill(text: string, thread?: string): string;
-  /** Puts the words back. */
+  /** The way back: values become names in braces. */
   blank(text: string): string;
   /** The content of a file under the root; undefined when there is none. */
   look(name: string): Promise<string | undefined>;
@@ -28,7 +28,7 @@ export interface Place extends AsyncDisposable {
 
 type Furniture = Pick<ExecCase, "config" | "files" | "setUp" | "isOutsideGit">;
 
-export async function openPlace(program: Program, url: string, furniture: Furniture = {}): Promise<Place> {
+export async function openFixture(program: Program, url: string, furniture: Furniture = {}): Promise<Fixture> {
   await mkdir(PARENT, { recursive: true });
   const root = await realpath(await mkdtemp(path.join(PARENT, "case-")));
   const [workspace, home] = [path.join(root, "ws"), path.join(root, "codex")];
@@ -49,7 +49,7 @@ export async function openPlace(program: Program, url: string, furniture: Furnit
     [KEY_NAME]: "test-key",
     ...program.env,
   };
-  const place: Place = {
+  const fixture: Fixture = {
     root,
     workspace,
     env,
@@ -62,12 +62,12 @@ export async function openPlace(program: Program, url: string, furniture: Furnit
     look: (name) => readFile(path.join(root, name), "utf8").catch(() => undefined),
     [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }),
   };
-  await furnish(place, furniture);
-  return place;
+  await furnish(fixture, furniture);
+  return fixture;
 }
 
 /** An interrupted Codex may write into its home again after that was removed; no case takes as long as this waits. */
-export async function sweepPlaces(): Promise<void> {
+export async function removeOldFixtures(): Promise<void> {
   const names = await readdir(PARENT).catch(() => []);
   for (const folder of names.map((name) => path.join(PARENT, name))) {
     const { mtimeMs } = await stat(folder);
@@ -76,16 +76,16 @@ export async function sweepPlaces(): Promise<void> {
 }
 
 async function furnish(
-  place: Place,
+  fixture: Fixture,
   { config = MOCK_CONFIG, files = {}, setUp, isOutsideGit }: Furniture,
 ): Promise<void> {
-  await mkdir(place.workspace);
+  await mkdir(fixture.workspace);
   for (const [name, content] of Object.entries({ "codex/config.toml": config, ...files })) {
-    const file = path.join(place.root, name);
+    const file = path.join(fixture.root, name);
     await mkdir(path.dirname(file), { recursive: true });
-    await writeFile(file, place.fill(content));
+    await writeFile(file, fixture.fill(content));
   }
-  const inWorkspace = { cwd: place.workspace, env: place.env };
+  const inWorkspace = { cwd: fixture.workspace, env: fixture.env };
   if (isOutsideGit !== true) await execute("git", ["init", "-q", "-b", "main"], inWorkspace);
-  if (setUp !== undefined) await execute("sh", ["-ec", place.fill(setUp)], inWorkspace);
+  if (setUp !== undefined) await execute("sh", ["-ec", fixture.fill(setUp)], inWorkspace);
 }

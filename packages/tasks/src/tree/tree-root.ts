@@ -4,12 +4,12 @@ import { HeddleError } from "@heddle/protocol";
 import { realPathOf } from "@heddle/tools/held-folder";
 import { relativeTo, type RawPath } from "./manifest.ts";
 
-export interface TreePlace {
+export interface TreeRoot {
   readonly root: string;
   readonly skipped: ReadonlySet<RawPath>;
 }
 
-export function treePlace(folder: string, skip: readonly string[]): TreePlace {
+export function treeRoot(folder: string, skip: readonly string[]): TreeRoot {
   let root: string;
   try {
     root = realpathSync(folder);

@@ -1,4 +1,4 @@
-/** A workspace in a temporary folder, with a place for what is kept of it. */
+/** A workspace in a temporary folder, with a folder for what is kept of it. */
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -10,7 +10,7 @@ import { openRoomFiles, type RoomFiles } from "../src/tree/room-files.ts";
 
 const { signal } = new AbortController();
 
-export class TreePlace implements AsyncDisposable {
+export class TreeFixture implements AsyncDisposable {
   readonly path = mkdtempSync(join(tmpdir(), "heddle-trees-"));
   readonly workspace = join(this.path, "workspace");
   readonly dir = join(this.path, "rooms", "task");

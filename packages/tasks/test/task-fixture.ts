@@ -11,7 +11,7 @@ import { readBase } from "../src/judge/freeze-claim.ts";
 import { freezeWork } from "../src/tree/freeze-work.ts";
 import { unjudged, verifyWork, workspaceFault, type Verdict } from "../src/judge/verify.ts";
 
-export interface WorkPlaceOptions {
+export interface TaskFixtureOptions {
   readonly files?: Readonly<Record<string, string>>;
   readonly checks?: TaskSpecInput["checks"];
   readonly spec?: Partial<TaskSpecInput>;
@@ -20,10 +20,10 @@ export interface WorkPlaceOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-export interface WorkPlace extends AsyncDisposable {
+export interface TaskFixture extends AsyncDisposable {
   readonly root: string;
   readonly workspace: string;
-  readonly place: CheckOptions;
+  readonly checkOptions: CheckOptions;
   write(path: string, content: string): Promise<void>;
   remove(path: string): Promise<void>;
   git(...args: string[]): string;
@@ -35,7 +35,7 @@ export interface WorkPlace extends AsyncDisposable {
   verify(baseline: TaskBaseline, accepted?: readonly string[]): Promise<Verdict>;
 }
 
-export async function openWorkPlace(options: WorkPlaceOptions = {}): Promise<WorkPlace> {
+export async function openTaskFixture(options: TaskFixtureOptions = {}): Promise<TaskFixture> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "heddle-work-")));
   const workspace = join(root, "workspace");
   const home = join(root, "home");
@@ -45,17 +45,17 @@ export async function openWorkPlace(options: WorkPlaceOptions = {}): Promise<Wor
   const control = new AbortController();
   let rounds = 0;
   const spec = TaskSpec.parse({ name: "a task", workspace, goal: "do it", checks: options.checks, ...options.spec });
-  const place: CheckOptions = {
+  const checkOptions: CheckOptions = {
     folder: workspace,
     home,
     spec,
     signal: control.signal,
     ...(options.env === undefined ? {} : { env: options.env }),
   };
-  const opened: WorkPlace = {
+  const opened: TaskFixture = {
     root,
     workspace,
-    place,
+    checkOptions,
     async write(path, content) {
       await mkdir(dirname(join(workspace, path)), { recursive: true });
       await writeFile(join(workspace, path), content);
@@ -68,11 +68,11 @@ export async function openWorkPlace(options: WorkPlaceOptions = {}): Promise<Wor
         stdio: ["ignore", "pipe", "pipe"],
       }),
     stop: () => control.abort(),
-    runChecks: () => runChecks(place),
-    takeBaseline: () => takeBaseline(place, { into: join(home, "rooms", "task_1", "base") }),
+    runChecks: () => runChecks(checkOptions),
+    takeBaseline: () => takeBaseline(checkOptions, { into: join(home, "rooms", "task_1", "base") }),
     async verify(baseline, accepted) {
       const fault = await workspaceFault(workspace, baseline);
-      if (fault !== undefined) return unjudged(place, fault.message, [fault]);
+      if (fault !== undefined) return unjudged(checkOptions, fault.message, [fault]);
       const base = await readBase(home, { id: "task_1" }, baseline);
       rounds += 1;
       const frozen = await freezeWork(workspace, base, {
@@ -80,7 +80,7 @@ export async function openWorkPlace(options: WorkPlaceOptions = {}): Promise<Wor
         skip: [home],
         signal: control.signal,
       });
-      return await verifyWork(place, { baseline, base, frozen, accepted });
+      return await verifyWork(checkOptions, { baseline, base, frozen, accepted });
     },
     [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }),
   };
@@ -94,15 +94,15 @@ export async function openWorkPlace(options: WorkPlaceOptions = {}): Promise<Wor
 }
 
 /** The whole path: as it was, what the agent does, the verdict. */
-export async function judge(options: WorkPlaceOptions, work: (place: WorkPlace) => unknown): Promise<Verdict> {
-  await using place = await openWorkPlace(options);
-  const baseline = await place.takeBaseline();
-  await work(place);
-  return await place.verify(baseline);
+export async function judge(options: TaskFixtureOptions, work: (fixture: TaskFixture) => unknown): Promise<Verdict> {
+  await using fixture = await openTaskFixture(options);
+  const baseline = await fixture.takeBaseline();
+  await work(fixture);
+  return await fixture.verify(baseline);
 }
 
 /** Outcome of each check of a workspace as it is. */
-export async function outcomesOf(options: WorkPlaceOptions): Promise<readonly string[]> {
-  await using place = await openWorkPlace(options);
-  return (await place.runChecks()).map(({ outcome }) => outcome);
+export async function outcomesOf(options: TaskFixtureOptions): Promise<readonly string[]> {
+  await using fixture = await openTaskFixture(options);
+  return (await fixture.runChecks()).map(({ outcome }) => outcome);
 }

@@ -10,7 +10,7 @@ import { startCommand } from "../src/commands/process.ts";
 import { openRoom, type RawPath, type Room, type RoomOptions } from "../src/room/open-room.ts";
 import { toRaw, toSystem } from "../src/sandbox/raw-path.ts";
 
-export interface RoomPlaceOptions {
+export interface RoomFixtureOptions {
   readonly base: Readonly<Record<string, string>>;
   readonly layer?: Readonly<Record<string, string>>;
   /** Name of the workspace's folder. */
@@ -28,7 +28,7 @@ export interface TestRooms extends AsyncDisposable {
   baseState(): string;
 }
 
-export async function makeRooms({ base, layer = {}, name = "workspace" }: RoomPlaceOptions): Promise<TestRooms> {
+export async function makeRooms({ base, layer = {}, name = "workspace" }: RoomFixtureOptions): Promise<TestRooms> {
   const folder = realpathSync.native(mkdtempSync(join(tmpdir(), "heddle-room-test-")));
   const paths = { base: join(folder, "base"), layer: join(folder, "layer"), workspace: join(folder, name) };
   for (const path of Object.values(paths)) mkdirSync(path);

@@ -10,7 +10,7 @@ import { codeOf } from "./tree-errors.ts";
 
 export const STORED = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-export interface Place {
+export interface PutState {
   readonly intent: Intent;
   readonly cursor: FolderCursor;
   /** For the other end of a move. */
@@ -38,7 +38,7 @@ export function temporary({ id }: Intent, path: RawPath, index: number): RawPath
 }
 
 /** In the nearest folder that stays. */
-export function asideOf({ intent, going }: Place, path: RawPath, index: number): RawPath {
+export function asideOf({ intent, going }: PutState, path: RawPath, index: number): RawPath {
   let folder = parentOf(path);
   for (const above of foldersOf(path)) {
     if (!going.has(above)) continue;

@@ -12,7 +12,7 @@ import type { ProtectedPathViolation } from "../src/sandbox/sandbox.ts";
 import { openThreadState } from "../src/calls/thread-state.ts";
 import type { ThreadState } from "../src/calls/tool.ts";
 
-export interface PlaceOptions {
+export interface FixtureOptions {
   readonly files?: Readonly<Record<string, string | Uint8Array>>;
   readonly mode?: SandboxMode;
   readonly approval?: ApprovalPolicy;
@@ -24,7 +24,7 @@ export interface PlaceOptions {
   readonly onStarted?: (item: Item, intent: ToolIntent) => Promise<void>;
 }
 
-export interface TestPlace extends AsyncDisposable {
+export interface Fixture extends AsyncDisposable {
   readonly root: string;
   readonly workspace: string;
   readonly home: string;
@@ -45,7 +45,7 @@ export interface CallOptions {
   readonly onDelta?: (text: string) => void;
 }
 
-export async function openPlace(options: PlaceOptions = {}): Promise<TestPlace> {
+export async function openFixture(options: FixtureOptions = {}): Promise<Fixture> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "heddle-tools-")));
   const workspace = join(root, "workspace");
   const home = join(root, "home");
@@ -72,13 +72,13 @@ export async function openPlace(options: PlaceOptions = {}): Promise<TestPlace> 
   const env = typeof options.env === "function" ? options.env(workspace) : (options.env ?? process.env);
   const state = openThreadState({ spillDir: join(home, "outputs"), env });
   const remembered = new Set<string>();
-  const started: TestPlace["started"] = [];
+  const started: Fixture["started"] = [];
   const questions: ApprovalQuestion[] = [];
   const violations: ProtectedPathViolation[] = [];
   const live = new Map<string, string>();
   let calls = 0;
 
-  const place: TestPlace = {
+  const fixture: Fixture = {
     root,
     workspace,
     home,
@@ -89,7 +89,7 @@ export async function openPlace(options: PlaceOptions = {}): Promise<TestPlace> 
     live,
     call(name, args, callOptions) {
       const input = typeof args === "string" ? args : JSON.stringify(args);
-      return place.callRaw(name, input, { shape: typeof args === "string" ? "freeform" : "json", ...callOptions });
+      return fixture.callRaw(name, input, { shape: typeof args === "string" ? "freeform" : "json", ...callOptions });
     },
     callRaw(name, input, callOptions = {}) {
       calls += 1;
@@ -131,7 +131,7 @@ export async function openPlace(options: PlaceOptions = {}): Promise<TestPlace> 
       await rm(root, { recursive: true, force: true });
     },
   };
-  return place;
+  return fixture;
 }
 
 /** All text of an outcome. */
