@@ -105,7 +105,7 @@ class Engine implements Heddle {
   readonly recoveredTurns: number;
   readonly #options: HeddleOptions;
   readonly #live = createLive();
-  readonly #places: ThreadSandboxes;
+  readonly #sandboxes: ThreadSandboxes;
   readonly #runner: Runner;
   readonly #beside = createBeside();
   readonly #policies: Policies;
@@ -123,7 +123,7 @@ class Engine implements Heddle {
     this.#options = options;
     this.#ends = createPendingEnds(journal, options);
     this.#mcpLogins = lazyMcpLogins({ ...options, onSecrets: journal.redactor.learn });
-    this.#places = createThreadSandboxes(options, {
+    this.#sandboxes = createThreadSandboxes(options, {
       journal,
       mcpLogins: this.#mcpLogins,
       starts: this.#starts,
@@ -135,7 +135,7 @@ class Engine implements Heddle {
       journal,
       starts: this.#starts,
       check: (settings: TurnSettings) => this.#runner.check(settings),
-      enter: (thread: EnterThread) => this.#places.enter(thread),
+      enter: (thread: EnterThread) => this.#sandboxes.enter(thread),
       run: (turn: TurnRequest, epoch: number) => void this.#run(turn, epoch).catch(() => undefined),
     };
     this.#parked = openParked?.(engine, recovered.parked);
@@ -199,7 +199,7 @@ class Engine implements Heddle {
     const { workspace = next } = start;
     if (workspace === current) return this.#start(threadId, workspace, start);
     // The same settings in another folder are another sandbox.
-    await this.#places.leave(threadId);
+    await this.#sandboxes.leave(threadId);
     return this.#start(threadId, workspace, start, { movedTo: workspace });
   }
 
@@ -224,22 +224,22 @@ class Engine implements Heddle {
     watch.step("check the settings");
     if (asksModel) await this.#runner.check(settings);
     watch.step("open the sandbox");
-    const entering = this.#places.enter({ threadId, workspace, settings });
-    const [place] = await Promise.all([entering, asksModel ? this.#runner.ahead?.(settings) : undefined]);
+    const entering = this.#sandboxes.enter({ threadId, workspace, settings });
+    const [sandboxContext] = await Promise.all([entering, asksModel ? this.#runner.ahead?.(settings) : undefined]);
     watch.step("admit the turn");
     let admitted: Admitted;
     try {
       admitted = await admit(this.journal, request);
     } catch (error) {
-      if (thread.newThread !== undefined) await this.#places.drop(threadId);
+      if (thread.newThread !== undefined) await this.#sandboxes.drop(threadId);
       throw error;
     }
     if (admitted.kind === "repeat") return this.#follow(threadId, admitted);
     const { turnId, history } = admitted;
-    const turn = { threadId, turnId, workspace, settings, history, place, notices, watch };
+    const turn = { threadId, turnId, workspace, settings, history, sandboxContext, notices, watch };
     unless.move();
     // What was granted for the thread is for attended turns.
-    const done = this.#run(this.#options.isUnattended ? turn : { ...turn, place: await grantedSandbox(turn) });
+    const done = this.#run(this.#options.isUnattended ? turn : { ...turn, sandboxContext: await grantedSandbox(turn) });
     return { threadId, turnId, admittedVersion: history.at(-1)?.version ?? 0, done };
   }
 
@@ -254,27 +254,27 @@ class Engine implements Heddle {
   }
 
   terminals(threadId: string): Promise<readonly Terminal[]> {
-    return listTerminals(this.journal, threadId, this.#places.state(threadId));
+    return listTerminals(this.journal, threadId, this.#sandboxes.state(threadId));
   }
 
   runningCommands(threadId: string): readonly RunningCommand[] {
-    return listCommands(this.#places.state(threadId));
+    return listCommands(this.#sandboxes.state(threadId));
   }
 
   endTerminals(threadId: string, processId?: string): Promise<number> {
-    return endTerminals(this.#places.state(threadId), processId);
+    return endTerminals(this.#sandboxes.state(threadId), processId);
   }
 
   endCommands(threadId: string): Promise<boolean> {
     return this.#starts.run(threadId, async () => {
       if (this.#isWorkedIn(threadId)) return false;
-      await this.#places.leave(threadId);
+      await this.#sandboxes.leave(threadId);
       return true;
     });
   }
 
   async endInputs(threadId: string, processId?: string): Promise<number> {
-    return endInputs(this.#places.state(threadId), processId);
+    return endInputs(this.#sandboxes.state(threadId), processId);
   }
 
   async findThread(selector: ThreadSelector): Promise<ThreadRow> {
@@ -294,7 +294,7 @@ class Engine implements Heddle {
     const { threadId, isArchived } = thread;
     return this.#starts.run(threadId, async () => {
       await (await threads()).archiveThread(this.journal, thread);
-      if (isArchived && !this.#isWorkedIn(threadId)) await this.#places.leave(threadId);
+      if (isArchived && !this.#isWorkedIn(threadId)) await this.#sandboxes.leave(threadId);
     });
   }
 
@@ -303,7 +303,7 @@ class Engine implements Heddle {
     return this.#starts.run(threadId, async () => {
       const { purgeThread, removeFiles } = await threads();
       await purgeThread(this.journal, thread);
-      await this.#places.drop(threadId);
+      await this.#sandboxes.drop(threadId);
       await removeFiles(this.#options.home, threadId);
     });
   }
@@ -357,7 +357,7 @@ class Engine implements Heddle {
     await Promise.allSettled(ends);
     await this.#background?.[Symbol.asyncDispose]();
     await this.#mcpLogins[Symbol.asyncDispose]();
-    await this.#places[Symbol.asyncDispose]();
+    await this.#sandboxes[Symbol.asyncDispose]();
     await this.journal[Symbol.asyncDispose]();
   }
 
@@ -374,11 +374,11 @@ class Engine implements Heddle {
       isUnattended: this.#options.isUnattended,
       approvalTimeoutMs: this.#options.approvalTimeoutMs,
       ends: this.#ends,
-      leave: (left, outcome) => this.#places.end(left, outcome),
+      leave: (left, outcome) => this.#sandboxes.end(left, outcome),
     };
     const done = lease.during(runTurn(deps, turn, control)).finally(() => {
       this.#running.delete(turn.turnId);
-      this.#places.wait(turn.threadId);
+      this.#sandboxes.wait(turn.threadId);
     });
     this.#running.set(turn.turnId, { threadId: turn.threadId, control, lease, done });
     return done;

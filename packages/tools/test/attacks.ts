@@ -1,5 +1,5 @@
 /**
- * What a command must not be able to do, as a table both back-ends and both kinds of user are held to. Places of
+ * What a command must not be able to do, as a table both back-ends and both kinds of user are held to. Paths of
  * the prepared world come as variables, see `attack-world.ts`. An attack on the kernel writes back what it read: where it
  * works it must not hurt the host it was tried on.
  */

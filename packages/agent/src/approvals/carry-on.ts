@@ -95,10 +95,10 @@ async function prepareTurn(
   const { workspace } = await requireSound(journal, threadId);
   requireOwnFolder(workspace);
   await check(settings);
-  const place = await enter({ threadId, workspace, settings });
+  const sandboxContext = await enter({ threadId, workspace, settings });
   // Read after everything else: the turn itself receives what is stored later.
   const history = await readResumed(journal, threadId);
   const carried = carryOver(turnId, history, waitingQuestions(turnId, history) ?? new Map());
-  const turn = { threadId, turnId, workspace, settings, history, place, carried };
-  return { ...turn, place: await grantedSandbox(turn) };
+  const turn = { threadId, turnId, workspace, settings, history, sandboxContext, carried };
+  return { ...turn, sandboxContext: await grantedSandbox(turn) };
 }

@@ -23,13 +23,13 @@ export interface OpenHops extends TurnHops {
 }
 
 export function createHops(turn: TurnRequest, io: Pick<PolicyIo, "record">): OpenHops {
-  const { turnId, place } = turn;
+  const { turnId, sandboxContext } = turn;
   const ceiling = ceilingOf(turn);
-  let current: SandboxContext = place;
+  let current: SandboxContext = sandboxContext;
   /** Envelopes of this turn, one after the other; each includes those before it. */
   const entered: Envelope[] = [];
   let isForTurn = turn.history.some(({ body }) => isHopFor(body, turnId));
-  if (isForTurn) entered.push(place.envelope);
+  if (isForTurn) entered.push(sandboxContext.envelope);
   return {
     get current() {
       return current;
@@ -43,7 +43,7 @@ export function createHops(turn: TurnRequest, io: Pick<PolicyIo, "record">): Ope
       const toHash = envelopeHash(to);
       if (toHash === from) return current;
       requireBelow(to, ceiling);
-      const wider = await place.widen(to);
+      const wider = await sandboxContext.widen(to);
       const more = wish.kind === "wider" ? { permissions: wish.permissions } : {};
       const hop = { turnId, callId, scope, from, to, toHash, sandboxLevel: wider.sandbox.level, ...more };
       await io.record([{ type: "hop.taken", v: 1, ...hop }], by);
@@ -56,7 +56,7 @@ export function createHops(turn: TurnRequest, io: Pick<PolicyIo, "record">): Ope
     async end() {
       if (!isForTurn) return;
       for (const envelope of entered) {
-        const violations = await place.narrow(envelope);
+        const violations = await sandboxContext.narrow(envelope);
         if (violations.length === 0) continue;
         const events = violations.map((violation) => ({
           type: "path.violated" as const,
@@ -79,25 +79,25 @@ function isHopFor(body: EventBody, turnId: string): boolean {
 
 /** Refuses a turn whose envelope is above its thread's ceiling. */
 export function requireWithinCeiling(turn: Pick<TurnRequest, "settings" | "workspace">, envelope: Envelope): void {
-  if (turn.settings.ceiling !== undefined) requireBelow(envelope, ceilingOf({ ...turn, place: { envelope } }));
+  if (turn.settings.ceiling !== undefined) requireBelow(envelope, ceilingOf({ ...turn, sandboxContext: { envelope } }));
 }
 
 /**
  * The sandbox with what was granted for the thread, or for this turn in an earlier process, within the current ceiling.
  */
 export async function grantedSandbox(turn: TurnRequest): Promise<TurnSandbox> {
-  const { history, place } = turn;
+  const { history, sandboxContext } = turn;
   const ceiling = ceilingOf(turn);
-  let to = place.envelope;
+  let to = sandboxContext.envelope;
   for (const { body } of history) {
     if (body.type !== "hop.taken" || body.permissions === undefined) continue;
     if (body.scope !== "thread" && !isHopFor(body, turn.turnId)) continue;
     // Grants end when the thread gets another sandbox mode.
-    if (body.to.id !== place.envelope.id) continue;
+    if (body.to.id !== sandboxContext.envelope.id) continue;
     const wider = widenEnvelope(to, asWish(body.permissions));
     if (aboveCeiling(wider, ceiling) === undefined) to = wider;
   }
-  return to === place.envelope ? place : { ...place, ...(await place.widen(to)) };
+  return to === sandboxContext.envelope ? sandboxContext : { ...sandboxContext, ...(await sandboxContext.widen(to)) };
 }
 
 function asWish(permissions: Permissions): HopRequest {
@@ -107,10 +107,10 @@ function asWish(permissions: Permissions): HopRequest {
 function ceilingOf({
   settings,
   workspace,
-  place,
-}: Pick<TurnRequest, "settings" | "workspace"> & { readonly place: Pick<TurnSandbox, "envelope"> }): Envelope {
+  sandboxContext,
+}: Pick<TurnRequest, "settings" | "workspace"> & { readonly sandboxContext: Pick<TurnSandbox, "envelope"> }): Envelope {
   const { ceiling: mode = "danger-full-access", writableRoots, networkAccess, approvalPolicy: approval } = settings;
-  const { masked } = place.envelope;
+  const { masked } = sandboxContext.envelope;
   return envelopeFor({ mode, workspace, writableRoots, networkAccess, approval, masked });
 }
 

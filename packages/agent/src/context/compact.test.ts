@@ -36,7 +36,7 @@ function randomHistory(random: (below: number) => number, turns: number): EventB
     const turnId = `turn-${turn}`;
     const input = [{ type: "text" as const, text: words(random, random(4) === 0 ? 2000 : 20) }];
     history.push({ type: "turn.admitted", v: 1, turnId, input, settings, holder });
-    if (random(3) === 0) history.push({ type: "context.loaded", v: 1, turnId, text: `place ${turn}`, sources: [] });
+    if (random(3) === 0) history.push({ type: "context.loaded", v: 1, turnId, text: `folder ${turn}`, sources: [] });
     const item = { type: "userMessage" as const, id: `item-${turn}`, content: input };
     history.push({ type: "item.completed", v: 1, turnId, item });
     for (let step = 0; step < random(8); step += 1) history.push(...randomStep(random, turnId, step));
@@ -102,9 +102,9 @@ function orphans(input: readonly ModelInput[]): string[] {
   let open: string[] = [];
   for (const entry of input) {
     if (entry.kind === "toolResult") {
-      const place = open.indexOf(entry.callId);
-      if (place === -1) found.push(`result ${entry.callId}`);
-      else open.splice(place, 1);
+      const index = open.indexOf(entry.callId);
+      if (index === -1) found.push(`result ${entry.callId}`);
+      else open.splice(index, 1);
       continue;
     }
     found.push(...open.map((id) => `call ${id}`));

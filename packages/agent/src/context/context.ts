@@ -155,10 +155,10 @@ function settle({ entries, openCalls, commands, openCommands }: Fold, body: Even
     openCommands.set(body.processId, started.command);
   }
   const waiting = openCalls.get(body.callId);
-  const place = waiting === undefined ? -1 : entries.lastIndexOf(waiting.entry);
-  if (waiting === undefined || place === -1) return;
+  const index = waiting === undefined ? -1 : entries.lastIndexOf(waiting.entry);
+  if (waiting === undefined || index === -1) return;
   const entry = entryOf("result", toolResult(waiting.call, body));
-  entries[place] = entry;
+  entries[index] = entry;
   openCalls.set(body.callId, { call: waiting.call, entry });
 }
 

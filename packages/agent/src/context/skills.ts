@@ -23,7 +23,7 @@ export interface SkillChoices {
   readonly isEnabled: (skill: Skill) => boolean;
 }
 
-export interface SkillPlaces {
+export interface SkillOptions {
   readonly folders: readonly string[];
   readonly home: string;
   readonly userHome: string | undefined;
@@ -37,8 +37,8 @@ export function ownSkillFolder(home: string): string | undefined {
   return statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true ? folder : undefined;
 }
 
-export async function loadSkills(places: SkillPlaces): Promise<SkillsFound> {
-  const { folders, home, userHome, masked, extraRoots = [], signal } = places;
+export async function loadSkills(options: SkillOptions): Promise<SkillsFound> {
+  const { folders, home, userHome, masked, extraRoots = [], signal } = options;
   const near = folders.flatMap((folder) => FOLDERS.map((name) => join(folder, name)));
   const far = userHome === undefined ? [] : [join(userHome, ".agents", "skills")];
   const hidden = { writeRoots: [], masked };
@@ -96,10 +96,10 @@ export function mentionedSkills(input: readonly InputPart[], skills: readonly Sk
 export async function skillEvent(
   skill: Skill,
   turnId: string,
-  places: Pick<SkillPlaces, "home" | "masked" | "signal">,
+  options: Pick<SkillOptions, "home" | "masked" | "signal">,
 ): Promise<EventOf<"context.added">> {
-  const rules = { writeRoots: [], masked: isOwn(skill, places.home) ? [] : places.masked };
-  const { text, ...file } = await readSkill(skill.path, rules, places.signal);
+  const rules = { writeRoots: [], masked: isOwn(skill, options.home) ? [] : options.masked };
+  const { text, ...file } = await readSkill(skill.path, rules, options.signal);
   const cut = file.truncatedBytes > 0 ? `\n[${file.truncatedBytes} bytes left out]` : "";
   return {
     type: "context.added",

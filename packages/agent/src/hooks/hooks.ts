@@ -184,10 +184,10 @@ async function execute(
   }
   const timeoutMs = Math.min(hook.timeoutMs ?? DEFAULT_TIMEOUT_MS, question.limit?.timeoutMs ?? Infinity);
   await using owned = await startCommand({
-    sandbox: turn.place.sandbox,
+    sandbox: turn.sandboxContext.sandbox,
     argv: typeof hook.command === "string" ? ["/bin/sh", "-c", hook.command] : hook.command,
     cwd: turn.workspace,
-    env: turn.place.state.environment,
+    env: turn.sandboxContext.state.environment,
     stdin: "pipe",
     output,
     signal,

@@ -195,11 +195,11 @@ describe("an issuer that misbehaves", () => {
     expect(far.count("/token")).toBe(0);
   });
 
-  test.each([PROTECTED, METADATA, "/register", "/token"])("redirects at %s: nothing is sent on", async (place) => {
+  test.each([PROTECTED, METADATA, "/register", "/token"])("redirects at %s: nothing is sent on", async (endpoint) => {
     await using world = await open();
     await using elsewhere = await startElsewhere();
     const { far, logins, server } = world;
-    far.fault(place, { kind: "redirect", to: `${elsewhere.url}/taken` });
+    far.fault(endpoint, { kind: "redirect", to: `${elsewhere.url}/taken` });
     const work = async (): Promise<string> => {
       const { loginId, authorizationUrl } = await logins.start(server, {});
       await fetch(far.authorize(authorizationUrl));

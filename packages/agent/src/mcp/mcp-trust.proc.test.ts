@@ -149,7 +149,7 @@ test("a hostile list neither breaks the turn nor reaches the model unbounded", a
   expect(Buffer.byteLength(JSON.stringify(brought))).toBeLessThan(140 * 1024);
   for (const { name } of offered) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
   expect(new Set(offered.map(({ name }) => name)).size).toBe(offered.length);
-  // Not in the place of a built-in one.
+  // Not instead of a built-in one.
   const own = offered.filter(({ name }) => name === "exec_command");
   expect(own).toHaveLength(1);
   expect(own[0]?.description).not.toContain("evil");

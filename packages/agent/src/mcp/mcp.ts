@@ -39,7 +39,7 @@ export interface OfferedTo {
 
 export function createTurnTools({ family, readsImages }: OfferedTo, options: TurnToolsOptions): TurnTools {
   const { turn, io } = options;
-  const { envelope, mcp } = turn.place;
+  const { envelope, mcp } = turn.sandboxContext;
   const clientAnswer: TurnIo["clientAnswer"] = (itemId, signal) => io.clientAnswer(itemId, signal);
   const more = { ...toolsBesideMcp(turn, { ...options, clientAnswer }), readsImages };
   let toolset = toolsFor(family, envelope, more);

@@ -70,7 +70,7 @@ async function runCall(call: ModelToolCall, context: CallsContext): Promise<void
   const notes: RunnerEvent[] = [];
   let intended: unknown;
   const outcome = await dispatch(call, {
-    ...turn.place,
+    ...turn.sandboxContext,
     ...hops.current,
     hops,
     toolset,

@@ -121,5 +121,5 @@ function summaryOf(answer: Awaited<ReturnType<typeof askBeside>>, plan: Compacti
 }
 
 function isRunning(turn: TurnRequest, processId: string): boolean {
-  return turn.place.state.processes.get(Number(processId))?.isRunning === true;
+  return turn.sandboxContext.state.processes.get(Number(processId))?.isRunning === true;
 }

@@ -164,11 +164,11 @@ async function runLoop(
 function unsettledCalls({ history, turnId }: TurnRequest): readonly ModelToolCall[] {
   const isAnswer = ({ body }: StoredEvent): boolean =>
     body.type === "model.responded" && body.turnId === turnId && body.purpose === undefined;
-  const place = history.findLastIndex(isAnswer);
-  const answer = history[place]?.body;
+  const index = history.findLastIndex(isAnswer);
+  const answer = history[index]?.body;
   if (answer?.type !== "model.responded") return [];
   const settled = new Set(
-    history.slice(place).flatMap(({ body }) => (body.type === "tool.settled" ? [body.callId] : [])),
+    history.slice(index).flatMap(({ body }) => (body.type === "tool.settled" ? [body.callId] : [])),
   );
   return toolCalls(answer.output).filter(({ callId }) => !settled.has(callId));
 }

@@ -32,7 +32,7 @@ export async function recordPrompt(run: RunContext): Promise<readonly Skill[]> {
   const admitted = admissionOf(turn);
   const loaded = await loadSurroundings({
     workspace,
-    envelope: turn.place.envelope,
+    envelope: turn.sandboxContext.envelope,
     home,
     userHome,
     skills: run.skills,
@@ -115,6 +115,6 @@ async function calledSkills(
   input: readonly InputPart[],
   skills: readonly Skill[],
 ): Promise<RunnerEvent[]> {
-  const places = { home, masked: turn.place.envelope.masked, signal: io.signal };
-  return Promise.all(mentionedSkills(input, skills).map((skill) => skillEvent(skill, turn.turnId, places)));
+  const options = { home, masked: turn.sandboxContext.envelope.masked, signal: io.signal };
+  return Promise.all(mentionedSkills(input, skills).map((skill) => skillEvent(skill, turn.turnId, options)));
 }

@@ -40,7 +40,7 @@ export interface TurnRequest {
   readonly settings: TurnSettings;
   /** The thread's past, inherited events included, up to and including this turn's admission. */
   readonly history: readonly StoredEvent[];
-  readonly place: TurnSandbox;
+  readonly sandboxContext: TurnSandbox;
   readonly notices?: readonly NoticeText[];
   readonly watch?: StartWatch;
   readonly carried?: CarriedOver | undefined;

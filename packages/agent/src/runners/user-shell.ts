@@ -33,7 +33,7 @@ export async function runUserCommand(
   { command, timeoutMs, by }: UserCommand,
 ): Promise<void> {
   const { turnId, workspace } = turn;
-  const { sandbox, state } = turn.place;
+  const { sandbox, state } = turn.sandboxContext;
   const [callId, itemId] = [newCallId(), newItemId()];
   const started: ItemOf<"commandExecution"> = {
     type: "commandExecution",

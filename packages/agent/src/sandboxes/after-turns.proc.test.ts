@@ -49,7 +49,7 @@ test("12.3: and while it continues", async () => {
   expect(await t.heddle.terminals(turn.threadId)).toHaveLength(1);
 });
 
-test("12.3: what is found when the place gives way to another one is told too", async () => {
+test("12.3: what is found when the sandbox is replaced is recorded too", async () => {
   await using t = await open(`${PLANT}; touch planted; sleep 300`, NEVER_MS);
   const turn = await t.start("leave it running");
   await turn.done;

@@ -9,7 +9,7 @@ import type { ProtectedPathViolation } from "@heddle/tools";
 import type { OpenSandboxes } from "./open-sandboxes.ts";
 
 export interface AfterTurnsOptions {
-  readonly places: Pick<OpenSandboxes, "living" | "sweep">;
+  readonly sandboxes: Pick<OpenSandboxes, "living" | "sweep">;
   readonly record: ViolationRecorder;
   readonly everyMs: number | undefined;
 }
@@ -20,14 +20,14 @@ const EVERY_MS = 2000;
 /** Pause after a look, in multiples of its duration. */
 const REST = 20;
 
-export function createAfterTurns({ places, record, everyMs = EVERY_MS }: AfterTurnsOptions) {
+export function createAfterTurns({ sandboxes, record, everyMs = EVERY_MS }: AfterTurnsOptions) {
   const followed = new Map<string, Promise<void>>();
   const closing = new AbortController();
 
   async function look(threadId: string): Promise<number> {
     const startedAt = clockMs();
     // A failed look or record is tried again with the next one, and once more when the sandbox closes.
-    const violations = await places.sweep(threadId).catch(() => []);
+    const violations = await sandboxes.sweep(threadId).catch(() => []);
     if (violations.length > 0) await record(threadId, violations).catch(() => undefined);
     return clockMs() - startedAt;
   }
@@ -35,7 +35,7 @@ export function createAfterTurns({ places, record, everyMs = EVERY_MS }: AfterTu
   async function watch(threadId: string): Promise<void> {
     let costMs = 0;
     for (;;) {
-      const living = places.living(threadId);
+      const living = sandboxes.living(threadId);
       if (living === undefined || closing.signal.aborted) return;
       const isAlone = living.ends.length === 0 && !living.hasServers;
       if (!isAlone) await pause(living.ends, Math.max(everyMs, REST * costMs * followed.size));
@@ -54,7 +54,7 @@ export function createAfterTurns({ places, record, everyMs = EVERY_MS }: AfterTu
 
   return {
     follow(threadId: string): void {
-      const living = places.living(threadId);
+      const living = sandboxes.living(threadId);
       if (followed.has(threadId) || closing.signal.aborted || living === undefined) return;
       if (living.ends.length === 0 && !living.hasServers) return;
       const watching = watch(threadId).finally(() => followed.delete(threadId));

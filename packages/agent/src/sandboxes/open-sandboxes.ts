@@ -58,25 +58,25 @@ export function openSandboxes(options: SandboxOptions) {
 
   /** Ends everything inside, then looks for violations once more. */
   async function leave(threadId: string): Promise<Violations> {
-    const place = open.get(threadId);
+    const entry = open.get(threadId);
     open.delete(threadId);
-    const state = place?.state ?? pendingSteering.get(threadId);
+    const state = entry?.state ?? pendingSteering.get(threadId);
     pendingSteering.delete(threadId);
-    const byServers = (await place?.mcp?.close()) ?? [];
+    const byServers = (await entry?.mcp?.close()) ?? [];
     await state?.[Symbol.asyncDispose]();
-    return place === undefined ? [] : [...byServers, ...(await inEach(place, (sandbox) => sandbox.close()))];
+    return entry === undefined ? [] : [...byServers, ...(await inEach(entry, (sandbox) => sandbox.close()))];
   }
 
   /** As `leave`, unless something still runs there (undefined); output of ended commands is kept. */
   async function rest(threadId: string): Promise<Violations | undefined> {
-    const place = open.get(threadId);
-    if (place === undefined) return [];
-    if (place.state.processes.running.length > 0) return undefined;
-    if (place.state.processes.size === 0) return leave(threadId);
+    const entry = open.get(threadId);
+    if (entry === undefined) return [];
+    if (entry.state.processes.running.length > 0) return undefined;
+    if (entry.state.processes.size === 0) return leave(threadId);
     open.delete(threadId);
-    pendingSteering.set(threadId, place.state);
-    const byServers = (await place.mcp?.close()) ?? [];
-    return [...byServers, ...(await inEach(place, (sandbox) => sandbox.close()))];
+    pendingSteering.set(threadId, entry.state);
+    const byServers = (await entry.mcp?.close()) ?? [];
+    return [...byServers, ...(await inEach(entry, (sandbox) => sandbox.close()))];
   }
 
   return {
@@ -106,25 +106,25 @@ export function openSandboxes(options: SandboxOptions) {
       const openLike = (network: "none" | "all"): Promise<Sandbox> =>
         openFor({ ...envelope, network }, workspace, { ...options, threadId });
       const wider = widerSandboxes(state, (to) => openFor(to, workspace, { ...options, threadId }));
-      const place: OpenSandbox = { envelope, sandbox, state, ...wider, ...(await openServers()) };
-      open.set(threadId, place);
-      return place;
+      const entry: OpenSandbox = { envelope, sandbox, state, ...wider, ...(await openServers()) };
+      open.set(threadId, entry);
+      return entry;
     },
     state: (threadId: string): ThreadState | undefined => open.get(threadId)?.state,
     /** undefined: the thread has no open sandbox. */
     living(threadId: string): { readonly ends: readonly Promise<unknown>[]; readonly hasServers: boolean } | undefined {
-      const place = open.get(threadId);
-      if (place === undefined) return undefined;
-      const ends = place.state.processes.running.map(({ ended }) => ended);
-      return { ends, hasServers: place.mcp?.hasProcesses === true };
+      const entry = open.get(threadId);
+      if (entry === undefined) return undefined;
+      const ends = entry.state.processes.running.map(({ ended }) => ended);
+      return { ends, hasServers: entry.mcp?.hasProcesses === true };
     },
     /** Looks for violations in every sandbox of the thread. */
     async sweep(threadId: string): Promise<Violations> {
-      const place = open.get(threadId);
-      if (place === undefined) return [];
-      const isLast = place.state.processes.running.length === 0 && place.mcp?.hasProcesses !== true;
-      const byServers = (await place.mcp?.sweep()) ?? [];
-      return [...byServers, ...(await inEach(place, (sandbox) => sandbox.sweep({ isLast })))];
+      const entry = open.get(threadId);
+      if (entry === undefined) return [];
+      const isLast = entry.state.processes.running.length === 0 && entry.mcp?.hasProcesses !== true;
+      const byServers = (await entry.mcp?.sweep()) ?? [];
+      return [...byServers, ...(await inEach(entry, (sandbox) => sandbox.sweep({ isLast })))];
     },
     leave,
     rest,
@@ -135,11 +135,11 @@ export function openSandboxes(options: SandboxOptions) {
   };
 }
 
-async function inEach(place: OpenSandbox, look: (sandbox: Sandbox) => Promise<Violations>): Promise<Violations> {
-  const beside = await Promise.allSettled(place.wider.values());
+async function inEach(entry: OpenSandbox, look: (sandbox: Sandbox) => Promise<Violations>): Promise<Violations> {
+  const beside = await Promise.allSettled(entry.wider.values());
   const opened = beside.flatMap((end) => (end.status === "fulfilled" ? [end.value.sandbox] : []));
   const violations: ProtectedPathViolation[] = [];
-  for (const sandbox of [...opened, place.sandbox]) violations.push(...(await look(sandbox)));
+  for (const sandbox of [...opened, entry.sandbox]) violations.push(...(await look(sandbox)));
   return violations;
 }
 

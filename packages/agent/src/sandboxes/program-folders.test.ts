@@ -5,7 +5,7 @@ import { programFolders } from "./program-folders.ts";
 const server = (command: string, args: string[], cwd?: string): McpServerConfig =>
   McpServerConfig.parse({ name: "s", command, args, ...(cwd === undefined ? {} : { cwd }) });
 
-test("the folder below a private place that holds a program is named once, everything else is left alone", () => {
+test("the folder below a private folder that holds a program is named once, everything else is left alone", () => {
   const servers = [
     server("/usr/bin/node", ["/tmp/checkout/server/main.js", "--root", "relative/path"], "/var/tmp/data/x"),
     server("/tmp/checkout/bin/other", []),

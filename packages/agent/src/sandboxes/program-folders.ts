@@ -5,16 +5,16 @@
 import { isAbsolute, sep } from "node:path";
 import type { McpServerConfig } from "@heddle/protocol";
 
-const PRIVATE_PLACES = ["/tmp", "/var/tmp"] as const;
+const PRIVATE_FOLDERS = ["/tmp", "/var/tmp"] as const;
 
 export function programFolders(servers: readonly McpServerConfig[]): string[] {
   const paths = servers.flatMap((server) =>
     "command" in server ? [server.command, ...server.args, server.cwd ?? ""] : [],
   );
   const folders = paths.filter(isAbsolute).flatMap((path) =>
-    PRIVATE_PLACES.filter((place) => path.startsWith(`${place}/`)).map((place) => {
-      const [first] = path.slice(place.length + 1).split(sep);
-      return `${place}/${first}`;
+    PRIVATE_FOLDERS.filter((folder) => path.startsWith(`${folder}/`)).map((folder) => {
+      const [first] = path.slice(folder.length + 1).split(sep);
+      return `${folder}/${first}`;
     }),
   );
   return [...new Set(folders)];

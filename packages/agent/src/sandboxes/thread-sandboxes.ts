@@ -33,7 +33,7 @@ export function createThreadSandboxes(
 ) {
   const { journal, mcpLogins, starts, isWorkedIn } = engine;
   const record: ViolationRecorder = (threadId, violations) => recordViolations(journal, threadId, violations);
-  const places = openSandboxes({
+  const sandboxes = openSandboxes({
     home: options.home,
     env: options.env,
     backend: options.sandboxBackend ?? "auto",
@@ -44,47 +44,47 @@ export function createThreadSandboxes(
     limits: options.sandboxLimits,
     onViolations: record,
   });
-  const afterTurns = createAfterTurns({ places, record, everyMs: options.sweepEveryMs });
+  const afterTurns = createAfterTurns({ sandboxes, record, everyMs: options.sweepEveryMs });
   const idle = createIdleSandboxes(options.idleSandboxes ?? {}, (threadId) =>
     starts.run(threadId, async () => {
       if (isWorkedIn(threadId)) return "closed";
-      const violations = await places.rest(threadId);
+      const violations = await sandboxes.rest(threadId);
       if (violations === undefined) return "busy";
       await record(threadId, violations);
       return "closed";
     }),
   );
   return {
-    state: places.state,
+    state: sandboxes.state,
     enter({ threadId, workspace, settings }: EnterThread): Promise<TurnSandbox> {
       idle.forget(threadId);
       const envelope = turnEnvelope(options, { settings, workspace });
       const { allowedTools: allowTools = [] } = settings;
-      return places.enter({ threadId, workspace, envelope, allowTools });
+      return sandboxes.enter({ threadId, workspace, envelope, allowTools });
     },
     /** An interrupted or unattended turn leaves nothing running; otherwise open processes wait for the next turn. */
     async end({ threadId, turnId }: TurnRequest, outcome: TurnOutcome): Promise<void> {
       const lostWall = outcome.kind === "failed" && outcome.failure.code === "sandbox.failed";
-      const endsPlace = options.isUnattended || outcome.kind === "interrupted" || lostWall;
-      const violations = endsPlace ? await places.leave(threadId) : await places.sweep(threadId);
+      const endsSandbox = options.isUnattended || outcome.kind === "interrupted" || lostWall;
+      const violations = endsSandbox ? await sandboxes.leave(threadId) : await sandboxes.sweep(threadId);
       await recordViolations(journal, threadId, violations, turnId);
-      if (!endsPlace) afterTurns.follow(threadId);
+      if (!endsSandbox) afterTurns.follow(threadId);
     },
     wait(threadId: string): void {
       if (!options.isUnattended) idle.wait(threadId);
     },
     /** Outside a turn; violations are recorded. */
     async leave(threadId: string): Promise<void> {
-      await record(threadId, await places.leave(threadId));
+      await record(threadId, await sandboxes.leave(threadId));
     },
     /** Of a thread without a record. */
     async drop(threadId: string): Promise<void> {
-      await places.leave(threadId);
+      await sandboxes.leave(threadId);
     },
     async [Symbol.asyncDispose](): Promise<void> {
       idle[Symbol.dispose]();
       await afterTurns[Symbol.asyncDispose]();
-      await places[Symbol.asyncDispose]();
+      await sandboxes[Symbol.asyncDispose]();
     },
   };
 }

@@ -18,14 +18,14 @@ export interface Past {
   readonly kept: readonly PastRange[];
 }
 
-interface Place {
+interface Point {
   readonly part: number;
   readonly version: number;
 }
 
 interface Gap {
-  readonly from: Place;
-  readonly to: Place;
+  readonly from: Point;
+  readonly to: Point;
 }
 
 export interface PlanOptions {
@@ -42,7 +42,7 @@ export async function readPlan(journal: ReadJournal, threadId: string, options: 
   for (const [part, range] of parts.entries()) {
     for (const { version, body } of await journal.marks.events({ ...range, kinds: ["thread.reverted"] })) {
       if (body.type !== "thread.reverted") continue;
-      const from = placeOf(parts, await journal.threads.turn(body.beforeTurnId));
+      const from = pointOf(parts, await journal.threads.turn(body.beforeTurnId));
       const to = { part, version };
       // A turn that is not in the past, or not any more, reverts nothing.
       if (from !== undefined && isBefore(from, to) && !gaps.some((gap) => isIn(gap, from))) gaps.push({ from, to });
@@ -51,18 +51,18 @@ export async function readPlan(journal: ReadJournal, threadId: string, options: 
   return { parts, kept: parts.flatMap((range, part) => withoutGaps(range, part, gaps)) };
 }
 
-function placeOf(parts: readonly PastRange[], turn: TurnRow | undefined): Place | undefined {
+function pointOf(parts: readonly PastRange[], turn: TurnRow | undefined): Point | undefined {
   if (turn === undefined) return undefined;
   const part = parts.findIndex(({ stream, upTo }) => stream === turn.threadId && turn.admittedVersion <= upTo);
   return part === -1 ? undefined : { part, version: turn.admittedVersion };
 }
 
-function isBefore(a: Place, b: Place): boolean {
+function isBefore(a: Point, b: Point): boolean {
   return a.part < b.part || (a.part === b.part && a.version < b.version);
 }
 
-function isIn({ from, to }: Gap, place: Place): boolean {
-  return !isBefore(place, from) && isBefore(place, to);
+function isIn({ from, to }: Gap, point: Point): boolean {
+  return !isBefore(point, from) && isBefore(point, to);
 }
 
 function withoutGaps({ stream, upTo }: PastRange, part: number, gaps: readonly Gap[]): PastRange[] {

@@ -38,7 +38,7 @@ export async function resumedFrom(journal: ReadJournal, threadId: string): Promi
   });
 }
 
-interface Place {
+interface Point {
   readonly range: number;
   readonly version: number;
 }
@@ -70,11 +70,11 @@ class Resuming {
   }
 
   /** Where reading whole events begins: of earlier events only marks count. */
-  async begin(): Promise<Place> {
+  async begin(): Promise<Point> {
     const [last] = await this.#marked(["context.compacted"], undefined, 1);
     const compaction = last !== undefined && isCompaction(last) ? last : undefined;
     this.#compaction = compaction;
-    let begin: Place = { range: 0, version: 1 };
+    let begin: Point = { range: 0, version: 1 };
     if (compaction !== undefined) {
       begin = await this.#cutOf(compaction);
       for (let isSettled = false; !isSettled;) {
@@ -90,13 +90,13 @@ class Resuming {
     return open !== undefined && isBefore(open, begin) ? open : begin;
   }
 
-  async #openTurn(): Promise<Place | undefined> {
+  async #openTurn(): Promise<Point | undefined> {
     const own = this.#past.parts.at(-1);
     const turn = own && (await this.#journal.threads.lastTurn(own.stream));
-    return turn?.status === "open" ? this.#placeOf(turn.threadId, turn.admittedVersion) : undefined;
+    return turn?.status === "open" ? this.#pointOf(turn.threadId, turn.admittedVersion) : undefined;
   }
 
-  #placeOf(stream: string, version: number): Place | undefined {
+  #pointOf(stream: string, version: number): Point | undefined {
     const isThere = (range: PastRange): boolean =>
       range.stream === stream && version > range.after && version <= range.upTo;
     const range = this.#past.kept.findIndex(isThere);
@@ -104,11 +104,11 @@ class Resuming {
   }
 
   /** Where the part of the conversation begins that a compaction kept. */
-  async #cutOf({ stream, version, body: { keptFrom } }: Compaction): Promise<Place> {
-    const own = this.#placeOf(stream, version) ?? { range: 0, version: 1 };
+  async #cutOf({ stream, version, body: { keptFrom } }: Compaction): Promise<Point> {
+    const own = this.#pointOf(stream, version) ?? { range: 0, version: 1 };
     if (keptFrom === undefined) return own;
     const named = await this.#named(keptFrom);
-    if (named !== undefined) return this.#placeOf(named.stream, named.version) ?? own;
+    if (named !== undefined) return this.#pointOf(named.stream, named.version) ?? own;
     return (await this.#answer(keptFrom, own)) ?? own;
   }
 
@@ -123,7 +123,7 @@ class Resuming {
   }
 
   /** The answer to a request, searched backwards: what lies between is read in any case. */
-  async #answer(requestId: string, before: Place): Promise<Place | undefined> {
+  async #answer(requestId: string, before: Point): Promise<Point | undefined> {
     for (let range = before.range; range >= 0; range -= 1) {
       const { stream, after, upTo } = this.#past.kept[range] ?? { stream: "", after: 0, upTo: 0 };
       for (let end = range === before.range ? before.version : upTo; end > after; end -= PAGE) {
@@ -139,7 +139,7 @@ class Resuming {
   }
 
   /** Marked events that count, in order: all, the newest, or those from one position on. */
-  async #marked(kinds: readonly MarkKind[], before?: Place, newest?: number, from?: Place): Promise<StoredEvent[]> {
+  async #marked(kinds: readonly MarkKind[], before?: Point, newest?: number, from?: Point): Promise<StoredEvent[]> {
     const found: StoredEvent[] = [];
     for (const [range, { stream, after, upTo }] of [...this.#past.kept.entries()].toReversed()) {
       if ((before !== undefined && range > before.range) || (from !== undefined && range < from.range)) continue;
@@ -156,7 +156,7 @@ class Resuming {
     return found;
   }
 
-  async #before(begin: Place): Promise<StoredEvent[]> {
+  async #before(begin: Point): Promise<StoredEvent[]> {
     if (begin.range === 0 && begin.version === 1) return [];
     const names = this.#compaction?.body.keptMessages.map(({ name }) => name) ?? [];
     const compactions = await this.#marked(["context.compacted"], begin);
@@ -175,9 +175,9 @@ class Resuming {
     const order = (event: StoredEvent): number => this.#past.parts.findIndex(({ stream }) => stream === event.stream);
     return found
       .filter((event) => {
-        const place = this.#placeOf(event.stream, event.version);
+        const point = this.#pointOf(event.stream, event.version);
         // Reverted events do not count, except facts about the thread itself.
-        if (place === undefined ? !event.body.type.startsWith("thread.") : !isBefore(place, begin)) return false;
+        if (point === undefined ? !event.body.type.startsWith("thread.") : !isBefore(point, begin)) return false;
         const isNew = !isOnce.has(event.id);
         isOnce.add(event.id);
         return isNew;
@@ -219,7 +219,7 @@ class Resuming {
   }
 
   /** The input of a turn that is open where reading begins: steering is recognized by it. */
-  async #inputAt({ range, version }: Place): Promise<StoredEvent[]> {
+  async #inputAt({ range, version }: Point): Promise<StoredEvent[]> {
     const { stream } = this.#past.kept[range] ?? {};
     const turn = stream === undefined ? undefined : await this.#journal.threads.lastTurn(stream, version - 1);
     if (turn === undefined || (turn.endedVersion ?? Infinity) < version) return [];
@@ -289,6 +289,6 @@ function sparse(event: Compaction, names: readonly string[]): StoredEvent {
   return { ...event, body: { ...body, summary: "", keptMessages: kept } };
 }
 
-function isBefore(a: Place, b: Place): boolean {
+function isBefore(a: Point, b: Point): boolean {
   return a.range < b.range || (a.range === b.range && a.version < b.version);
 }

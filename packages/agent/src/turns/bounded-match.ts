@@ -21,7 +21,7 @@ export function boundedMatcher(): (pattern: RegExp, text: string) => boolean {
 }
 
 function matchWithin(timeout: number, pattern: RegExp, text: string): boolean {
-  const { script, context } = (place ??= makeContext());
+  const { script, context } = (matcher ??= makeContext());
   try {
     Object.assign(context, { pattern, text });
     return script.runInContext(context, { timeout }) === true;
@@ -34,10 +34,10 @@ function matchWithin(timeout: number, pattern: RegExp, text: string): boolean {
   }
 }
 
-let place: { readonly script: Script; readonly context: Context } | undefined;
+let matcher: { readonly script: Script; readonly context: Context } | undefined;
 
 /** Made when first needed: most runs have no schema. */
-function makeContext(): NonNullable<typeof place> {
+function makeContext(): NonNullable<typeof matcher> {
   const vm = process.getBuiltinModule("node:vm");
   return { script: new vm.Script("pattern.test(text)"), context: vm.createContext({}) };
 }

@@ -26,7 +26,7 @@ test("a value that fits has no violations, through references to itself and to d
   expect(parseJsonSchema(person).violations(value)).toEqual([]);
 });
 
-test("every violation is named with its place", () => {
+test("every violation is named with its path", () => {
   const value = { name: "", tags: ["a", "a", "c"], mother: 3, address: { zip: "1" }, extra: true };
   expect(parseJsonSchema(person).violations(value)).toEqual([
     'the answer: "age" is missing',
@@ -108,7 +108,7 @@ test.each([
   ["an empty anyOf", { anyOf: [] }, "#/anyOf"],
   ["a negative count", { minItems: -1 }, "#/minItems"],
   ["what cannot be kept", { unevaluatedProperties: false }, "#"],
-])("a schema with %s is refused with its place", (_name, schema, at) => {
+])("a schema with %s is refused with its path", (_name, schema, at) => {
   expect(() => parseJsonSchema(schema)).toThrow(`not valid at ${at}:`);
 });
 

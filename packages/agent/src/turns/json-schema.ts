@@ -55,34 +55,34 @@ function matchHere(pattern: RegExp, text: string): boolean {
   return pattern.test(text);
 }
 
-interface SchemaPlace {
+interface SchemaPath {
   readonly root: unknown;
   readonly at: string;
   readonly depth: number;
 }
 
-function checkSchema(schema: unknown, place: SchemaPlace): void {
+function checkSchema(schema: unknown, path: SchemaPath): void {
   if (typeof schema === "boolean") return;
-  if (!isRecord(schema)) throw refuse(place.at, "a schema must be an object");
-  if (place.depth > MAX_SCHEMA_DEPTH) throw refuse(place.at, "it is nested too deeply");
+  if (!isRecord(schema)) throw refuse(path.at, "a schema must be an object");
+  if (path.depth > MAX_SCHEMA_DEPTH) throw refuse(path.at, "it is nested too deeply");
   const below = (key: string, part: unknown): void =>
-    checkSchema(part, { ...place, at: `${place.at}/${key}`, depth: place.depth + 1 });
+    checkSchema(part, { ...path, at: `${path.at}/${key}`, depth: path.depth + 1 });
   for (const [key, value] of Object.entries(schema)) {
-    if (UNSUPPORTED.includes(key)) throw refuse(place.at, `${key} is not supported`);
+    if (UNSUPPORTED.includes(key)) throw refuse(path.at, `${key} is not supported`);
     if (ONE_SCHEMA.includes(key)) below(key, value);
     else if (SCHEMA_LISTS.includes(key)) {
       if (!Array.isArray(value) || value.length === 0)
-        throw refuse(`${place.at}/${key}`, "it must be a list of schemas");
+        throw refuse(`${path.at}/${key}`, "it must be a list of schemas");
       for (const [index, part] of value.entries()) below(`${key}/${index}`, part);
     } else if (SCHEMA_MAPS.includes(key)) {
-      if (!isRecord(value)) throw refuse(`${place.at}/${key}`, "it must be an object of schemas");
+      if (!isRecord(value)) throw refuse(`${path.at}/${key}`, "it must be an object of schemas");
       for (const [name, part] of Object.entries(value)) below(`${key}/${name}`, part);
-      if (key === "patternProperties") for (const name of Object.keys(value)) patternOf(name, place.at);
-    } else checkKeyword(key, value, place);
+      if (key === "patternProperties") for (const name of Object.keys(value)) patternOf(name, path.at);
+    } else checkKeyword(key, value, path);
   }
 }
 
-function checkKeyword(key: string, value: unknown, { root, at }: SchemaPlace): void {
+function checkKeyword(key: string, value: unknown, { root, at }: SchemaPath): void {
   const must = (isGood: boolean, what: string): void => {
     if (!isGood) throw refuse(`${at}/${key}`, `it must be ${what}`);
   };
@@ -216,14 +216,14 @@ function validateObject(value: Keywords, schema: Keywords, check: Check): void {
   const properties = new Map(fields(schema["properties"]));
   const patterns = fields(schema["patternProperties"]).map(([source, part]) => [patternOf(source, "#"), part] as const);
   for (const name of names) {
-    const place = below(check, name);
-    if (propertyNames !== undefined && !fits(name, propertyNames, check)) tell(place, "this name is not allowed");
+    const child = below(check, name);
+    if (propertyNames !== undefined && !fits(name, propertyNames, check)) tell(child, "this name is not allowed");
     const parts = patterns.filter(([pattern]) => check.matches(pattern, name)).map(([, part]) => part);
     if (properties.has(name)) parts.push(properties.get(name));
-    for (const part of parts) validate(value[name], part, place);
+    for (const part of parts) validate(value[name], part, child);
     if (parts.length > 0 || additionalProperties === undefined) continue;
-    if (additionalProperties === false) tell(place, "there must be no such field");
-    else validate(value[name], additionalProperties, place);
+    if (additionalProperties === false) tell(child, "there must be no such field");
+    else validate(value[name], additionalProperties, child);
   }
 }
 

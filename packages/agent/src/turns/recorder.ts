@@ -3,12 +3,12 @@
  * most once a second, capped), and at the end completes whatever was left started. Deltas and stored text agree, because
  * both pass the same redaction.
  *
- * The life of an item here; every arrow to `completed` goes through one place, so that there is one of them:
+ * The life of an item here; every arrow to `completed` goes through one function, so that there is one of them:
  *
  *   started ─▶ completed                    recorded by the runner with its whole content
  *   started ─▶ completed, interrupted       closeOpenItems: an answer broke off, or the turn is over
  *   started ─▶ followed ─▶ completed        its command ended: with the whole output and the exit code
- *                     └──▶ completed        closeFollowed: the turn is over and its place left, which ended the command
+ *                     └──▶ completed        closeFollowed: the turn is over and its sandbox closed, which ended the command
  *                                           (interrupted) or lets it run on (completed, with its processId)
  *   followed ─▶ (crash) ─▶ unknown          recover.ts, with what checkpoints kept; the command is not run again
  */

@@ -211,7 +211,7 @@ test("a refused turn leaves no thread behind", async () => {
   expect(await t.heddle.journal.threads.list({ limit: 10 })).toEqual([]);
 });
 
-test("a protected path made behind the last look is found when the place is left, and recorded before the end", async () => {
+test("a protected path made behind the last look is found when the sandbox is left, and recorded before the end", async () => {
   await using t = await openTestHeddle({
     script: [
       // Let go by the call, and still there when the turn ends.

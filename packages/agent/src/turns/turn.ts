@@ -2,7 +2,7 @@
  * Run one turn, the same for every door. The turn is admitted (durable) when this starts; it ends with exactly one
  * terminal event, appended on the version that was seen last, so that no acknowledged steering can slip in unread.
  *
- *   admitted ─▶ started ─▶ runner ─▶ items closed ─▶ place left ─▶ open commands' items closed ─▶ completed | failed
+ *   admitted ─▶ started ─▶ runner ─▶ items closed ─▶ sandbox left ─▶ open commands' items closed ─▶ completed | failed
  *                  ▲                                                            │                     | interrupted
  *                  └──────────────────── steering came late ────────────────────┘
  *
@@ -200,7 +200,7 @@ function endByAbort(reason: unknown, spent: Spent): TurnOutcome {
 
 async function begin(deps: TurnDeps, turn: TurnRequest, recorder: Recorder): Promise<void> {
   if (turn.history.some(({ body }) => body.type === "turn.started" && body.turnId === turn.turnId)) return;
-  const { envelope, sandbox } = turn.place;
+  const { envelope, sandbox } = turn.sandboxContext;
   await recorder.record(
     [
       {
@@ -244,7 +244,7 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
     takeSteering: () => inbox.takeSteering(),
     takeInjected: () => inbox.takeInjected(),
     seenVersion: () => inbox.seenVersion(),
-    ahead: () => workAhead(turn.place.sandbox),
+    ahead: () => workAhead(turn.sandboxContext.sandbox),
   };
 }
 

@@ -1,4 +1,4 @@
-/** `apply_patch`: changes files by a patch text. Every place is found before the first write, so a patch that does not fit changes nothing. */
+/** `apply_patch`: changes files by a patch text. The lines of every chunk are found before the first write, so a patch that does not fit changes nothing. */
 import { createHash } from "node:crypto";
 import { relative, resolve } from "node:path";
 import { toHeddleError, type FileChangeEntry, type ItemOf } from "@heddle/protocol";
@@ -56,13 +56,13 @@ Give about 3 lines of context around a change.`,
   effects: ["read", "write"],
   isReadOnly: () => false,
   deadlineMs: () => 60_000,
-  paths: (args, place) => pathsOf(args, startFolder(args, place)),
-  describe: (args, place) => patchItem(args, place),
-  question: (args, place) => ({
+  paths: (args, context) => pathsOf(args, startFolder(args, context)),
+  describe: (args, context) => patchItem(args, context),
+  question: (args, context) => ({
     kind: "fileChange",
-    callId: place.callId,
-    itemId: place.itemId,
-    paths: pathsOf(args, startFolder(args, place)).map(({ path }) => path),
+    callId: context.callId,
+    itemId: context.itemId,
+    paths: pathsOf(args, startFolder(args, context)).map(({ path }) => path),
   }),
   async run(args, context) {
     const folder = startFolder(args, context);
@@ -124,8 +124,8 @@ async function carryOutStep(step: PlannedStep, { envelope }: ToolContext): Promi
   }
 }
 
-function startFolder(args: Input, place: CallContext): string {
-  return args.folders.reduce((folder, next) => absolutePath(next, folder), place.cwd);
+function startFolder(args: Input, context: CallContext): string {
+  return args.folders.reduce((folder, next) => absolutePath(next, folder), context.cwd);
 }
 
 function pathsOf(args: Input, folder: string): PathUse[] {
@@ -139,8 +139,8 @@ function pathsOf(args: Input, folder: string): PathUse[] {
 }
 
 /** From the patch alone, for a call that has not run: nothing is read and nothing throws. */
-function patchItem(args: Input, place: CallContext): ItemOf<"fileChange"> {
-  const folder = resolve(place.cwd, ...args.folders);
+function patchItem(args: Input, context: CallContext): ItemOf<"fileChange"> {
+  const folder = resolve(context.cwd, ...args.folders);
   const changes = args.operations.map((operation): FileChangeEntry => {
     const path = resolve(folder, operation.path);
     switch (operation.kind) {
@@ -157,7 +157,7 @@ function patchItem(args: Input, place: CallContext): ItemOf<"fileChange"> {
         };
     }
   });
-  return { type: "fileChange", id: place.itemId, callId: place.callId, status: "inProgress", changes };
+  return { type: "fileChange", id: context.itemId, callId: context.callId, status: "inProgress", changes };
 }
 
 function chunkText(oldLines: readonly string[], newLines: readonly string[]): string {

@@ -38,8 +38,8 @@ export const bash = jsonTool<Input>({
   deadlineMs: (args) => timeoutMs(args) + 30_000,
   paths: (args) => workdirOf(args.workdir),
   wish: shellRequest,
-  describe: (args, place) => commandItem(args.command, args.workdir, place),
-  question: (args, place) => commandQuestion(args.command, args.workdir, place),
+  describe: (args, context) => commandItem(args.command, args.workdir, context),
+  question: (args, context) => commandQuestion(args.command, args.workdir, context),
   redirect: (args) => execCommand.redirect?.({ cmd: args.command, workdir: args.workdir }),
   async run(args, context) {
     const isBackground = args.run_in_background === true;

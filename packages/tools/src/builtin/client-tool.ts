@@ -13,8 +13,8 @@ const MAX_TEXT_BYTES = 64 * 1024;
 export function clientTool(definition: ClientTool, { timeoutMs, answer }: ClientTools): Tool {
   const { name, namespace, description, parameters } = definition;
   const client = namespace === undefined ? {} : { namespace };
-  const describe = (args: unknown, place: CallContext): ItemOf<"toolCall"> => ({
-    ...callItem(name, args, place),
+  const describe = (args: unknown, context: CallContext): ItemOf<"toolCall"> => ({
+    ...callItem(name, args, context),
     client,
   });
   return jsonTool({

@@ -55,7 +55,7 @@ export const execCommand = jsonTool<Input>({
   paths: (args) => workdirOf(args.workdir),
   wish: shellRequest,
   describe: shellItem,
-  question: (args, place) => commandQuestion(args.cmd, args.workdir, place),
+  question: (args, context) => commandQuestion(args.cmd, args.workdir, context),
   redirect(args) {
     const typed = typedPatch(args.cmd);
     if (typed === undefined) return undefined;
@@ -82,8 +82,8 @@ export const execCommand = jsonTool<Input>({
   },
 });
 
-function shellItem(args: Input, place: CallContext): ItemOf<"commandExecution"> {
-  return { ...commandItem(args.cmd, args.workdir, place), ...(args.login === true ? { isLogin: true } : {}) };
+function shellItem(args: Input, context: CallContext): ItemOf<"commandExecution"> {
+  return { ...commandItem(args.cmd, args.workdir, context), ...(args.login === true ? { isLogin: true } : {}) };
 }
 
 function yieldMs(args: Input): number {

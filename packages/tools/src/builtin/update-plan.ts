@@ -23,7 +23,7 @@ export const updatePlan = jsonTool<Input>({
   input: Input,
   effects: [],
   deadlineMs: () => 5000,
-  describe: (args, place) => planItem(args, place, "inProgress"),
+  describe: (args, context) => planItem(args, context, "inProgress"),
   async run(args, context) {
     return {
       isError: false,
@@ -33,15 +33,15 @@ export const updatePlan = jsonTool<Input>({
   },
 });
 
-function planItem(args: Input, place: CallContext, status: "inProgress" | "completed"): ItemOf<"plan"> {
+function planItem(args: Input, context: CallContext, status: "inProgress" | "completed"): ItemOf<"plan"> {
   const steps = args.plan.map(({ step, status: state }) => ({
     text: step,
     status: state === "in_progress" ? ("inProgress" as const) : state,
   }));
   return {
     type: "plan",
-    id: place.itemId,
-    callId: place.callId,
+    id: context.itemId,
+    callId: context.callId,
     status,
     steps,
     ...(args.explanation === undefined ? {} : { explanation: args.explanation }),

@@ -33,7 +33,7 @@ export const viewImage = jsonTool<Input>({
   },
 });
 
-function imageItem(args: Input, place: CallContext): ItemOf<"imageView"> {
-  const { callId, itemId } = place;
-  return { type: "imageView", id: itemId, callId, path: resolve(place.cwd, args.path), status: "inProgress" };
+function imageItem(args: Input, context: CallContext): ItemOf<"imageView"> {
+  const { callId, itemId } = context;
+  return { type: "imageView", id: itemId, callId, path: resolve(context.cwd, args.path), status: "inProgress" };
 }

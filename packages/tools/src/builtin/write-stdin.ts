@@ -127,8 +127,8 @@ function closedInput(command: OpenCommand): string {
   return `the input of session ${command.id} is closed; start the command again with its input kept open`;
 }
 
-function stdinItem(args: Input, place: CallContext): ItemOf<"toolCall"> {
-  return callItem(NAME, shownArguments(args), place);
+function stdinItem(args: Input, context: CallContext): ItemOf<"toolCall"> {
+  return callItem(NAME, shownArguments(args), context);
 }
 
 function shownArguments({ session_id, chars }: Input): Pick<Input, "session_id" | "chars"> {

@@ -11,7 +11,7 @@ export function jsonTool<A>(tool: Own<A> & Pick<Tool<A>, "run">): Tool<A> {
     isReadOnly: () => true,
     deadlineMs: () => 30_000,
     paths: () => [],
-    describe: (args, place) => callItem(tool.name, args, place),
+    describe: (args, context) => callItem(tool.name, args, context),
     question: (args, { callId, itemId }) => ({ kind: "tool", callId, itemId, tool: tool.name, arguments: args }),
     ...tool,
   };

@@ -61,55 +61,55 @@ export interface DispatchOutcome {
 const SETTLE_GRACE_MS = 5500;
 
 export async function dispatch(call: ToolCall, context: DispatchContext): Promise<DispatchOutcome> {
-  const place: CallContext = { callId: call.callId, itemId: context.newItemId(), cwd: context.cwd };
-  if (context.signal.aborted) return unread(call, place, "cancelled", CANCELLED);
-  const admitted = await admit(call, place, context);
+  const callContext: CallContext = { callId: call.callId, itemId: context.newItemId(), cwd: context.cwd };
+  if (context.signal.aborted) return unread(call, callContext, "cancelled", CANCELLED);
+  const admitted = await admit(call, callContext, context);
   if ("outcome" in admitted) return admitted.outcome;
-  const verdict = await judge(admitted, place, context);
-  if (verdict.kind !== "run") return refused(admitted, place, verdict);
+  const verdict = await judge(admitted, callContext, context);
+  if (verdict.kind !== "run") return refused(admitted, callContext, verdict);
   const { tool, args, input } = admitted;
-  await context.onStarted(tool.describe(args, place), {
-    callId: place.callId,
-    itemId: place.itemId,
+  await context.onStarted(tool.describe(args, callContext), {
+    callId: callContext.callId,
+    itemId: callContext.itemId,
     tool: tool.name,
     arguments: input,
     isReadOnly: isReadOnly(tool, args),
   });
-  const outcome = await carryOut(admitted, place, { context, behind: verdict });
+  const outcome = await carryOut(admitted, callContext, { context, behind: verdict });
   return sweepAfter(tool, outcome, { context, target: verdict.target });
 }
 
 /** The tool and its arguments, or the refusal. */
 async function admit(
   call: ToolCall,
-  place: CallContext,
+  callContext: CallContext,
   context: DispatchContext,
 ): Promise<Admitted | { readonly outcome: DispatchOutcome }> {
   const tool = await findTool(context.toolset, call.name);
   if (tool === undefined) {
     const offered = context.toolset.offered.map(({ name }) => name).join(", ");
     const message = `there is no tool ${JSON.stringify(call.name.slice(0, 100))}; there are: ${offered}`;
-    return { outcome: unread(call, place, "denied", { code: "tool.unknown", message }) };
+    return { outcome: unread(call, callContext, "denied", { code: "tool.unknown", message }) };
   }
   const read = readCall(call, tool);
   if (!isNamed(tool, context.envelope)) {
     // Parsed in any case, so that the refused call is shown as what it is: a patch with its paths, not a bare call.
     const failure = notHere(tool, context);
     return "message" in read
-      ? { outcome: unread(call, place, "denied", failure) }
-      : { outcome: refused(read, place, { kind: "denied", failure }) };
+      ? { outcome: unread(call, callContext, "denied", failure) }
+      : { outcome: refused(read, callContext, { kind: "denied", failure }) };
   }
-  if ("message" in read) return { outcome: invalid(call, place, read.message) };
+  if ("message" in read) return { outcome: invalid(call, callContext, read.message) };
   const other = tool.redirect?.(read.args);
   const otherTool = other === undefined ? undefined : await toolNamed(other.tool);
   if (other === undefined || otherTool === undefined) return within(read);
   const otherArgs = parseArguments(otherTool.input, other.input);
-  if (otherArgs.kind === "bad") return { outcome: invalid(call, place, otherArgs.message) };
+  if (otherArgs.kind === "bad") return { outcome: invalid(call, callContext, otherArgs.message) };
   return within({ tool: otherTool, args: otherArgs.value, input: other.input });
 
   function within(admitted: Admitted): Admitted | { readonly outcome: DispatchOutcome } {
     if (isWithin(admitted.tool, context.envelope)) return admitted;
-    return { outcome: refused(admitted, place, { kind: "denied", failure: notHere(admitted.tool, context) }) };
+    return { outcome: refused(admitted, callContext, { kind: "denied", failure: notHere(admitted.tool, context) }) };
   }
 }
 
@@ -123,7 +123,7 @@ function readCall(call: ToolCall, tool: Tool): Admitted | { readonly message: st
 
 async function carryOut(
   admitted: Admitted,
-  place: CallContext,
+  callContext: CallContext,
   { context, behind }: { readonly context: DispatchContext; readonly behind: Behind },
 ): Promise<DispatchOutcome> {
   const { tool, args } = admitted;
@@ -131,11 +131,11 @@ async function carryOut(
   const signal = AbortSignal.any([context.signal, deadline]);
   const { target, ...answered } = behind;
   const { envelope, sandbox } = target;
-  const stream = (delta: string): void => context.stream({ itemId: place.itemId, channel: "output", delta });
+  const stream = (delta: string): void => context.stream({ itemId: callContext.itemId, channel: "output", delta });
   try {
     signal.throwIfAborted();
     const ask = (question: ApprovalQuestion): Promise<ApprovalAnswer> => context.ask(question, signal);
-    const given = { ...place, signal, envelope, sandbox, state: context.state, stream, ask };
+    const given = { ...callContext, signal, envelope, sandbox, state: context.state, stream, ask };
     const running = tool.run(args, { ...given, ...answered });
     return settled(tool, await settleAfterAbort(running, signal));
   } catch (error) {
@@ -145,7 +145,11 @@ async function carryOut(
         ? { code: "tool.timeout", message: `the call did not finish in ${tool.deadlineMs(args)} ms` }
         : failureOf(error);
     const kind = context.signal.aborted ? "cancelled" : "failed";
-    const item = settledItem(tool.describe(args, place), kind === "failed" ? "failed" : "interrupted", failure.message);
+    const item = settledItem(
+      tool.describe(args, callContext),
+      kind === "failed" ? "failed" : "interrupted",
+      failure.message,
+    );
     return { kind, tool: tool.name, item, isStarted: true, output: text(failure.message), failure };
   }
 }
@@ -210,8 +214,8 @@ function notHere(tool: Tool, { envelope }: DispatchContext): Failure {
   return { code: "policy.denied", message: `${tool.name} is not available in the envelope "${envelope.id}"` };
 }
 
-function invalid(call: ToolCall, place: CallContext, message: string): DispatchOutcome {
-  return unread(call, place, "failed", { code: "tool.invalid-arguments", message });
+function invalid(call: ToolCall, callContext: CallContext, message: string): DispatchOutcome {
+  return unread(call, callContext, "failed", { code: "tool.invalid-arguments", message });
 }
 
 /** The whole is in the model's recorded response. */
@@ -219,21 +223,26 @@ const MAX_ARGUMENT_CHARS = 4096;
 const STATUS = { ok: "completed", failed: "failed", denied: "declined", cancelled: "interrupted" } as const;
 
 /** For a call whose arguments were not understood. */
-function unread(call: ToolCall, place: CallContext, kind: DispatchOutcome["kind"], failure: Failure): DispatchOutcome {
+function unread(
+  call: ToolCall,
+  callContext: CallContext,
+  kind: DispatchOutcome["kind"],
+  failure: Failure,
+): DispatchOutcome {
   const { input } = call;
   const isCut = input.length > MAX_ARGUMENT_CHARS;
   const shown = isCut ? `${input.slice(0, MAX_ARGUMENT_CHARS)}…` : input;
   const item = {
-    ...callItem(call.name.slice(0, 100), shown.toWellFormed(), place),
+    ...callItem(call.name.slice(0, 100), shown.toWellFormed(), callContext),
     status: STATUS[kind],
     error: failure.message,
   };
   return { kind, tool: call.name.slice(0, 100), item, isStarted: false, output: text(failure.message), failure };
 }
 
-function refused({ tool, args }: Admitted, place: CallContext, { kind, failure }: Refusal): DispatchOutcome {
+function refused({ tool, args }: Admitted, callContext: CallContext, { kind, failure }: Refusal): DispatchOutcome {
   // A user who stops the turn at a question has declined the call; it never began.
-  const item = settledItem(tool.describe(args, place), "declined", failure.message);
+  const item = settledItem(tool.describe(args, callContext), "declined", failure.message);
   return { kind, tool: tool.name, item, isStarted: false, output: text(failure.message), failure };
 }
 

@@ -55,24 +55,28 @@ export type Verdict = Refusal | ({ readonly kind: "run" } & Behind);
 
 export const CANCELLED: Failure = { code: "tool.cancelled", message: "the call was stopped with the turn" };
 
-export async function judge(admitted: Admitted, place: CallContext, context: JudgeContext): Promise<Verdict> {
+export async function judge(admitted: Admitted, callContext: CallContext, context: JudgeContext): Promise<Verdict> {
   const { tool, args } = admitted;
   const { envelope } = context;
   const writePaths: string[] = [];
   const beyond: string[] = [];
   let requested: RequestedHop | undefined;
   try {
-    for (const { path, access } of tool.paths(args, place)) {
-      const absolute = absolutePath(path, place.cwd);
+    for (const { path, access } of tool.paths(args, callContext)) {
+      const absolute = absolutePath(path, callContext.cwd);
       if (access === "read") checkPath(absolute, access, envelope);
       else beyond.push(...foldersBeyond(absolute, envelope, { mayAsk: context.hops !== undefined }));
       if (access === "write") writePaths.push(absolute);
     }
-    requested = exactly(beyond.length === 0 ? tool.wish?.(args, context) : writingBeyond(beyond), place, envelope);
+    requested = exactly(
+      beyond.length === 0 ? tool.wish?.(args, context) : writingBeyond(beyond),
+      callContext,
+      envelope,
+    );
   } catch (error) {
     return denied(error);
   }
-  const question = asking(tool.question(args, place), requested?.wish);
+  const question = asking(tool.question(args, callContext), requested?.wish);
   const decision = decide(
     {
       tool: tool.name,
@@ -82,19 +86,20 @@ export async function judge(admitted: Admitted, place: CallContext, context: Jud
       hop: requested,
       needsPerson: tool.approval === "prompt",
       writePaths,
-      cwd: place.cwd,
+      cwd: callContext.cwd,
       approvalKey: approvalKey(question),
     },
     envelope,
     context.remembered,
   );
-  const refusal = requested === undefined ? undefined : await refuseHop(place, requested.wish, { decision, context });
+  const refusal =
+    requested === undefined ? undefined : await refuseHop(callContext, requested.wish, { decision, context });
   if (refusal !== undefined) return refusal;
   if (decision.kind === "deny") return denied(new HeddleError(decision.code, decision.message));
   const objection = await context.guard?.(tool.name, admitted.input);
   if (objection !== undefined) return denied(new HeddleError("policy.denied", objection));
-  if (decision.kind === "run") return takeHop(place, requested, { answer: undefined, context });
-  return askFirst({ ...question, reason: decision.reason }, place, { requested, context });
+  if (decision.kind === "run") return takeHop(callContext, requested, { answer: undefined, context });
+  return askFirst({ ...question, reason: decision.reason }, callContext, { requested, context });
 }
 
 export function isReadOnly(tool: Tool, args: unknown): boolean {
@@ -110,10 +115,10 @@ function writingBeyond(write: readonly string[]): RequestedHop {
 /** undefined: the envelope gives everything it requests. */
 function exactly(
   requested: RequestedHop | undefined,
-  place: CallContext,
+  callContext: CallContext,
   envelope: Envelope,
 ): RequestedHop | undefined {
-  const wish = requested === undefined ? undefined : exactRequest(requested.wish, envelope, place.cwd);
+  const wish = requested === undefined ? undefined : exactRequest(requested.wish, envelope, callContext.cwd);
   return requested === undefined || wish === undefined ? undefined : { ...requested, wish };
 }
 
@@ -156,7 +161,7 @@ interface Asked {
 
 async function askFirst(
   question: ApprovalQuestion,
-  place: CallContext,
+  callContext: CallContext,
   { requested, context }: Asked,
 ): Promise<Verdict> {
   let answer: StoredAnswer;
@@ -170,7 +175,7 @@ async function askFirst(
   switch (answer.decision) {
     case "accept":
     case "acceptForThread":
-      return takeHop(place, requested, { answer, context });
+      return takeHop(callContext, requested, { answer, context });
     case "decline": {
       const why = answer.reason === undefined ? "" : `: ${answer.reason}`;
       return denied(new HeddleError("policy.denied", `the user declined this call${why}`));

@@ -39,10 +39,10 @@ export interface Tool<A = unknown> {
   /** Then the call is aborted; a shorter limit of the tool's own gives a better report. */
   deadlineMs(args: A): number;
   /** Checked by dispatch before the tool runs, and again, race-free, when it opens them. */
-  paths(args: A, place: CallContext): readonly PathUse[];
-  describe(args: A, place: CallContext): Item;
+  paths(args: A, context: CallContext): readonly PathUse[];
+  describe(args: A, context: CallContext): Item;
   /** The question to the user, when policy says to ask. */
-  question(args: A, place: CallContext): ApprovalQuestion;
+  question(args: A, context: CallContext): ApprovalQuestion;
   /** The call is a question to the user: it runs only with an answer. */
   readonly isQuestion?: true;
   /** What the call requests beyond its envelope, and the model's reason. Paths as the model wrote them. */

@@ -18,21 +18,21 @@ import type { CallContext, OngoingItem, ToolResult } from "../calls/tool.ts";
 type CommandItem = ItemOf<"commandExecution">;
 
 /** Never throws, also for folders that will be refused. */
-export function commandItem(command: string, workdir: string | undefined, place: CallContext): CommandItem {
+export function commandItem(command: string, workdir: string | undefined, context: CallContext): CommandItem {
   return {
     type: "commandExecution",
-    id: place.itemId,
-    callId: place.callId,
+    id: context.itemId,
+    callId: context.callId,
     command,
-    cwd: workdir ?? place.cwd,
+    cwd: workdir ?? context.cwd,
     status: "inProgress",
     output: "",
   };
 }
 
-export function commandQuestion(command: string, workdir: string | undefined, place: CallContext): ApprovalQuestion {
-  const { callId, itemId } = place;
-  const cwd = workdir === undefined ? place.cwd : absolutePath(workdir, place.cwd);
+export function commandQuestion(command: string, workdir: string | undefined, context: CallContext): ApprovalQuestion {
+  const { callId, itemId } = context;
+  const cwd = workdir === undefined ? context.cwd : absolutePath(workdir, context.cwd);
   return { kind: "command", callId, itemId, command, cwd };
 }
 

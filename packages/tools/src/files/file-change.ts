@@ -13,7 +13,7 @@ export function fileTool<A extends { readonly file_path: string }>(tool: Own<A>)
     effects: ["read", "write"],
     isReadOnly: () => false,
     paths: (args) => [{ path: args.file_path, access: "write" }],
-    describe: (args, place) => fileItem(args.file_path, place),
+    describe: (args, context) => fileItem(args.file_path, context),
     question: (args, { callId, itemId, cwd }) => ({
       kind: "fileChange",
       callId,
@@ -25,14 +25,14 @@ export function fileTool<A extends { readonly file_path: string }>(tool: Own<A>)
 }
 
 /** Never throws: it also describes calls that are refused. */
-function fileItem(path: string, place: CallContext): ItemOf<"fileChange"> {
-  const change: FileChangeEntry = { path: resolve(place.cwd, path), kind: "update", diff: "" };
-  return { type: "fileChange", id: place.itemId, callId: place.callId, status: "inProgress", changes: [change] };
+function fileItem(path: string, context: CallContext): ItemOf<"fileChange"> {
+  const change: FileChangeEntry = { path: resolve(context.cwd, path), kind: "update", diff: "" };
+  return { type: "fileChange", id: context.itemId, callId: context.callId, status: "inProgress", changes: [change] };
 }
 
 export function fileResult(
   change: { readonly path: string; readonly before: string | undefined; readonly after: string },
-  place: CallContext,
+  context: CallContext,
   text: string,
 ): ToolResult {
   const { path, before, after } = change;
@@ -43,7 +43,7 @@ export function fileResult(
   };
   return {
     isError: false,
-    item: { ...fileItem(path, place), status: "completed", changes: [entry] },
+    item: { ...fileItem(path, context), status: "completed", changes: [entry] },
     output: [{ type: "text", text }],
   };
 }

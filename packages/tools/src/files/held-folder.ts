@@ -105,7 +105,7 @@ export class HeldFolder implements Disposable {
 
   /** The same for content in pieces; without a commit nothing of it stays. */
   draft(name: string, { mode = 0o600, keepsMode = false, isVolatile = false }: WriteOptions = {}): Draft {
-    this.requireInPlace();
+    this.requireUnmoved();
     const old = keepsMode ? lstatSync(this.at(name), { throwIfNoEntry: false }) : undefined;
     const fresh = this.at(`.heddle-${randomBytes(8).toString("hex")}.new`);
     // An existing name, above all a link, is refused.
@@ -157,7 +157,7 @@ export class HeldFolder implements Disposable {
   }
 
   /** Throws `store.failed` when the folder is no longer at its path. */
-  requireInPlace(): void {
+  requireUnmoved(): void {
     const found = statSync(this.path, { bigint: true, throwIfNoEntry: false });
     if (found !== undefined && identityOf(found) === this.#walked.identity) return;
     throw new HeddleError(

@@ -128,7 +128,7 @@ class Walker {
       });
     }
     this.#levels.push({ name, fd: opened.fd, identity: identityOf(opened.stat) });
-    this.#refuseForbiddenPlace();
+    this.#refuseKernelPath();
     return undefined;
   }
 
@@ -203,7 +203,7 @@ class Walker {
     checkProtected(this.#path, below);
   }
 
-  #refuseForbiddenPlace(): void {
+  #refuseKernelPath(): void {
     const parts = this.#levels.slice(1).map((level) => level.name);
     if (isKernelPath(parts)) throw invalid(this.#path, "files of the kernel and devices are not available");
   }

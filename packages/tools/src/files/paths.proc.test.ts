@@ -211,7 +211,7 @@ describe("writing", () => {
     expect(await readFile(join(base, "outside/file"), "utf8")).toBe("outside\n");
   });
 
-  test("into a protected place fails, also through a link or through another name of the folder", async () => {
+  test("into a protected folder fails, also through a link or through another name of the folder", async () => {
     await mkdir(at(".git/hooks"), { recursive: true });
     await symlink(".git/hooks", at("h"));
     for (const name of [".git/hooks/x", "h/x", ".vscode/new", "deep/.npmrc", ".git"]) {

@@ -21,8 +21,8 @@ export interface ReadContext {
 }
 
 /** Undefined when there is no such file. */
-export async function readTextFile(path: string, place: ReadContext): Promise<TextFile | undefined> {
-  const bytes = await readBytes(path, place, MAX_FILE_BYTES);
+export async function readTextFile(path: string, context: ReadContext): Promise<TextFile | undefined> {
+  const bytes = await readBytes(path, context, MAX_FILE_BYTES);
   if (bytes === undefined) return undefined;
   if (bytes.includes(0)) throw notText(path, bytes.length);
   try {
@@ -33,9 +33,9 @@ export async function readTextFile(path: string, place: ReadContext): Promise<Te
   }
 }
 
-export async function readBytes(path: string, place: ReadContext, maxBytes: number): Promise<Buffer | undefined> {
+export async function readBytes(path: string, context: ReadContext, maxBytes: number): Promise<Buffer | undefined> {
   try {
-    const { bytes, sizeBytes } = await readFileInside(path, place.envelope, { maxBytes, signal: place.signal });
+    const { bytes, sizeBytes } = await readFileInside(path, context.envelope, { maxBytes, signal: context.signal });
     if (sizeBytes > bytes.length) {
       throw new HeddleError("tool.failed", `${path} has ${sizeBytes} bytes; the limit is ${maxBytes}`);
     }

@@ -17,7 +17,7 @@ export interface TokenSources {
   readonly logins?: McpTokenSource | undefined;
 }
 
-export async function openHttpTransport(server: McpHttpServer, places: TokenSources): Promise<ServerTransport> {
+export async function openHttpTransport(server: McpHttpServer, sources: TokenSources): Promise<ServerTransport> {
   const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
   const bounded = createBoundedFetch((requestBody, error) => fail(requestBody, messageOf(error)));
   class HttpTransport extends StreamableHTTPClientTransport implements ServerTransport {
@@ -42,8 +42,8 @@ export async function openHttpTransport(server: McpHttpServer, places: TokenSour
       bounded[Symbol.dispose]();
     }
   }
-  const headers = headersOf(server, places.env);
-  const { logins } = places;
+  const headers = headersOf(server, sources.env);
+  const { logins } = sources;
   const transport = new HttpTransport(new URL(server.url), {
     fetch: bounded.fetch,
     requestInit: { headers },

@@ -30,7 +30,7 @@ export function createIssuerFetch(options: {
     },
     async fetch(url, init = {}) {
       const target = requireSafe(String(url), options.mayBeLocal);
-      const place = `${target.origin}${target.pathname}`;
+      const address = `${target.origin}${target.pathname}`;
       const timeout = AbortSignal.timeout(TIMEOUT_MS);
       // What the library sends is text or a form.
       const body = init.body instanceof URLSearchParams ? init.body.toString() : init.body;
@@ -38,12 +38,12 @@ export function createIssuerFetch(options: {
       try {
         const response = await bounded.fetch(target, sent);
         lastStatus = response.status;
-        return refuseFaults(response, place);
+        return refuseFaults(response, address);
       } catch (error) {
         if (error instanceof HeddleError) throw error;
         if (options.signal.aborted) throw options.signal.reason;
         const why = timeout.aborted ? "no answer in time" : codeOf(error);
-        throw new HeddleError("provider.unreachable", `cannot reach ${place}: ${why}`);
+        throw new HeddleError("provider.unreachable", `cannot reach ${address}: ${why}`);
       }
     },
     [Symbol.dispose]: () => bounded[Symbol.dispose](),
@@ -56,8 +56,8 @@ export function requireSafe(text: string, mayBeLocal: boolean): URL {
   const isLocal = url !== null && namesThisMachine(url.hostname);
   const isSafe =
     url?.protocol === "https:" ? !isLocal || mayBeLocal : url?.protocol === "http:" && isLocal && mayBeLocal;
-  const isPlace = url !== null && (reachOf(url.hostname) === undefined || isAllowed(url.hostname, mayBeLocal));
-  if (url !== null && isSafe && isPlace && url.username === "" && url.password === "") return url;
+  const isReachable = url !== null && (reachOf(url.hostname) === undefined || isAllowed(url.hostname, mayBeLocal));
+  if (url !== null && isSafe && isReachable && url.username === "" && url.password === "") return url;
   throw new HeddleError(
     "login.failed",
     "the server sends its logins to an address that is not safe; no request was sent",
@@ -70,13 +70,13 @@ function isAllowed(address: string, mayBeLocal: boolean): boolean {
   return reach === "global" || reach === "private" || (reach === "loopback" && mayBeLocal);
 }
 
-function refuseFaults(response: Response, place: string): Response {
+function refuseFaults(response: Response, address: string): Response {
   const { status } = response;
   if (status >= 300 && status < 400) {
-    throw new HeddleError("provider.rejected", `${place} redirects (status ${status}); a login is not sent on`);
+    throw new HeddleError("provider.rejected", `${address} redirects (status ${status}); a login is not sent on`);
   }
-  if (status === 429) throw new HeddleError("provider.rate-limited", `${place} gets too many requests (status 429)`);
-  if (status >= 500) throw new HeddleError("provider.overloaded", `${place} fails (status ${status})`);
+  if (status === 429) throw new HeddleError("provider.rate-limited", `${address} gets too many requests (status 429)`);
+  if (status >= 500) throw new HeddleError("provider.overloaded", `${address} fails (status ${status})`);
   return response;
 }
 

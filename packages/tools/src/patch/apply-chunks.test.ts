@@ -18,12 +18,12 @@ test("a line named after @@ says where the search begins", () => {
   expect(apply("A\n f\n  x\nB\n f\n  x\n", "@@ B\n@@  f\n-  x\n+  y")).toBe("A\n f\n  x\nB\n f\n  y\n");
 });
 
-test("lines without a place of their own go after the named line, or to the end", () => {
+test("lines without a position of their own go after the named line, or to the end", () => {
   expect(apply("a\nb\n", "@@ a\n+new")).toBe("a\nnew\nb\n");
   expect(apply("a\nb\n", "+new")).toBe("a\nb\nnew\n");
 });
 
-test("a chunk at the end of the file takes the last place that fits", () => {
+test("a chunk at the end of the file takes the last position that fits", () => {
   expect(apply("x\ny\nx\n", "-x\n+z\n*** End of File")).toBe("x\ny\nz\n");
   expect(apply("x\ny\nx\n", "-x\n+z")).toBe("z\ny\nx\n");
 });
@@ -37,7 +37,7 @@ test.each([
   expect(apply(text, chunks)).toBe(expected);
 });
 
-test("an exact place is preferred to an earlier loose one", () => {
+test("an exact match is preferred to an earlier loose one", () => {
   expect(apply("  x\nx\n", "-x\n+y")).toBe("  x\ny\n");
 });
 

@@ -75,7 +75,7 @@ test.each([
   ["a chunk without lines", "*** Begin Patch\n*** Update File: a\n@@ f\n*** End Patch", "without lines"],
   ["text after the end", "*** Begin Patch\n*** Delete File: a\n*** End Patch\nrm -rf /\nls", "text after"],
   ["no patch at all", "", "first line"],
-])("a patch with %s is refused and the place is named", (_name, patch, message) => {
+])("a patch with %s is refused and the line is named", (_name, patch, message) => {
   expect(() => parsePatch(patch)).toThrow(message);
 });
 

@@ -17,7 +17,7 @@ import {
   type RoomOptions,
 } from "./room.ts";
 
-interface Place extends AsyncDisposable {
+interface OpenedCopy extends AsyncDisposable {
   readonly sandbox: Sandbox;
   readonly kind: "copy" | "none";
   readonly root: string;
@@ -29,20 +29,20 @@ export async function openCopyRoom(options: RoomOptions): Promise<Room> {
   const { keepUpper } = options;
   const layer = await roomLayer(options);
   // Before anything is copied: a host without a sandbox refuses here.
-  const { source, ...place } = await openPlace(options);
+  const { source, ...opened } = await openCopy(options);
   try {
     const lower = shownLower(options.lower);
     for (const folder of lower.toReversed()) await copyTree(folder, source);
     if (keepUpper !== undefined) writeFileSync(wholeMark(keepUpper), "");
     await fillRoom(toRaw(source), layer, lower);
   } catch (error) {
-    await place[Symbol.asyncDispose]();
+    await opened[Symbol.asyncDispose]();
     throw error;
   }
-  return { ...place, tree: source, reads: async () => undefined, freeBytes: () => bytesFree(source) };
+  return { ...opened, tree: source, reads: async () => undefined, freeBytes: () => bytesFree(source) };
 }
 
-async function openPlace(options: RoomOptions): Promise<Place> {
+async function openCopy(options: RoomOptions): Promise<OpenedCopy> {
   try {
     return await openConfined(options);
   } catch (error) {
@@ -52,7 +52,7 @@ async function openPlace(options: RoomOptions): Promise<Place> {
   }
 }
 
-async function openConfined(options: RoomOptions): Promise<Place> {
+async function openConfined(options: RoomOptions): Promise<OpenedCopy> {
   const scratch = openScratch(options.tmpDir);
   const policy = roomPolicy(options, scratch);
   const source = madeFolder(options.keepUpper ?? scratch.room);
@@ -65,7 +65,7 @@ async function openConfined(options: RoomOptions): Promise<Place> {
   return { sandbox, kind: "copy", root: policy.workspace, source, [Symbol.asyncDispose]: close };
 }
 
-function openFree(options: RoomOptions): Place {
+function openFree(options: RoomOptions): OpenedCopy {
   const scratch = openScratch(options.tmpDir);
   const source = madeFolder(options.keepUpper ?? scratch.room);
   const sandbox = openUnconfined({ ...options.policy, workspace: source, writeRoots: [source] });

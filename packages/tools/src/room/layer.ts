@@ -110,7 +110,7 @@ class Tree {
 
   /** Open to its owner until `finishFolder`. */
   putFolder(path: RawPath): void {
-    const at = this.#place(path);
+    const at = this.#target(path);
     if (lookUp(at)?.isDirectory() === true) {
       chmodSync(toSystem(at), 0o700);
       return;
@@ -126,7 +126,7 @@ class Tree {
   }
 
   putFile({ path, at: from, stat, mode, changedAt }: LayerEntry): void {
-    const at = this.#place(path);
+    const at = this.#target(path);
     this.#clear(at);
     copyFileSync(toSystem(from), toSystem(at), constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
     if (mode !== (stat.mode & PERMISSIONS)) chmodSync(toSystem(at), mode);
@@ -134,7 +134,7 @@ class Tree {
   }
 
   putLink({ path, at: from, changedAt }: LayerEntry): void {
-    const at = this.#place(path);
+    const at = this.#target(path);
     this.#clear(at);
     symlinkSync(readlinkSync(toSystem(from), "buffer"), toSystem(at));
     lutimesSync(toSystem(at), 0, changedAt);
@@ -145,15 +145,15 @@ class Tree {
   }
 
   /** A folder above it that is not in the tree is made as it is in the layer. */
-  #place(path: RawPath): RawPath {
+  #target(path: RawPath): RawPath {
     const at = below(this.#root, path);
     if (this.#isInFolder(path)) return at;
     const parent = path.slice(0, path.lastIndexOf("/"));
-    const place = this.#place(parent);
+    const folder = this.#target(parent);
     const stat = lookUp(below(this.#source, parent));
-    if (lookUp(place) !== undefined || stat?.isDirectory() !== true) throw broken(path, "is in no folder of the tree");
-    mkdirSync(toSystem(place));
-    chmodSync(toSystem(place), stat.mode & PERMISSIONS);
+    if (lookUp(folder) !== undefined || stat?.isDirectory() !== true) throw broken(path, "is in no folder of the tree");
+    mkdirSync(toSystem(folder));
+    chmodSync(toSystem(folder), stat.mode & PERMISSIONS);
     return at;
   }
 

@@ -87,7 +87,7 @@ async function withSpace(work: () => Promise<void>): Promise<void> {
 function withoutMasked(layer: RoomLayer, { masked, workspace }: SandboxPolicy): RoomLayer {
   const hidden = masked.filter((path) => isBelow(path, workspace)).map((path) => toRaw(relative(workspace, path)));
   if (hidden.length === 0) return layer;
-  const paths = layer.paths.filter((path) => !hidden.some((place) => isWithin(path, place)));
+  const paths = layer.paths.filter((path) => !hidden.some((folder) => isWithin(path, folder)));
   return { ...layer, paths, removed: [...layer.removed, ...hidden] };
 }
 

@@ -42,8 +42,8 @@ export async function inFolderOf<T>(
 }
 
 /** Gives its owner all permissions. */
-export async function openUp(place: PathBelow): Promise<void> {
-  await inFolderOf(place, async (folder, name) => {
+export async function openUp(entry: PathBelow): Promise<void> {
+  await inFolderOf(entry, async (folder, name) => {
     await using handle = await open(at(folder, name), FOLDER);
     await grantOwner(handle);
   });

@@ -51,8 +51,8 @@ export function judgeConfig(text: string): JudgedConfig {
   for (const entry of entriesOf(text)) {
     if ("unclear" in entry) return { harmful: entry.unclear };
     const { key, value } = entry;
-    const isPlace = key === "core.worktree" && worktree === undefined && /^[^"\\#;]+$/.test(value);
-    if (isPlace) worktree = value;
+    const isWorktree = key === "core.worktree" && worktree === undefined && /^[^"\\#;]+$/.test(value);
+    if (isWorktree) worktree = value;
     else if (!isHarmless(key, value)) return { harmful: key };
   }
   return worktree === undefined ? {} : { worktree };

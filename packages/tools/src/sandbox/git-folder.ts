@@ -47,12 +47,12 @@ export interface Target {
 /** Where a `.git` file or a `commondir` points, parsed exactly as git does; undefined: nowhere. */
 export function targetOf(path: RawPath): Target | undefined {
   const text = readSmall(path)?.replace(/[\r\n]+$/, "");
-  const place = path.toLowerCase().endsWith("/.git") ? /^gitdir: ([^]+)$/.exec(text ?? "")?.[1] : text;
-  return place === undefined || place === "" ? undefined : resolve(folderOf(path), place);
+  const named = path.toLowerCase().endsWith("/.git") ? /^gitdir: ([^]+)$/.exec(text ?? "")?.[1] : text;
+  return named === undefined || named === "" ? undefined : resolve(folderOf(path), named);
 }
 
-function resolve(base: RawPath, place: RawPath): Target | undefined {
-  const written = place.startsWith("/") ? place : `${base}/${place}`;
+function resolve(base: RawPath, named: RawPath): Target | undefined {
+  const written = named.startsWith("/") ? named : `${base}/${named}`;
   if (written.includes("\0")) return undefined;
   const real = attempt(() => realpathSync.native(toSystem(written), "latin1"));
   return real === undefined ? undefined : { written, real };
@@ -95,10 +95,10 @@ export function namedByOwner(config: RawPath, roots: readonly RawPath[]): RawPat
   for (const { key, path } of namedByConfig(readSmall(config) ?? "")) {
     // Hooks and programs are relative to the work tree, included configurations to this one.
     const base = key.startsWith("include") ? gitFolder : folderOf(gitFolder);
-    const place = posix.normalize(path.startsWith("/") ? path : `${base}/${path}`).replace(/\/$/, "");
-    const isOwn = roots.some((root) => isBelow(place, root)) && !isWithin(gitFolder, place);
+    const target = posix.normalize(path.startsWith("/") ? path : `${base}/${path}`).replace(/\/$/, "");
+    const isOwn = roots.some((root) => isBelow(target, root)) && !isWithin(gitFolder, target);
     const isSure = key === "core.hookspath" || key.startsWith("include");
-    if (isOwn && (isSure || statRaw(place)?.isFile() === true)) named.push(place);
+    if (isOwn && (isSure || statRaw(target)?.isFile() === true)) named.push(target);
   }
   return named;
 }

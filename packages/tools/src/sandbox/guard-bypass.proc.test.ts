@@ -46,12 +46,12 @@ describe("12.2: no folder hides what is below it", () => {
 
   test.for([".git/worktrees/x/deep", ".git/objects/.git/modules/e", ".git/objects/ab/x", ".git/hooks.sample/x"])(
     "%s, to which a .git file elsewhere leads",
-    async (place) => {
+    async (gitFolder) => {
       git(root, "init", "-q");
       const { look } = await world.start();
-      await plantRepository(place);
-      await put("sub/.git", `gitdir: ../${place}\n`);
-      expect(await look()).toEqual([`${place}/config`]);
+      await plantRepository(gitFolder);
+      await put("sub/.git", `gitdir: ../${gitFolder}\n`);
+      expect(await look()).toEqual([`${gitFolder}/config`]);
     },
   );
 
@@ -155,8 +155,8 @@ describe("12.2: a pointer leads nowhere but to what is under guard", () => {
     const { look } = await world.start();
     git(root, "init", "-q", "a");
     await mkdir(join(root, "tree"));
-    for (const place of [base, "../../tree"]) {
-      git(join(root, "a"), "config", "core.worktree", place);
+    for (const worktree of [base, "../../tree"]) {
+      git(join(root, "a"), "config", "core.worktree", worktree);
       expect(await look()).toEqual(["a/.git/config"]);
     }
   });

@@ -128,12 +128,12 @@ export class Guard {
     const named = new Map<RawPath, Special>();
     for (const { path, name, kind, matter } of found) {
       if (matter !== "git" || kind !== "file" || !name.toLowerCase().startsWith("config")) continue;
-      for (const place of namedByOwner(path, this.#roots)) {
-        const stat = statRaw(place);
-        if (stat === undefined) this.#absent.add(place);
+      for (const target of namedByOwner(path, this.#roots)) {
+        const stat = statRaw(target);
+        if (stat === undefined) this.#absent.add(target);
         else {
-          const placeKind = stat.isDirectory() ? "directory" : stat.isFile() ? "file" : "symlink";
-          named.set(place, { path: place, name: lastPart(place), kind: placeKind, matter: "name" });
+          const targetKind = stat.isDirectory() ? "directory" : stat.isFile() ? "file" : "symlink";
+          named.set(target, { path: target, name: lastPart(target), kind: targetKind, matter: "name" });
         }
       }
     }

@@ -8,7 +8,7 @@ import { basename, dirname } from "node:path";
 import { attempt } from "../attempt.ts";
 import { requireOwnFolder } from "../files/own-folder.ts";
 import { foldersOfSockets, type HostSockets } from "./host-sockets.ts";
-import { isInSight, type LayoutInput, type Place } from "./layout.ts";
+import { isInSight, type LayoutInput, type MaskedPath } from "./layout.ts";
 import { isWithin } from "./mountinfo.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 import type { Scratch } from "./scratch.ts";
@@ -19,7 +19,7 @@ export async function readHostFacts(
   policy: SandboxPolicy,
   { scratch, sockets: hostSockets }: { readonly scratch: Scratch; readonly sockets: HostSockets },
 ): Promise<HostFacts> {
-  const masked = existingPlaces(policy.masked);
+  const masked = existingPaths(policy.masked);
   const sockets = hostSockets.look();
   const { workspace, writeRoots } = checkedRoots(policy);
   const needsDeadSocket =
@@ -51,15 +51,15 @@ function outermost(roots: readonly string[]): string[] {
   return [...new Set(roots)].filter((root) => !roots.some((other) => root !== other && root.startsWith(`${other}/`)));
 }
 
-function existingPlaces(paths: readonly string[]): Place[] {
-  const places: Place[] = [];
+function existingPaths(paths: readonly string[]): MaskedPath[] {
+  const found: MaskedPath[] = [];
   for (const path of paths) {
     const real = realpathOf(path);
     const stat = real === undefined ? undefined : statOf(real);
     if (real === undefined || stat === undefined) continue;
-    places.push({ path: real, kind: stat.isDirectory() ? "directory" : stat.isSocket() ? "socket" : "file" });
+    found.push({ path: real, kind: stat.isDirectory() ? "directory" : stat.isSocket() ? "socket" : "file" });
   }
-  return places;
+  return found;
 }
 
 /** /var/run is a link to /run almost everywhere; then covering /run is enough. */

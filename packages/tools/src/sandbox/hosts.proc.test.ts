@@ -36,7 +36,7 @@ test("mounts of the host may be called what they like: each is read-only inside"
     for source in none heddle tmpfs proc '#' 'a b'; do mkdir "/mnt/$source" && mount -t tmpfs "$source" "/mnt/$source" || exit 1; done
     exec "$@"
   `;
-  const inside = `cd /mnt && for place in *; do { : > "$place/x"; } 2>/dev/null && echo "$place is writable"; done; ls`;
+  const inside = `cd /mnt && for mount in *; do { : > "$mount/x"; } 2>/dev/null && echo "$mount is writable"; done; ls`;
   const keeper = [process.execPath, "--conditions=heddle-source", KEEPER, "namespaces", workspace, "", inside];
   // Its own /mnt, so that nothing is left of it.
   const mounted = ["sh", "-c", `mount -t tmpfs own /mnt && ${script}`, "sh", ...keeper];

@@ -24,7 +24,7 @@ function describeSteps(input: Partial<LayoutInput>): string[] {
   });
 }
 
-test("read-only without anything special covers only the places of the kernel, of sockets and of temporary files", () => {
+test("read-only without anything special covers only the folders of the kernel, of sockets and of temporary files", () => {
   expect(describeSteps({})).toEqual(["proc /proc", "dev /dev", "rw /tmp <- /scratch/tmp", "empty /run"]);
 });
 

@@ -16,7 +16,7 @@ export type Step =
   | { readonly kind: "dev"; readonly path: "/dev" }
   | { readonly kind: "proc"; readonly path: "/proc" };
 
-export interface Place {
+export interface MaskedPath {
   readonly path: string;
   readonly kind: "directory" | "file" | "socket";
 }
@@ -38,7 +38,7 @@ export interface LayoutInput {
   readonly tree?: RoomTree | undefined;
   readonly workspace: string;
   readonly writeRoots: readonly string[];
-  readonly masked: readonly Place[];
+  readonly masked: readonly MaskedPath[];
   readonly protectedPaths: readonly string[];
   /** Mounted over themselves, so that they cannot be moved away. */
   readonly gitFolders: readonly string[];
@@ -65,13 +65,13 @@ export interface Layout {
 /** Each is a mount; a thousand take about a second. */
 export const MAX_SOCKET_COVERS = 4096;
 
-const KERNEL_PLACES = ["/proc", "/sys", "/dev"] as const;
+const KERNEL_FOLDERS = ["/proc", "/sys", "/dev"] as const;
 
 /** Refused first: walking a whole disk for protected paths would take minutes. */
 export function checkWriteRoots(roots: readonly string[]): void {
   for (const root of roots) {
-    const isKernelPlace = KERNEL_PLACES.some((place) => isWithin(root, place)) && !isBelow(root, "/dev/shm");
-    if (root !== "/" && !isKernelPlace) continue;
+    const isKernelFolder = KERNEL_FOLDERS.some((folder) => isWithin(root, folder)) && !isBelow(root, "/dev/shm");
+    if (root !== "/" && !isKernelFolder) continue;
     throw new HeddleError(
       "usage.invalid",
       `${root} cannot be a folder a sandboxed command may write; choose a project folder, or danger-full-access`,
@@ -114,7 +114,7 @@ export function planLayout(input: LayoutInput): Layout {
     ...roots.map((root) => rootStep(root, input)),
     ...input.gitFolders.map((path): Step => ({ kind: "bind", source: path, path, isWritable: true })),
     ...input.protectedPaths.map((path): Step => ({ kind: "bind", source: path, path, isWritable: false })),
-    ...input.masked.filter(({ path }) => !isHidden(path)).map((place) => maskStep(place, input)),
+    ...input.masked.filter(({ path }) => !isHidden(path)).map((masked) => maskStep(masked, input)),
   ];
   const sockets = socketSteps(input, steps);
   return {
@@ -131,14 +131,14 @@ function rootStep(path: string, { workspace, tree }: LayoutInput): Step {
   return { kind: "overlay", path, lowerCount: tree.lower.length };
 }
 
-/** A folder of sockets is covered whole; in the workspace each socket keeps its place, because git looks there. */
+/** A folder of sockets is covered whole; in the workspace each socket keeps its path, because git looks there. */
 function socketSteps(input: LayoutInput, others: readonly Step[]): Step[] {
   const covered = new Set(input.socketFolders.filter((folder) => !isInSight(folder, input)));
   const find = exposure(others);
   const folders = [...covered].flatMap(find).map((path): Step => ({ kind: "empty", path }));
   const single = input.sockets
     .filter((path) => !covered.has(dirname(path)))
-    .flatMap((path) => find(path).map((place): Step => coverStep(place, socketCover(path, input))));
+    .flatMap((path) => find(path).map((socket): Step => coverStep(socket, socketCover(path, input))));
   const steps = [...folders, ...single];
   if (steps.length > MAX_SOCKET_COVERS) throw tooManySockets(steps);
   return steps;
@@ -163,18 +163,18 @@ function tooManySockets(steps: readonly Step[]): HeddleError {
 export function exposure(steps: readonly Step[]): (path: string) => string[] {
   const byPath = new Map(steps.map((step) => [step.path, step]));
   const moved = steps.flatMap((step) => (step.kind === "bind" && step.source !== step.path ? [step] : []));
-  const shownAt = (place: string): string | undefined => {
-    for (let around = place; ; around = dirname(around)) {
+  const shownAt = (path: string): string | undefined => {
+    for (let around = path; ; around = dirname(around)) {
       const step = byPath.get(around);
-      if (step?.kind === "bind") return step.source + place.slice(around === "/" ? 0 : around.length);
+      if (step?.kind === "bind") return step.source + path.slice(around === "/" ? 0 : around.length);
       if (step !== undefined) return undefined;
-      if (around === "/") return place;
+      if (around === "/") return path;
     }
   };
   return (path) => {
-    const places = [path];
-    for (const { source, path: to } of moved) if (isBelow(path, source)) places.push(to + path.slice(source.length));
-    return [...new Set(places)].filter((place) => shownAt(place) === path);
+    const shown = [path];
+    for (const { source, path: to } of moved) if (isBelow(path, source)) shown.push(to + path.slice(source.length));
+    return [...new Set(shown)].filter((at) => shownAt(at) === path);
   };
 }
 
@@ -208,7 +208,7 @@ function socketCover(path: string, input: LayoutInput): string {
   return isInSight(path, input) ? input.deadSocket : input.emptyFile;
 }
 
-function maskStep({ path, kind }: Place, input: LayoutInput): Step {
+function maskStep({ path, kind }: MaskedPath, input: LayoutInput): Step {
   if (kind === "directory") return { kind: "empty", path };
   return { kind: "bind", source: kind === "file" ? input.emptyFile : input.deadSocket, path, isWritable: false };
 }

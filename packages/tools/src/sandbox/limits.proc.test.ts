@@ -163,7 +163,7 @@ describe("12.6: what a sandbox may use", () => {
 describe("12.6: a cgroup for a sandbox", () => {
   const limits = { processes: 77, memoryBytes: 5_000_000 };
 
-  /** A tree of files like the kernel's, at the place of this process. */
+  /** A tree of files like the kernel's, at the path of this process. */
   function hierarchy(handedOn: string): { root: string; group: string } {
     const root = tempFolder();
     const own = /^0::(\/.*)$/m.exec(readFileSync("/proc/self/cgroup", "utf8"))?.[1] ?? "/";

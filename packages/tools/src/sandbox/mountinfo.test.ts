@@ -53,7 +53,7 @@ test("a name cannot end its field, begin another line or become a comment", () =
   );
 });
 
-test("what shows through a covered place gets its mount point in the stand-in", () => {
+test("what shows through a covered folder gets its mount point in the stand-in", () => {
   const { fstab, mountPoints } = planMounts(
     [
       { kind: "empty", path: "/run" },

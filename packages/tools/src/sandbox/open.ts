@@ -94,12 +94,12 @@ async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions):
     const { network } = policy;
     const limiter = openLimiter(policy.limits ?? {});
     const tree = room?.tree;
-    const place = { network, scratch, limiter, sockets, tree, onMounted: room?.onMounted };
+    const shared = { network, scratch, limiter, sockets, tree, onMounted: room?.onMounted };
     const layout = planLayout({ ...facts, ...guarded, tree });
     const memory = options.memoryFile === undefined ? undefined : openHostMemory(options.memoryFile);
     const what = `namespaces ${network}`;
     const isExpected = backend !== "bwrap" && memory?.has(what) === true;
-    const { level, holder: first } = await openFirst(backend, { layout, ...place, isExpected });
+    const { level, holder: first } = await openFirst(backend, { layout, ...shared, isExpected });
     if (isExpected) first.ready.catch(() => memory?.forget());
     else if (level === "namespaces")
       first.ready.then(
@@ -115,7 +115,7 @@ async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions):
         gitFolders: guarded.gitFolders.filter(isStillThere),
         tree,
       });
-      return await openBackend(level, { layout: again, ...place, isExpected: false });
+      return await openBackend(level, { layout: again, ...shared, isExpected: false });
     });
     failpoint("sandbox.after-open");
     return confinedSandbox({ level, policy, holder, guard, scratch, limiter });

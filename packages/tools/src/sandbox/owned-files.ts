@@ -120,18 +120,18 @@ export class OwnedFiles {
   }
 
   /** Nothing may exist there. */
-  async putBack(place: PathBelow): Promise<void> {
-    const kept = this.#paths.get(place.path);
+  async putBack(entry: PathBelow): Promise<void> {
+    const kept = this.#paths.get(entry.path);
     if (kept === undefined) return;
     const [top] = kept.entries;
     if (top === undefined) return;
-    await inFolderOf(place, async (folder, name) => {
+    await inFolderOf(entry, async (folder, name) => {
       const aside = `.heddle-restored-${randomUUID()}`;
       await write(top, kept.entries, { folder, name: aside });
       await rename(at(folder, aside), at(folder, name));
     });
-    const now = readAll(place.path, this.#bounds);
-    if (now !== undefined && isSame(kept.entries, now)) this.#set(place.path, now);
+    const now = readAll(entry.path, this.#bounds);
+    if (now !== undefined && isSame(kept.entries, now)) this.#set(entry.path, now);
   }
 }
 

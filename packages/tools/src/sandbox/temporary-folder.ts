@@ -22,9 +22,9 @@ export function temporaryFolder(): string {
   const name = tmpdir();
   const known = held.get(name);
   if (known === undefined) {
-    const place = hold(name);
-    held.set(name, place);
-    return place.path;
+    const temporary = hold(name);
+    held.set(name, temporary);
+    return temporary.path;
   }
   const { dev, ino } = fstatSync(known.fd, { bigint: true });
   const now = ownFolderStat(known.path);
