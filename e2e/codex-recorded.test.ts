@@ -22,6 +22,8 @@ const QUICK: readonly string[] = [
   "patch-bad-context patch-read-only tool-unknown plan",
   // faults
   "status-400 status-401 status-500-once status-500-twice cut-once malformed retries-none",
+  // wires
+  "index-missing index-same calls-in-end",
   // threads
   "resume-id resume-stdin resume-unknown-id resume-unknown-name resume-last-all resume-id-started-elsewhere",
   "fork ephemeral review-uncommitted review-findings review-findings-two",

@@ -28,6 +28,8 @@ export interface Ending {
   readonly explanation?: string | undefined;
   readonly usage: Usage | undefined;
   readonly skipped?: Skipped | undefined;
+  /** The indexes of the parts in their order, where the provider tells it at the end. */
+  readonly order?: readonly number[] | undefined;
 }
 
 /** Called at each attempt of a request, for work that can be done meanwhile. Nothing depends on it. */
@@ -102,18 +104,14 @@ export class Answer {
     this.#events.push({ type: "part", index, part: whole });
   }
 
-  isClosed(index: number): boolean {
-    return this.#closed.has(index);
-  }
-
   get closedCount(): number {
     return this.#closed.size;
   }
 
-  finish({ stopReason, explanation = "", usage, skipped }: Ending): void {
+  finish({ stopReason, explanation = "", usage, skipped, order = [] }: Ending): void {
     if (this.#isFinished) return;
     this.#markDroppedCalls();
-    const output = [...this.#parts].sort(([a], [b]) => a - b).map(([, part]) => part);
+    const output = this.#inOrder(order);
     const hasCalls = output.some((part) => part.kind === "toolCall");
     this.#isFinished = true;
     this.#events.push({
@@ -124,6 +122,13 @@ export class Answer {
       isUsageKnown: usage !== undefined,
       ...defined({ explanation: explanation.trim() || undefined, skipped }),
     });
+  }
+
+  #inOrder(order: readonly number[]): readonly ModelOutputPart[] {
+    const places = new Map(order.map((index, place) => [index, place]));
+    const isTold = [...this.#parts.keys()].every((index) => places.has(index));
+    const placeOf = (index: number): number => (isTold ? (places.get(index) ?? index) : index);
+    return [...this.#parts].sort(([a], [b]) => placeOf(a) - placeOf(b)).map(([, part]) => part);
   }
 
   /** Some servers send the whole text only at the end; the missing rest is streamed now. */

@@ -2,7 +2,7 @@
 import { isHeddleError, type HeddleError } from "@heddle/protocol";
 import { resolveProvider, type Provider, type ProviderConfig } from "./providers.ts";
 import { streamModel, type ModelEvent, type ModelRequest } from "./stream.ts";
-import type { HttpWire, ModelServer } from "./testing.ts";
+import { startModelServer, type HttpWire, type ModelServer } from "./testing.ts";
 
 export const HTTP_WIRES: readonly HttpWire[] = ["openai-responses", "openai-chat", "anthropic", "gemini"];
 
@@ -50,6 +50,13 @@ export async function collect(
     if (!isHeddleError(error)) throw error;
     return { events, error };
   }
+}
+
+/** What these events of a server come to. */
+export async function decode(wire: HttpWire, ...events: readonly unknown[]): Promise<Outcome> {
+  const body = events.map((event) => `data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`).join("");
+  await using server = await startModelServer({ faults: () => ({ kind: "body", body }) });
+  return await collect(testProvider(server, wire, { maxAttempts: 1 }));
 }
 
 export function completedOf({ events, error }: Outcome): Extract<ModelEvent, { type: "completed" }> {

@@ -1,14 +1,8 @@
 /** Answers as single services send them: what is said arrives whole, and a failure never looks like success. */
 import type { ModelOutputPart } from "@heddle/protocol";
 import { describe, expect, test } from "vitest";
-import { startModelServer, type HttpWire } from "../testing.ts";
-import { collect, completedOf, sampleRequest, testProvider, type Outcome } from "../testing-requests.ts";
-
-async function decode(wire: HttpWire, ...events: readonly unknown[]): Promise<Outcome> {
-  const body = events.map((event) => `data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`).join("");
-  await using server = await startModelServer({ faults: () => ({ kind: "body", body }) });
-  return await collect(testProvider(server, wire, { maxAttempts: 1 }));
-}
+import { startModelServer } from "../testing.ts";
+import { collect, completedOf, decode, sampleRequest, testProvider, type Outcome } from "../testing-requests.ts";
 
 const delta = (fields: object, finish_reason: string | null = null): unknown => ({
   choices: [{ index: 0, delta: fields, finish_reason }],

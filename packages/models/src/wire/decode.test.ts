@@ -2,13 +2,7 @@ import type { ModelOutputPart } from "@heddle/protocol";
 import { describe, expect, test } from "vitest";
 import type { ModelEvent } from "../stream.ts";
 import { startModelServer, type HttpWire } from "../testing.ts";
-import { collect, completedOf, sampleRequest, testProvider, type Outcome } from "../testing-requests.ts";
-
-async function decode(wire: HttpWire, ...events: readonly unknown[]): Promise<Outcome> {
-  const body = events.map((event) => `data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`).join("");
-  await using server = await startModelServer({ faults: () => ({ kind: "body", body }) });
-  return await collect(testProvider(server, wire, { maxAttempts: 1 }));
-}
+import { collect, completedOf, decode, sampleRequest, testProvider } from "../testing-requests.ts";
 
 /** Reasoning goes back only with what it led to. */
 const SAID = { kind: "text", text: "done" } as const;

@@ -7,11 +7,12 @@ import type { Answer, Ending } from "../answer.ts";
 import { failureIn, malformed } from "../failure.ts";
 import type { Provider } from "../providers.ts";
 import type { ModelInput, ModelRequest } from "../stream.ts";
-import { argumentsPiece, argumentsText, readCall, shapesOf } from "./calls.ts";
+import { argumentsText, readCall, shapesOf } from "./calls.ts";
+import { createCalls } from "./chat-calls.ts";
 import { createReasoning, textIn } from "./chat-reasoning.ts";
 import { endingIn } from "./endings.ts";
 import { dataUrl, namedSchema, outputLimit, readUsage, textOrList } from "./openai.ts";
-import { count, list, record, text, type Fields } from "./untrusted.ts";
+import { list, record, text, type Fields } from "./untrusted.ts";
 import { fieldsIn, keep, kept, offeredTool, type Decoder, type Wire, type WireCall, type WireContext } from "./wire.ts";
 
 export const openaiChat: Wire = { encode, decode: decodeChat };
@@ -108,23 +109,15 @@ function extraOf({ extra_content }: Fields): { extra_content?: unknown } {
   return defined({ extra_content });
 }
 
-// The wire has no parts; they are numbered here: 0 reasoning, 1 text, then the tool calls in the order of their `index`.
+// The wire has no parts; they are numbered here: 0 reasoning, 1 text, then the tool calls in their order.
 const REASONING = 0;
 const TEXT = 1;
 const FIRST_CALL = 2;
 
-interface CallDraft {
-  id: string;
-  name: string;
-  json: string;
-  /** To be sent back with the call; Google signs its calls here. */
-  extra: Fields | undefined;
-}
-
 /** A missing end mark is accepted once there is a finish reason. */
 function decodeChat({ provider, request }: WireContext, answer: Answer): Decoder {
   const shapeOf = shapesOf(request);
-  const calls = new Map<number, CallDraft>();
+  const calls = createCalls(provider, answer);
   const reasoning = createReasoning();
   let usage: Usage | undefined;
   let finishReason: string | undefined;
@@ -138,29 +131,7 @@ function decodeChat({ provider, request }: WireContext, answer: Answer): Decoder
     refusal += declined;
     answer.text(TEXT, declined);
     extra = record(delta["extra_content"]) ?? extra;
-    for (const [position, value] of list(delta["tool_calls"]).entries()) takeCall(position, record(value) ?? {});
-  }
-
-  function takeCall(position: number, call: Fields): void {
-    answer.callBegan();
-    const fields = record(call["function"]) ?? {};
-    const id = text(call["id"]) ?? "";
-    const slot = slotFor(count(call["index"]) ?? position, id);
-    const draft = calls.get(slot) ?? { id: "", name: "", json: "", extra: undefined };
-    draft.id ||= id;
-    // Servers that repeat the name in every chunk do not mean to append it.
-    draft.name ||= text(fields["name"]) ?? "";
-    draft.json += argumentsPiece(fields["arguments"]);
-    draft.extra = record(call["extra_content"]) ?? draft.extra;
-    calls.set(slot, draft);
-  }
-
-  /** Servers that give every call the index 0 still give it an id of its own. */
-  function slotFor(index: number, id: string): number {
-    const known = calls.get(index);
-    if (id === "" || known === undefined || known.id === "" || known.id === id) return index;
-    const slot = [...calls].find(([, draft]) => draft.id === id)?.[0];
-    return slot ?? Math.max(...calls.keys()) + 1;
+    calls.take(delta["tool_calls"]);
   }
 
   const own = (kept: Fields | undefined): { opaque?: ReturnType<typeof keep> } =>
@@ -171,8 +142,8 @@ function decodeChat({ provider, request }: WireContext, answer: Answer): Decoder
     const shown = reasoning.whole();
     if (shown !== undefined) answer.part(REASONING, { ...shown.part, opaque: keep(provider, shown.sendBack) });
     if (answer.textAt(TEXT) !== "") answer.part(TEXT, { kind: "text", text: answer.textAt(TEXT), ...own(extra) });
-    for (const [slot, { id, name, json, extra: signed }] of [...calls].sort(([a], [b]) => a - b)) {
-      answer.part(FIRST_CALL + slot, { ...readCall({ callId: id, name, json }, shapeOf), ...own(signed) });
+    for (const [at, { id, name, json, extra: signed }] of calls.drafts.entries()) {
+      answer.part(FIRST_CALL + at, { ...readCall({ callId: id, name, json }, shapeOf), ...own(signed) });
     }
     answer.finish({ ...ending, usage });
   }
@@ -180,7 +151,7 @@ function decodeChat({ provider, request }: WireContext, answer: Answer): Decoder
   return {
     push({ data }) {
       if (data.trim() === "[DONE]") {
-        if (finishReason !== undefined || calls.size > 0 || answer.textAt(TEXT) !== "") finish();
+        if (finishReason !== undefined || calls.drafts.length > 0 || answer.textAt(TEXT) !== "") finish();
         return true;
       }
       const chunk = fieldsIn(provider, data);

@@ -62,6 +62,13 @@ export function fieldsIn(provider: Provider, data: string): Fields {
   return fields;
 }
 
+/** Far more than a model makes; events are compared with the parts before them. */
+const MAX_PARTS = 1024;
+
+export function requireFewParts(provider: Provider, parts: number): void {
+  if (parts >= MAX_PARTS) throw malformed(provider, `more than ${MAX_PARTS} parts in one answer`, "");
+}
+
 /** A freeform tool on a wire that knows only JSON arguments. */
 const FREEFORM_PARAMETERS = {
   type: "object",

@@ -1,0 +1,121 @@
+/** Answers as servers send them that are not OpenAI's own. */
+import { json, say, type ExecCase } from "../exec-case.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const usage = { input_tokens: 100, output_tokens: 20, total_tokens: 120 };
+
+/** One answer, as events of the Responses API. */
+function answer(events: readonly Fields[], output: readonly Fields[]): { kind: "body"; body: string } {
+  const response = { id: "resp_1", object: "response", output: [], usage: null };
+  const all = [
+    { type: "response.created", response: { ...response, status: "in_progress" } },
+    ...events,
+    { type: "response.completed", response: { ...response, status: "completed", output, usage } },
+  ];
+  return {
+    kind: "body",
+    body: all.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(""),
+  };
+}
+
+const event = (type: string, fields: Fields): Fields & { type: string } => ({ type: `response.${type}`, ...fields });
+
+const PREAMBLE: Fields = {
+  id: "msg_1",
+  type: "message",
+  role: "assistant",
+  status: "completed",
+  content: [{ type: "output_text", text: "Looking.", annotations: [] }],
+};
+const running = (word: string): Fields => ({
+  id: `fc_${word}`,
+  type: "function_call",
+  status: "completed",
+  call_id: `call_${word}`,
+  name: "exec_command",
+  arguments: JSON.stringify({ cmd: `echo ${word} | tee ${word}`, login: false }),
+});
+const ONE = running("one");
+const TWO = running("two");
+
+/** A message in two deltas, then two commands, numbered as the server does it. */
+function items(index: (at: number) => Fields): readonly Fields[] {
+  return [
+    event("output_item.added", { item: { ...PREAMBLE, content: [], status: "in_progress" }, ...index(0) }),
+    event("output_text.delta", { item_id: "msg_1", content_index: 0, delta: "Look", ...index(0) }),
+    event("output_text.delta", { item_id: "msg_1", content_index: 0, delta: "ing.", ...index(0) }),
+    event("output_item.done", { item: PREAMBLE, ...index(0) }),
+    event("output_item.added", { item: { ...ONE, status: "in_progress" }, ...index(1) }),
+    event("output_item.done", { item: ONE, ...index(1) }),
+    event("output_item.added", { item: { ...TWO, status: "in_progress" }, ...index(2) }),
+    event("output_item.done", { item: TWO, ...index(2) }),
+  ];
+}
+
+const numbered = (output_index: number): Fields => ({ output_index });
+const ALL = [PREAMBLE, ONE, TWO] as const;
+
+function answered(id: string, about: string, first: ReturnType<typeof answer>): ExecCase {
+  const runs = [json("--sandbox", "workspace-write")];
+  return {
+    id,
+    about,
+    faults: [first],
+    script: [say("never said"), say("Done.")],
+    runs,
+    looksAt: ["ws/one", "ws/two"],
+    isUnordered: true,
+  };
+}
+
+export const WIRE_CASES: readonly ExecCase[] = [
+  answered("index-each", "items with an index each", answer(items(numbered), ALL)),
+  answered(
+    "index-missing",
+    "items without an index, as llama.cpp sends them",
+    answer(
+      items(() => ({})),
+      ALL,
+    ),
+  ),
+  answered(
+    "index-same",
+    "items that all have the index 0",
+    answer(
+      items(() => numbered(0)),
+      ALL,
+    ),
+  ),
+  answered(
+    "index-missing-no-end",
+    "items without an index, and an end that repeats none",
+    answer(
+      items(() => ({})),
+      [],
+    ),
+  ),
+  answered("items-in-end", "items that only the last event holds", answer([], ALL)),
+  answered(
+    "calls-in-end",
+    "a message as an item, its calls only in the last event",
+    answer(items(numbered).slice(0, 4), ALL),
+  ),
+  answered(
+    "item-ids-missing",
+    "items without an index and without ids",
+    answer(
+      items(() => ({})).map(({ item_id: _, item, ...fields }) => {
+        const { id: _id, ...bare } = (item ?? {}) as Fields;
+        return item === undefined ? fields : { ...fields, item: bare };
+      }),
+      [],
+    ),
+  ),
+  {
+    id: "text-unspaced",
+    about: "an answer in a script without spaces",
+    script: [say("這是一個沒有空格的回答".repeat(12))],
+    runs: [json()],
+  },
+];

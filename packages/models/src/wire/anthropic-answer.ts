@@ -1,0 +1,168 @@
+/** An answer of Anthropic Messages: content blocks, each a part. */
+import type { ModelOutputPart, Usage } from "@heddle/protocol";
+import type { Answer } from "../answer.ts";
+import { failureIn, failureOfReport } from "../failure.ts";
+import { readCall, shapesOf } from "./calls.ts";
+import { endingIn } from "./endings.ts";
+import { count, record, text, type Fields, type Json } from "./untrusted.ts";
+import { fieldsIn, keep, requireFewParts, type Decoder, type WireContext } from "./wire.ts";
+
+export function decodeAnthropic(context: WireContext, answer: Answer): Decoder {
+  const { provider } = context;
+  const blocks = createBlocks(context, answer);
+  let usage: Fields = {};
+  let hasUsage = false;
+  let stopReason: string | undefined;
+  let explanation: string | undefined;
+
+  function takeUsage(value: Json): void {
+    const next = record(value);
+    if (next === undefined) return;
+    hasUsage = true;
+    // Later numbers replace earlier ones: they count the whole message.
+    usage = { ...usage, ...Object.fromEntries(Object.entries(next).filter(([, figure]) => figure !== null)) };
+  }
+
+  function finish(): void {
+    const ending = endingIn(provider, "stop_reason", stopReason);
+    blocks.stopAll();
+    answer.finish({ stopReason: ending, explanation, usage: hasUsage ? readUsage(usage) : undefined });
+  }
+
+  return {
+    push({ event: name, data }) {
+      const event = fieldsIn(provider, data);
+      switch (text(event["type"]) ?? name) {
+        case "message_start":
+          takeUsage(record(event["message"])?.["usage"]);
+          return true;
+        case "content_block_start":
+          blocks.start(event);
+          return true;
+        case "content_block_delta":
+          blocks.grow(event);
+          return true;
+        case "content_block_stop":
+          blocks.stop(event);
+          return true;
+        case "message_delta":
+          stopReason = text(record(event["delta"])?.["stop_reason"]) || stopReason;
+          explanation = explanationIn(record(record(event["delta"])?.["stop_details"])) ?? explanation;
+          takeUsage(event["usage"]);
+          answer.isSettled = stopReason !== undefined;
+          return true;
+        case "message_stop":
+          finish();
+          return true;
+        case "error":
+          throw failureIn(provider, event) ?? failureOfReport(provider, { kind: "api_error", message: data });
+        default:
+          return false;
+      }
+    },
+    end() {
+      if (stopReason !== undefined) finish();
+    },
+  };
+}
+
+/** A content block. Servers leave indexes out or repeat them, so blocks are numbered as they begin. */
+interface Block {
+  readonly position: number;
+  readonly index: number | undefined;
+  readonly start: Fields;
+  readonly type: string;
+  body: string;
+  signature: string;
+}
+
+function createBlocks(context: WireContext, answer: Answer) {
+  /** Those that have not ended. */
+  const blocks = new Set<Block>();
+  let begun = 0;
+
+  function blockOf(event: Fields): Block | undefined {
+    const index = count(event["index"]);
+    return [...blocks].findLast((block) => index === undefined || (block.index ?? index) === index);
+  }
+
+  function add(block: Block, delta: string): void {
+    block.body += delta;
+    if (block.type === "text") answer.text(block.position, delta);
+    if (block.type === "thinking") answer.reasoning(block.position, delta, { channel: "summary", section: 0 });
+  }
+
+  function end(block: Block): void {
+    const part = wholeBlock(block, context);
+    blocks.delete(block);
+    if (part !== undefined) answer.part(block.position, part);
+  }
+
+  return {
+    start(event: Fields): void {
+      const start = record(event["content_block"]) ?? {};
+      const type = text(start["type"]) ?? "";
+      const id = text(start["id"]) ?? "";
+      if (id !== "" && [...blocks].some((block) => block.start["id"] === id)) return;
+      if (type === "tool_use") answer.callBegan();
+      requireFewParts(context.provider, begun);
+      const signature = text(start["signature"]) ?? "";
+      const block: Block = { position: begun++, index: count(event["index"]), start, type, body: "", signature };
+      blocks.add(block);
+      add(block, text(start["text"]) ?? text(start["thinking"]) ?? "");
+    },
+    grow(event: Fields): void {
+      const block = blockOf(event);
+      const delta = record(event["delta"]) ?? {};
+      if (block === undefined) return;
+      if (delta["type"] === "signature_delta") block.signature += text(delta["signature"]) ?? "";
+      else add(block, text(delta["text"]) ?? text(delta["thinking"]) ?? text(delta["partial_json"]) ?? "");
+    },
+    stop(event: Fields): void {
+      const block = blockOf(event);
+      if (block !== undefined) end(block);
+    },
+    stopAll(): void {
+      for (const block of blocks) end(block);
+    },
+  };
+}
+
+function wholeBlock(block: Block, { provider, request }: WireContext): ModelOutputPart | undefined {
+  switch (block.type) {
+    case "text":
+      return block.body === "" ? undefined : { kind: "text", text: block.body };
+    case "thinking": {
+      const opaque = keep(provider, { type: "thinking", thinking: block.body, signature: block.signature });
+      return { kind: "reasoning", summary: block.body === "" ? [] : [block.body], opaque };
+    }
+    case "redacted_thinking":
+      return { kind: "reasoning", summary: [], opaque: keep(provider, block.start) };
+    case "tool_use": {
+      const name = text(block.start["name"]) ?? "";
+      // A block without deltas carries its whole input in the start event.
+      const json = block.body === "" ? JSON.stringify(record(block.start["input"]) ?? {}) : block.body;
+      return readCall({ callId: text(block.start["id"]) ?? "", name, json }, shapesOf(request));
+    }
+    default:
+      return undefined;
+  }
+}
+
+function explanationIn(details: Fields | undefined): string | undefined {
+  const said = [text(details?.["category"]), text(details?.["explanation"])].filter((given) => given !== undefined);
+  return said.length === 0 ? undefined : said.join(": ");
+}
+
+/** This wire counts cached tokens separately; here the input includes them. */
+function readUsage(usage: Fields): Usage {
+  const cached = count(usage["cache_read_input_tokens"]) ?? 0;
+  const written = count(usage["cache_creation_input_tokens"]) ?? 0;
+  return {
+    inputTokens: (count(usage["input_tokens"]) ?? 0) + cached + written,
+    cachedInputTokens: cached,
+    cacheWriteInputTokens: written,
+    outputTokens: count(usage["output_tokens"]) ?? 0,
+    reasoningOutputTokens: count(record(usage["output_tokens_details"])?.["thinking_tokens"]) ?? 0,
+  };
+}
