@@ -8,9 +8,24 @@ import { readInputFile } from "./input-file.ts";
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
 const MAX_SCHEMA_BYTES = 1024 * 1024;
 
-export async function readImages(files: readonly string[], cwd: string): Promise<readonly InputPart[]> {
-  const single = await Promise.all(files.map((file) => splitList(file, cwd)));
-  return Promise.all(single.flat().map(readImage));
+interface ImageOptions {
+  readonly cwd: string;
+  /** The model is told of a file that is no image, in its place; otherwise the run is refused. */
+  readonly mayBeUnreadable: boolean;
+  notify(text: string): void;
+}
+
+export async function readImages(files: readonly string[], options: ImageOptions): Promise<readonly InputPart[]> {
+  const single = await Promise.all(files.map((file) => splitList(file, options.cwd)));
+  return Promise.all(
+    single.flat().map((file) => readImage(file).catch((error: unknown) => inItsPlace(error, options))),
+  );
+}
+
+function inItsPlace(error: unknown, { mayBeUnreadable, notify }: ImageOptions): InputPart {
+  if (!mayBeUnreadable) throw error;
+  notify(`${reasonOf(error)}; the model is told so`);
+  return { type: "text", text: `[An image was given that could not be used: ${reasonOf(error)}]` };
 }
 
 /** `a.png,b.png` are two, unless there is a file of that name. */

@@ -21,6 +21,8 @@ export const TurnSettings = z.object({
   writableRoots: z.array(z.string()),
   approvalPolicy: ApprovalPolicy,
   outputSchema: z.unknown().optional(),
+  /** The schema is only asked for: whoever reads the answer checks it, as callers of Codex do. */
+  isAnswerUnchecked: z.literal(true).optional(),
   /** The model's window, where the catalog does not know it or is to be overridden. */
   contextTokens: z.number().int().positive().optional(),
   /** From this size on the context is compacted; absent: at four fifths of the window. */

@@ -59,7 +59,7 @@ export function createEmbeddedRunner(options: EmbeddedOptions, journal: Journal)
           await setGoal(journal, turn.threadId, { status, by: "agent:embedded" });
         },
       };
-      const schema = await outputSchemaOf(turn.settings);
+      const schema = turn.settings.isAnswerUnchecked === true ? undefined : await outputSchemaOf(turn.settings);
       return runLoop(provider(turn.settings), run, { context, schema });
     },
   };

@@ -114,6 +114,28 @@ test("what the Codex SDK sends is taken as it is sent: address, key and caller i
   expect(JSON.parse(list.stdout)).toMatchObject({ origin: "codex_sdk_ts" });
 });
 
+test("a library written for Codex is given Codex's fields alone, whatever the model says to its schema and its images are", async () => {
+  await using mock = await openMockWorld({ script: [{ text: "no JSON" }] });
+  const schema = await mock.world.file("schema.json", `{"type":"object","properties":{"a":{"type":"number"}}}`);
+  const text = await mock.world.file("text.png", "no image");
+  const ran = await mock.exec(["--json", "--output-schema", schema, "-i", text, "-i", "gone.png", "--", "go"], {
+    env: { CODEX_INTERNAL_ORIGINATOR_OVERRIDE: "codex_sdk_ts" },
+  });
+  expect(ran).toMatchObject({ code: 0, stderr: expect.stringContaining("text.png is not a PNG") });
+  expect(mock.lastRequest()).toContain("gone.png does not exist");
+  expect(mock.server.requests).toHaveLength(1);
+  expect(jsonLines(ran).map((line) => Object.keys(line))).toEqual([
+    ["type", "thread_id"],
+    ["type"],
+    ["type", "item"],
+    ["type", "usage"],
+  ]);
+  const refused = await mock.exec(["--json", "--script", "gone.json", "go"], {
+    env: { CODEX_INTERNAL_ORIGINATOR_OVERRIDE: "codex_sdk_ts" },
+  });
+  expect(refused.code).toBe(1);
+});
+
 test("images come in lists, one after another, and repeated; the prompt after them stays the prompt", async () => {
   await using mock = await openMockWorld({ script: [{ text: "ok" }] });
   for (const name of ["a", "b", "c", "d"]) await mock.world.file(`workspace/${name}.png`, PNG);

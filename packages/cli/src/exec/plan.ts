@@ -4,7 +4,7 @@
  */
 import path from "node:path";
 import type { StartWatch } from "@heddle/agent";
-import { HeddleError, isSandboxMode, type InputPart, type SandboxMode } from "@heddle/protocol";
+import { isSandboxMode, type InputPart, type SandboxMode } from "@heddle/protocol";
 import { heddleHome, readConfiguration } from "@heddle/runtime/config";
 import {
   hooksOf,
@@ -26,6 +26,7 @@ import type { Output } from "../print/output.ts";
 import type { HeldFile } from "@heddle/tools/held-file";
 import { beginPrompt } from "../prompt.ts";
 import type { Stop } from "../stop.ts";
+import { isForCodex, originOf } from "./caller.ts";
 import { notesFor, refuseUnsupported } from "./request.ts";
 import { parseRequest } from "./request.ts";
 
@@ -75,7 +76,7 @@ export async function makePlan(
   const lastMessage = args.value("output-last-message");
   const agentRoots = [workspace, ...choices.addedRoots, ...(config.sandbox_workspace_write?.writable_roots ?? [])];
   const lastMessageFile = await holdLast(lastMessage, { env, cwd }, agentRoots);
-  const images = await readImages(args.values("image"), cwd);
+  const images = await readImages(args.values("image"), { cwd, mayBeUnreadable: isForCodex(env), notify });
 
   watch?.pause();
   const given = await reading?.prompt();
@@ -155,17 +156,6 @@ function sandboxMode(args: ParsedArgs): SandboxMode | undefined {
   }
   if (named !== undefined && isSandboxMode(named)) return named;
   return args.has("full-auto") || args.has("approve-for-me") ? "workspace-write" : undefined;
-}
-
-/** Who called, where a caller says so; it is kept with the thread. */
-function originOf(env: NodeJS.ProcessEnv): string {
-  const name = env["CODEX_INTERNAL_ORIGINATOR_OVERRIDE"] ?? "";
-  if (name === "") return "exec";
-  if (/^[\x21-\x7e]{1,64}$/.test(name)) return name;
-  throw new HeddleError(
-    "usage.invalid",
-    "CODEX_INTERNAL_ORIGINATOR_OVERRIDE must be one word of up to 64 plain characters",
-  );
 }
 
 /** Loaded for a review only. */

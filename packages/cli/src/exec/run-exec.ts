@@ -10,6 +10,7 @@ import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
 import { behind, openScreen, say } from "../print/screen.ts";
 import { watchForStop } from "../stop.ts";
+import { isForCodex } from "./caller.ts";
 import { asCodexExitCode, exitCodeOfTurn } from "./exit-code.ts";
 import { makePlan } from "./plan.ts";
 import { runPlan, type RunSurface } from "./run-plan.ts";
@@ -25,7 +26,7 @@ export async function runExec(args: ParsedArgs, context: CommandContext, options
   const err = batch?.err ?? openScreen(process.stderr);
   using stop = watchForStop(timeLimitMs(args));
   const code = await carryOut(args, context, { out, err, stop, batch });
-  return args.has("codex-exit-codes") ? asCodexExitCode(code, args) : code;
+  return args.has("codex-exit-codes") || isForCodex(context.env) ? asCodexExitCode(code, args) : code;
 }
 
 async function carryOut(

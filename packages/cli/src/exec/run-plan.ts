@@ -33,6 +33,7 @@ import { showProgress } from "../print/progress.ts";
 import { behind, quoted } from "../print/screen.ts";
 import { styleFor } from "../print/style.ts";
 import type { Stop } from "../stop.ts";
+import { isForCodex } from "./caller.ts";
 import type { Plan } from "./plan.ts";
 
 export interface RunSurface {
@@ -85,11 +86,15 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
   const target = await findTarget(heddle, plan, notice);
   if (plan.input === undefined) return await forkOnly(heddle, target, { out, isJson: args.has("json") });
 
-  const settings = await settingsFor(heddle, plan, target, context.env);
+  const resolved = await settingsFor(heddle, plan, target, context.env);
+  // The result file of a batch run says whether its answer fits.
+  const isAnswerUnchecked =
+    isForCodex(context.env) && resolved.outputSchema !== undefined && surface.batch === undefined;
+  const settings: TurnSettings = isAnswerUnchecked ? { ...resolved, isAnswerUnchecked } : resolved;
   if (settings.sandboxMode === "read-only" && plan.choices.addedRoots.length > 0) {
     await notice("--add-dir changes nothing while the sandbox is read-only; add -s workspace-write");
   }
-  const printer = createPrinter(surface, plan, target);
+  const printer = await createPrinter(surface, plan, target);
   stop.signal.throwIfAborted();
   const start: StartTurn = {
     thread: target.thread,
@@ -201,9 +206,12 @@ async function forkOnly(
   return { threadId, terminal: undefined, lastMessage: undefined, failure: undefined };
 }
 
-function createPrinter({ args, context, out, err }: RunSurface, plan: Plan, target: Target): Printer {
+async function createPrinter({ args, context, out, err }: RunSurface, plan: Plan, target: Target): Promise<Printer> {
   if (args.has("json")) {
-    return createJsonlPrinter({ out, err, hasDeltas: args.has("deltas"), usageBefore: target.usageBefore });
+    const shape = isForCodex(context.env)
+      ? { shape: (await import("@heddle/dialects/exec-schema")).onlyCodexFields }
+      : {};
+    return createJsonlPrinter({ out, err, hasDeltas: args.has("deltas"), usageBefore: target.usageBefore, ...shape });
   }
   const color = args.value("color");
   const choice = color === "always" || color === "never" ? color : "auto";

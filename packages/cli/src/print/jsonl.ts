@@ -2,7 +2,7 @@
  * `--json`: one JSON object a line on stdout, in the dialect of `codex exec`. Notices go to stderr. With deltas, running
  * text and output are shown whole a few times a second: what arrives in between is part of the next line.
  */
-import { codexExecDialect } from "@heddle/dialects/codex-exec";
+import { codexExecDialect, type CodexExecLine } from "@heddle/dialects/codex-exec";
 import type { ItemDelta, Usage } from "@heddle/protocol";
 import type { Output } from "./output.ts";
 import type { Printer } from "./output.ts";
@@ -13,11 +13,17 @@ export interface JsonlOptions {
   readonly out: Output;
   readonly err: Output;
   readonly hasDeltas?: boolean;
+  /** What a line is printed as; undefined: not at all. */
+  readonly shape?: (line: CodexExecLine) => unknown;
   readonly usageBefore?: Usage;
 }
 
 export function createJsonlPrinter(options: JsonlOptions): Printer {
-  const { out, err, hasDeltas = false } = options;
+  const { out, err, hasDeltas = false, shape = (line) => line } = options;
+  const print = (line: CodexExecLine): string => {
+    const shaped = shape(line);
+    return shaped === undefined ? "" : toLine(shaped);
+  };
   const dialect = codexExecDialect({
     hasDeltas,
     ...(options.usageBefore === undefined ? {} : { usageBefore: options.usageBefore }),
@@ -26,14 +32,14 @@ export function createJsonlPrinter(options: JsonlOptions): Printer {
     // What cannot be written now is in the item's next line, and whole in its last.
     if (out.isBehind) return;
     const line = dialect.progress(itemId, soFar);
-    if (line !== undefined) out.write(toLine(line)).catch(() => undefined);
+    if (line !== undefined) out.write(print(line)).catch(() => undefined);
   });
   const notice = (text: string): Promise<void> => err.write(`heddle: ${behind(text)}\n`);
   return {
     async event(event) {
       const { body } = event;
       if (body.type === "item.completed") running.forget(body.item.id);
-      const lines = dialect.event(event).map(toLine);
+      const lines = dialect.event(event).map(print);
       if (lines.length > 0) await out.write(lines.join(""));
       if (body.type === "model.responded" && body.skipped !== undefined) await notice(skippedText(body.skipped));
     },

@@ -5,7 +5,8 @@
 import { z } from "zod";
 import { RunFinished, RunRetried } from "@heddle/protocol/run-result";
 
-const own = (text: string): { readonly description: string } => ({ description: `Heddle's own: ${text}` });
+const OWN = "Heddle's own: ";
+const own = (text: string): { readonly description: string } => ({ description: OWN + text });
 
 const Status = z.enum(["in_progress", "completed", "failed"]);
 
@@ -128,6 +129,7 @@ export const CodexExecLine = z.discriminatedUnion("type", [
     error: z.object(ErrorText),
     status: z.enum(["failed", "interrupted"]).optional().meta(own("whether it failed or was stopped")),
     ...z.object(Figures).partial().shape,
+    usage: CodexUsage.optional().meta(own("what the turn used until then")),
   }),
   z
     .object({ type: z.literal("error"), ...ErrorText })
@@ -143,6 +145,33 @@ export const CodexExecLine = z.discriminatedUnion("type", [
     .meta(own("a request had no answer and is sent again; Codex does not report this")),
 ]);
 export type CodexExecLine = z.infer<typeof CodexExecLine>;
+
+/** The line without what Codex has not; undefined when it is Heddle's own altogether. */
+export function onlyCodexFields(line: CodexExecLine): unknown {
+  const schema = optionFor(CodexExecLine, line);
+  return schema === undefined || isOwn(schema) ? undefined : stripped(schema, line);
+}
+
+function stripped(schema: z.core.$ZodType, value: unknown): unknown {
+  if (schema instanceof z.ZodDiscriminatedUnion) return stripped(optionFor(schema, value) ?? z.unknown(), value);
+  if (!(schema instanceof z.ZodObject) || typeof value !== "object" || value === null) return value;
+  const shape: Readonly<Record<string, z.core.$ZodType>> = schema.shape;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, inner]) => {
+      const field = shape[key];
+      return field === undefined || isOwn(field) ? [] : [[key, stripped(field, inner)]];
+    }),
+  );
+}
+
+function optionFor(union: z.ZodDiscriminatedUnion, value: unknown): z.core.$ZodType | undefined {
+  return union.options.find((option) => z.safeParse(option, value).success);
+}
+
+function isOwn(schema: z.core.$ZodType): boolean {
+  if (z.globalRegistry.get(schema)?.description?.startsWith(OWN) === true) return true;
+  return schema instanceof z.ZodOptional && isOwn(schema.unwrap());
+}
 
 /** JSON Schema 2020-12 of one line of the stream, those that only a batch run prints included. */
 export function codexExecSchema(): object {

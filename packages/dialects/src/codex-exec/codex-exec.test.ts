@@ -223,6 +223,32 @@ test("a request that is sent again is a line of its own, and Codex's count is th
   ]);
 });
 
+test("a turn that fails because its answer broke off says so in Codex's words, and one that an address refused does not", () => {
+  const failing = (details: Record<string, number>): readonly CodexExecLine[] => {
+    const cause = { code: "provider.rate-limited", message: "too many requests", details };
+    return lines(
+      {
+        type: "model.retried",
+        v: 1,
+        turnId: TURN,
+        requestId: "r",
+        attempt: 1,
+        maxAttempts: 2,
+        level: "stream",
+        delayMs: 1,
+        cause,
+      },
+      ended({ status: "failed", failure: cause }),
+    );
+  };
+  const message = "stream disconnected before completion: too many requests";
+  expect(failing({}).slice(1)).toMatchObject([
+    { type: "error", message },
+    { type: "turn.failed", error: { message } },
+  ]);
+  expect(failing({ status: 429 }).slice(1)).toMatchObject([{ message: "too many requests" }, { type: "turn.failed" }]);
+});
+
 test("the thread's usage counts turns of the same run whose ends were not shown", () => {
   const before = { ...usage, inputTokens: 1000 };
   const responded: EventBody = {

@@ -38,6 +38,8 @@ export function codexExecDialect(options: CodexExecOptions = {}): CodexExecDiale
   const numbering = createNumbering();
   const items = createItemLines(numbering, options.hasDeltas === true);
   const spent = countThreadUsage(options.usageBefore);
+  /** Why the last answer broke off, while no whole one has come since. */
+  let brokenBy: string | undefined;
   const event = ({ stream, body }: StoredEvent): readonly CodexExecLine[] => {
     switch (body.type) {
       case "turn.admitted":
@@ -51,6 +53,7 @@ export function codexExecDialect(options: CodexExecOptions = {}): CodexExecDiale
       case "item.completed":
         return items.completed(body.item);
       case "model.retried":
+        if (body.level === "stream" && body.cause.details?.["status"] === undefined) brokenBy = body.cause.code;
         return [retryLine(body)];
       case "path.violated":
         return [numbering.completed(undefined, violation(body))];
@@ -60,9 +63,10 @@ export function codexExecDialect(options: CodexExecOptions = {}): CodexExecDiale
         items.settled(body);
         return [];
       case "turn.completed":
-        return [...items.end(), ...endLines(body, spent.before())];
+        return [...items.end(), ...endLines(body, spent.before(), brokenBy)];
       case "model.responded":
         spent.add(body.usage);
+        brokenBy = undefined;
         return [];
       default:
         return [];
@@ -183,7 +187,11 @@ function retryLine(retry: EventOf<"model.retried">): CodexExecLine {
   };
 }
 
-function endLines(end: EventOf<"turn.completed">, usageBefore: Usage | undefined): readonly CodexExecLine[] {
+function endLines(
+  end: EventOf<"turn.completed">,
+  usageBefore: Usage | undefined,
+  brokenBy: string | undefined,
+): readonly CodexExecLine[] {
   const figures = {
     usage: usageInSnakeCase(end.usage),
     ...(usageBefore === undefined ? {} : { thread_usage: usageInSnakeCase(addUsage(usageBefore, end.usage)) }),
@@ -191,8 +199,11 @@ function endLines(end: EventOf<"turn.completed">, usageBefore: Usage | undefined
     duration_ms: end.durationMs,
   };
   if (end.status === "completed") return [{ type: "turn.completed", ...figures }];
+  // Callers know a broken answer by Codex's words.
+  const before =
+    end.failure !== undefined && end.failure.code === brokenBy ? "stream disconnected before completion: " : "";
   const error = {
-    message: end.failure?.message ?? `the turn was ${end.status}`,
+    message: before + (end.failure?.message ?? `the turn was ${end.status}`),
     ...(end.failure === undefined ? {} : { code: end.failure.code }),
     ...(end.failure?.details === undefined ? {} : { details: end.failure.details }),
   };

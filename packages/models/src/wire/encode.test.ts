@@ -154,7 +154,7 @@ describe("OpenAI Responses", () => {
         tool_choice: "auto",
         parallel_tool_calls: true,
         reasoning: { effort: "high", summary: "auto" },
-        text: { format: { type: "json_schema", name: "heddle_output_schema", strict: true, schema: SCHEMA } },
+        text: { format: { type: "json_schema", name: "codex_output_schema", strict: true, schema: SCHEMA } },
         max_output_tokens: 9,
         store: false,
         stream: true,
@@ -228,7 +228,7 @@ describe("Chat Completions", () => {
         reasoning_effort: "low",
         response_format: {
           type: "json_schema",
-          json_schema: { name: "heddle_output_schema", strict: true, schema: SCHEMA },
+          json_schema: { name: "codex_output_schema", strict: true, schema: SCHEMA },
         },
         max_tokens: 9,
         stream: true,

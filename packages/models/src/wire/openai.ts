@@ -5,9 +5,10 @@ import { strictSchema } from "./strict-output.ts";
 import { count, record, type Json } from "./untrusted.ts";
 import type { WireContext } from "./wire.ts";
 
+/** Codex's name for it: recorded answers of proxies and test servers are found by the whole request. */
 export function namedSchema(outputSchema: unknown): { name: string; strict: boolean; schema: unknown } {
   const strict = strictSchema(outputSchema, "openai");
-  return { name: "heddle_output_schema", strict: strict !== undefined, schema: strict ?? outputSchema };
+  return { name: "codex_output_schema", strict: strict !== undefined, schema: strict ?? outputSchema };
 }
 
 export function outputLimit({ provider, request: { maxOutputTokens }, info }: WireContext): Record<string, number> {

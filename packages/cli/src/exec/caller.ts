@@ -1,0 +1,19 @@
+/**
+ * Who called `exec`, where a caller says so. A library written for Codex does, by Codex's own variable: it is given what
+ * Codex gives, no field more, and is not refused what Codex lets pass.
+ */
+import { HeddleError } from "@heddle/protocol";
+
+const VARIABLE = "CODEX_INTERNAL_ORIGINATOR_OVERRIDE";
+
+export function isForCodex(env: NodeJS.ProcessEnv): boolean {
+  return (env[VARIABLE] ?? "") !== "";
+}
+
+/** It is kept with the thread. */
+export function originOf(env: NodeJS.ProcessEnv): string {
+  const name = env[VARIABLE] ?? "";
+  if (name === "") return "exec";
+  if (/^[\x21-\x7e]{1,64}$/.test(name)) return name;
+  throw new HeddleError("usage.invalid", `${VARIABLE} must be one word of up to 64 plain characters`);
+}
