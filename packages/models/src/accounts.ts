@@ -15,7 +15,7 @@ import { storeFor } from "./auth/chosen-store.ts";
 import { isAmbient, takesKey, type CredentialSource, type Environment } from "./provider-auth.ts";
 import type { ProviderConfig } from "./providers.ts";
 import { accountStatus, programStatus, type AccountStatus, type StatusQuery } from "./registry/account-status.ts";
-import { clientOf, copilotPlacesOf, provideFrom, type Book } from "./registry/book.ts";
+import { clientOf, copilotEndpointsOf, provideFrom, type Book } from "./registry/book.ts";
 import { listModels, type ModelListing } from "./registry/catalogs.ts";
 import { openModelCache } from "./registry/model-cache.ts";
 import { createRegistry, modelEntries, type ModelProviderEntry, type Registry } from "./registry/registry.ts";
@@ -105,7 +105,8 @@ export function openAccounts(options: AccountsOptions): Accounts {
     async startLogin(name, method) {
       const entry = registry.model(name.provider);
       if (!entry.authMethods.includes(method)) throw noSuchMethod(entry, method);
-      if (entry.config.auth?.type === "copilot") return logins.startCopilot(keyOf(name), copilotPlacesOf(entry.config));
+      if (entry.config.auth?.type === "copilot")
+        return logins.startCopilot(keyOf(name), copilotEndpointsOf(entry.config));
       return logins.start(keyOf(name), method);
     },
     loginState: (loginId) => logins.state(loginId),
@@ -115,7 +116,7 @@ export function openAccounts(options: AccountsOptions): Accounts {
     async refresh(name, signal = AbortSignal.timeout(60_000)) {
       const { config } = registry.model(name.provider);
       const how = { store, key: keyOf(name), signal, isForced: true };
-      if (config.auth?.type === "copilot") await usableCopilot({ ...how, places: copilotPlacesOf(config) });
+      if (config.auth?.type === "copilot") await usableCopilot({ ...how, endpoints: copilotEndpointsOf(config) });
       else await usableOAuth({ ...how, issuer });
       return status(name);
     },

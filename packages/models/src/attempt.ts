@@ -72,7 +72,7 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
     },
   });
   const hosting = await loadHosting(provider);
-  const call = hosting === undefined ? encoded : hosting.place(encoded, request.model);
+  const call = hosting === undefined ? encoded : hosting.adapt(encoded, request.model);
   const body = writeJson(call.body);
   const requestBytes = Buffer.byteLength(body);
   const common = {

@@ -12,7 +12,7 @@ import type { WireCall } from "./wire/wire.ts";
 
 export interface Hosting {
   /** The request of the maker's own API as it is put here. */
-  place(call: WireCall, model: string): WireCall;
+  adapt(call: WireCall, model: string): WireCall;
   /** Absent: server-sent events. */
   readonly createReader?: (provider: Provider) => EventSource;
 }
@@ -24,7 +24,7 @@ export function hostingOf(auth: "vertex" | "bedrock"): Hosting {
 }
 
 const VERTEX: Hosting = {
-  place(call, model) {
+  adapt(call, model) {
     const { model: _model, ...body } = bodyOf(call);
     return {
       path: `/models/${segment(model)}:streamRawPredict`,
@@ -35,7 +35,7 @@ const VERTEX: Hosting = {
 };
 
 const BEDROCK: Hosting = {
-  place(call, model) {
+  adapt(call, model) {
     const { model: _model, stream: _stream, ...body } = bodyOf(call);
     const betas = call.headers?.[BETA]?.split(",").map((beta) => beta.trim());
     return {

@@ -61,7 +61,7 @@ export function openMcpAccounts(options: McpAccountsOptions): McpAccounts {
       key: keyOf(server),
       own,
       isBrief: true,
-      names: { place: `the MCP server ${server.name}`, again: `heddle mcp login ${server.name}` },
+      names: { service: `the MCP server ${server.name}`, again: `heddle mcp login ${server.name}` },
       signal: AbortSignal.timeout(REFRESH_MS),
       refresh: (current, token, signal) => refresh(issuers, current, token, signal),
       rejected,

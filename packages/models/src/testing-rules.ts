@@ -84,9 +84,9 @@ function anthropicRefusal(body: Fields, betas: string): Refusal | undefined {
     const blocks = list(message["content"]).map((block) => record(block) ?? {});
     const at = `messages.${index}`;
     if (blocks.length === 0) return refuse(`${at}: all messages must have non-empty content`);
-    for (const [place, block] of blocks.entries()) {
+    for (const [part, block] of blocks.entries()) {
       const why = blockRefusal(block, { ...body, messages: messages.slice(0, index) }, betas);
-      if (why !== undefined) return refuse(`${at}.content.${place}: ${why}`);
+      if (why !== undefined) return refuse(`${at}.content.${part}: ${why}`);
     }
     if (message["role"] === "assistant" && text(blocks.at(-1)?.["type"])?.endsWith("thinking") === true)
       return refuse(`${at}: The final block in an assistant message cannot be \`thinking\`.`);
@@ -160,9 +160,9 @@ function chatRefusal(body: Fields): Refusal | undefined {
     const calls = list(message["tool_calls"]);
     if ((text(message["content"]) ?? "") === "" && calls.length === 0)
       return openaiRefusal(`messages[${index}]: assistant message must have either content or tool_calls`, "messages");
-    for (const [place, call] of calls.entries()) {
+    for (const [nth, call] of calls.entries()) {
       const { name, arguments: written } = record(record(call)?.["function"]) ?? {};
-      const why = nameRefusal(name, `messages[${index}].tool_calls[${place}].function.name`);
+      const why = nameRefusal(name, `messages[${index}].tool_calls[${nth}].function.name`);
       if (why !== undefined) return why;
       const source = text(written) ?? "";
       const parsed = record(parseJson(source));

@@ -22,7 +22,7 @@ export { startGithub, type TestGithub } from "./testing-github.ts";
 export type { HttpWire } from "./testing-frames.ts";
 
 /** Where in an answer a fault happens. `mid-delta` and `mid-args`: inside the bytes of such an event. */
-export type Place = "before-headers" | "after-headers" | "mid-delta" | "mid-args" | "after-last-delta";
+export type FaultPoint = "before-headers" | "after-headers" | "mid-delta" | "mid-args" | "after-last-delta";
 
 export type Fault =
   /** A refusal, with any body; an object is sent as JSON. */
@@ -33,11 +33,11 @@ export type Fault =
       readonly headers?: Record<string, string>;
     }
   /** Nothing more comes, and the connection stays open. */
-  | { readonly kind: "stall"; readonly at: Place }
+  | { readonly kind: "stall"; readonly at: FaultPoint }
   /** The answer ends early but in order: a chunked body that is closed. */
-  | { readonly kind: "cut"; readonly at: Exclude<Place, "before-headers"> }
+  | { readonly kind: "cut"; readonly at: Exclude<FaultPoint, "before-headers"> }
   /** The connection is reset. */
-  | { readonly kind: "reset"; readonly at: Place }
+  | { readonly kind: "reset"; readonly at: FaultPoint }
   /** Status 200 and this body, whatever it is. */
   | { readonly kind: "body"; readonly body: string | Buffer; readonly contentType?: string }
   /** A line that is not JSON after the first event. */
@@ -235,7 +235,7 @@ class Player {
     this.#response.flushHeaders();
   }
 
-  async #breakOff({ kind, at }: Fault & { at: Place }): Promise<void> {
+  async #breakOff({ kind, at }: Fault & { at: FaultPoint }): Promise<void> {
     if (at !== "before-headers") this.#open();
     const before = this.#bytesBefore(at);
     // The bytes are sent before the connection closes, so that the client sees both, in this order.
@@ -244,7 +244,7 @@ class Player {
     if (kind === "reset") this.#response.socket?.resetAndDestroy();
   }
 
-  #bytesBefore(at: Place): string {
+  #bytesBefore(at: FaultPoint): string {
     if (at === "before-headers" || at === "after-headers") return "";
     const isLast = at === "after-last-delta";
     const stop = isLast ? "end" : at === "mid-delta" ? "delta" : "args";
@@ -256,7 +256,7 @@ class Player {
     return isLast ? whole : whole + half.slice(0, Math.floor(half.length / 2));
   }
 
-  async #stream(fault: Exclude<Fault, { at: Place } | { kind: "status" | "body" }> | undefined): Promise<void> {
+  async #stream(fault: Exclude<Fault, { at: FaultPoint } | { kind: "status" | "body" }> | undefined): Promise<void> {
     const [first = "", ...rest] = this.#frames.map(toText);
     const whole = first + rest.join("");
     switch (fault?.kind) {

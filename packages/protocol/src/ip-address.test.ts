@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { namesThisMachine, reachOf, type Reach } from "./ip-address.ts";
 
-const PLACES: Readonly<Record<Exclude<Reach, "global"> | "global", readonly string[]>> = {
+const BY_REACH: Readonly<Record<Exclude<Reach, "global"> | "global", readonly string[]>> = {
   metadata: [
     "169.254.169.254",
     "100.100.100.200",
@@ -47,7 +47,7 @@ const PLACES: Readonly<Record<Exclude<Reach, "global"> | "global", readonly stri
 };
 
 test("12.15: an address leads where its bytes lead, however it is written", () => {
-  for (const [reach, addresses] of Object.entries(PLACES)) {
+  for (const [reach, addresses] of Object.entries(BY_REACH)) {
     for (const address of addresses) expect([address, reachOf(address)]).toEqual([address, reach]);
   }
 });

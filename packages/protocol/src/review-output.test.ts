@@ -38,7 +38,7 @@ test.each([
   ["nothing", ""],
   ["braces", "use {} and } {"],
   ["other JSON", '{"overall_explanation":"All is well."}'],
-  ["a finding without a place", '{"findings":[{"title":"x","body":"y"}]}'],
+  ["a finding without a location", '{"findings":[{"title":"x","body":"y"}]}'],
 ])("an answer of %s stays as it is", (_name, answer) => {
   expect(reviewText(answer)).toBe(answer);
 });

@@ -137,8 +137,8 @@ const stalled = (episode: number): TaskEventBody => ({
 });
 const archived = (isArchived: boolean): TaskEventBody => ({ type: "task.archived", v: 1, isArchived });
 
-/** One task for each place a task can be in, and how it came there. */
-const PLACES = {
+/** One task for each state a task can be in, and how it came there. */
+const STATES = {
   pending: [created],
   queued: [created, waited("dependency")],
   taken: [created, taken(1)],
@@ -157,9 +157,9 @@ const PLACES = {
   said: [created, { ...claimed(1), by: "user" } as TaskEventBody],
   archived: [created, cancelled, archived(true)],
 } satisfies Record<string, readonly TaskEventBody[]>;
-type PlaceName = keyof typeof PLACES;
+type StateName = keyof typeof STATES;
 
-const HELD: readonly PlaceName[] = [
+const HELD: readonly StateName[] = [
   "taken",
   "prompted",
   "asking",
@@ -169,25 +169,25 @@ const HELD: readonly PlaceName[] = [
   "refuted",
   "rejected",
 ];
-const OPEN: readonly PlaceName[] = ["pending", "queued", ...HELD];
-const NOT_OVER: readonly PlaceName[] = [...OPEN, "paused", "pausedInTurn"];
-const OVER: readonly PlaceName[] = ["verified", "failed", "cancelled", "said"];
+const OPEN: readonly StateName[] = ["pending", "queued", ...HELD];
+const NOT_OVER: readonly StateName[] = [...OPEN, "paused", "pausedInTurn"];
+const OVER: readonly StateName[] = ["verified", "failed", "cancelled", "said"];
 const ALL = [...NOT_OVER, ...OVER, "archived"] as const;
 
-const IN_TURN: ReadonlySet<PlaceName> = new Set(["prompted", "asking", "stalled"]);
+const IN_TURN: ReadonlySet<StateName> = new Set(["prompted", "asking", "stalled"]);
 
-const next = (place: PlaceName): number => run(PLACES[place]).attempt + 1;
-const round = (place: PlaceName): number => run(PLACES[place]).round + 1;
+const next = (state: StateName): number => run(STATES[state]).attempt + 1;
+const round = (state: StateName): number => run(STATES[state]).round + 1;
 
-/** Every event, made to fit as well as it can where it is tried, and the places that take it. Everywhere else it is refused. */
-const MOVES: readonly (readonly [string, (place: PlaceName) => TaskEventBody, readonly PlaceName[]])[] = [
+/** Every event, made to fit as well as it can where it is tried, and the states that take it. Everywhere else it is refused. */
+const MOVES: readonly (readonly [string, (state: StateName) => TaskEventBody, readonly StateName[]])[] = [
   ["created", () => created, []],
   ["waited in the queue", () => waited("backoff"), ["pending", "queued"]],
   ["waited during an attempt", () => waited("provider"), HELD],
   ["woken", () => ({ type: "task.woken", v: 1 }), ["queued", "asking"]],
-  ["taken", (place) => taken(next(place)), OPEN],
+  ["taken", (state) => taken(next(state)), OPEN],
   ["prepared", () => ({ type: "task.prepared", v: 1, attempt: 1, threadId: "t", folder: "/w" }), HELD],
-  ["prompted", (place) => prompted(1, round(place)), HELD.filter((name) => !IN_TURN.has(name))],
+  ["prompted", (state) => prompted(1, round(state)), HELD.filter((name) => !IN_TURN.has(name))],
   ["turn-ended", () => ended(1, 1), ["prompted", "asking", "stalled", "pausedInTurn"]],
   ["progressed", () => ({ type: "task.progressed", v: 1, attempt: 1, stepsDone: [1] }), HELD],
   ["claimed", () => claimed(1), HELD.filter((name) => !IN_TURN.has(name))],
@@ -200,7 +200,7 @@ const MOVES: readonly (readonly [string, (place: PlaceName) => TaskEventBody, re
   ["paused", () => paused, OPEN],
   ["resumed", () => ({ type: "task.resumed", v: 1 }), ["paused", "pausedInTurn"]],
   ["warned", () => ({ type: "task.budget-warned", v: 1, what: "time", spent: 8, limit: 10 }), HELD],
-  ["stalled", (place) => stalled(place === "stalled" ? 2 : 1), HELD.filter((name) => name !== "stalled")],
+  ["stalled", (state) => stalled(state === "stalled" ? 2 : 1), HELD.filter((name) => name !== "stalled")],
   ["recovered", () => ({ type: "task.recovered", v: 1, attempt: 1, episode: 1 }), ["stalled"]],
   [
     "stall-acted",
@@ -217,17 +217,17 @@ const MOVES: readonly (readonly [string, (place: PlaceName) => TaskEventBody, re
   ["deleted", () => ({ type: "task.deleted", v: 1 }), [...OVER, "archived"]],
 ];
 
-test.each(MOVES)("26: %s is taken where it fits and refused everywhere else, by a code", (_, make, places) => {
-  const takers = ALL.filter((place) => {
+test.each(MOVES)("26: %s is taken where it fits and refused everywhere else, by a code", (_, make, states) => {
+  const takers = ALL.filter((state) => {
     try {
-      run([make(place)], run(PLACES[place]));
+      run([make(state)], run(STATES[state]));
       return true;
     } catch (error) {
       expect(error).toMatchObject({ code: "task.illegal" });
       return false;
     }
   });
-  expect(takers).toEqual(ALL.filter((place) => places.includes(place)));
+  expect(takers).toEqual(ALL.filter((state) => states.includes(state)));
 });
 
 test("every kind of event of a task has its row", () => {
@@ -239,14 +239,14 @@ test("every kind of event of a task has its row", () => {
 test.each(MOVES.filter(([, make]) => "attempt" in make("taken") && make("taken").type !== "task.taken"))(
   "the fence: %s of another attempt is stale, and so is one of no attempt that was",
   (_, make) => {
-    const second = run([taken(2)], run(PLACES.taken));
+    const second = run([taken(2)], run(STATES.taken));
     expect(() => run([{ ...make("taken"), attempt: 1 } as TaskEventBody], second)).toThrow(/not the current one/);
     expect(() => run([{ ...make("taken"), attempt: 3 } as TaskEventBody], second)).toThrow(/not the current one/);
   },
 );
 
 test("what a person says begins the count of nudges and retries anew, and more of what ran out is added", () => {
-  const nudged = run([...PLACES.rejected, prompted(1, 2), ended(1, 2)]);
+  const nudged = run([...STATES.rejected, prompted(1, 2), ended(1, 2)]);
   expect(nudged.spent).toMatchObject({ nudges: 1, turns: 2 });
   const retried = run(
     [{ type: "task.retried", v: 1, attempt: 1, class: "provider", failure: fail, reason: "" }],
@@ -263,7 +263,7 @@ test("what a person says begins the count of nudges and retries anew, and more o
 });
 
 test("a prompt outlives a pause: its turn is counted then, and again nowhere", () => {
-  const task = run([ended(1, 1)], run(PLACES.pausedInTurn));
+  const task = run([ended(1, 1)], run(STATES.pausedInTurn));
   expect(task).toMatchObject({ state: "paused", spent: { turns: 1, tokens: 12 } });
   expect(() => run([ended(1, 1)], task)).toThrow(/does not fit/);
 });

@@ -115,8 +115,8 @@ export class ChatLog {
     const open = this.#items.get(itemId);
     if (open === undefined || isShownOtherwise(open.item)) return [];
     const item = chatItem(open.item, turnId);
-    const place = { seq: this.#seq, ts: new Date().toISOString(), live: true } as const;
-    return [this.#withBase({ topic: "chat.item.updated", params: { turnId, itemId, item } }, place)];
+    const base = { seq: this.#seq, ts: new Date().toISOString(), live: true } as const;
+    return [this.#withBase({ topic: "chat.item.updated", params: { turnId, itemId, item } }, base)];
   }
 
   #numbered(event: Unnumbered, ts: string): ChatEvent {
@@ -126,11 +126,11 @@ export class ChatLog {
 
   #withBase(
     { topic, params }: Unnumbered,
-    place: { readonly seq: number; readonly ts: string; readonly live?: true },
+    base: { readonly seq: number; readonly ts: string; readonly live?: true },
   ): ChatEvent {
     const { threadId } = this.#options;
     // Every member of `Unnumbered` fits its topic; only the base fields are missing.
-    return { topic, params: { ...place, chat_id: threadId, threadId, schema: 1, ...params } } as ChatEvent;
+    return { topic, params: { ...base, chat_id: threadId, threadId, schema: 1, ...params } } as ChatEvent;
   }
 
   #deltaOf(open: { readonly item: Item; section: number }, given: ItemDelta): readonly ChatEvent[] {
@@ -246,8 +246,8 @@ export class ChatLog {
 
 /** For a chat that was deleted before it was read: it has no number, and nothing follows it. */
 export function deletedUnread({ stream, at }: StoredEvent): ChatEvent {
-  const place = { seq: 0, ts: new Date(at).toISOString(), live: true, chat_id: stream, threadId: stream } as const;
-  return { topic: "chat.thread.updated", params: { ...place, schema: 1, status: "deleted" } };
+  const base = { seq: 0, ts: new Date(at).toISOString(), live: true, chat_id: stream, threadId: stream } as const;
+  return { topic: "chat.thread.updated", params: { ...base, schema: 1, status: "deleted" } };
 }
 
 /** Key by key; null takes one out. */

@@ -7,14 +7,14 @@ import { codexPermissions, grantFrom } from "./permissions.ts";
 import { elicitationRequest, elicitedFrom, userAnswerFrom, userInputRequest } from "./questions.ts";
 import type { CodexServerRequest } from "./shapes.ts";
 
-interface Place {
+interface AskingTurn {
   readonly threadId: string;
   readonly turnId: string;
   readonly startedAtMs: number;
 }
 
-export function approvalRequest(question: ApprovalQuestion, place: Place): CodexServerRequest {
-  const { threadId, turnId, startedAtMs } = place;
+export function approvalRequest(question: ApprovalQuestion, turn: AskingTurn): CodexServerRequest {
+  const { threadId, turnId, startedAtMs } = turn;
   const at = { threadId, turnId, itemId: question.itemId, startedAtMs };
   switch (question.kind) {
     case "command":
@@ -41,11 +41,11 @@ export function approvalRequest(question: ApprovalQuestion, place: Place): Codex
         params: { ...at, reason: question.reason ?? null, grantRoot: null },
       };
     case "tool":
-      return toolRequest(question, place);
+      return toolRequest(question, turn);
     case "userInput":
-      return userInputRequest(question, place);
+      return userInputRequest(question, turn);
     case "elicitation":
-      return elicitationRequest(question, place);
+      return elicitationRequest(question, turn);
     case "permissions":
       return {
         method: "item/permissions/requestApproval",
@@ -64,13 +64,13 @@ export function approvalRequest(question: ApprovalQuestion, place: Place): Codex
 const MCP_TOOL = /^mcp\.([^.]+)\.(.+)$/;
 
 /** The original asks about tools of MCP servers in the form of an elicitation. */
-function toolRequest(question: Extract<ApprovalQuestion, { kind: "tool" }>, place: Place): CodexServerRequest {
+function toolRequest(question: Extract<ApprovalQuestion, { kind: "tool" }>, turn: AskingTurn): CodexServerRequest {
   const [, server = "heddle", tool = question.tool] = MCP_TOOL.exec(question.tool) ?? [];
   return {
     method: "mcpServer/elicitation/request",
     params: {
-      threadId: place.threadId,
-      turnId: place.turnId,
+      threadId: turn.threadId,
+      turnId: turn.turnId,
       serverName: server,
       mode: "form",
       message: `Allow the ${server} MCP server to run tool "${tool}"?`,

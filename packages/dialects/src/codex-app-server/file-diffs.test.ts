@@ -14,7 +14,7 @@ test("an added or deleted file is told by its content", () => {
   expect(shownDiff({ ...DELETED, diff: "" })).toBe("");
 });
 
-test("a change is told as it is, and a move names the new place", () => {
+test("a change is told as it is, and a move names the new path", () => {
   expect(shownDiff({ path: "/ws/old.txt", kind: "update", diff: CHANGE })).toBe(CHANGE);
   const moved = { path: "/ws/old.txt", kind: "update", diff: CHANGE, movedTo: "/ws/new.txt" } as const;
   expect(shownDiff(moved)).toBe(`${CHANGE}\n\nMoved to: /ws/new.txt`);

@@ -308,13 +308,13 @@ export class ThreadDialect {
     if (turn === undefined) return [];
     turn.questions.set(approvalId, question);
     const item = askedItem(question, turn.calls.get(question.callId));
-    const place = { threadId: this.#threadId, turnId: turn.id, startedAtMs: stored.at };
+    const at = { threadId: this.#threadId, turnId: turn.id, startedAtMs: stored.at };
     const status = this.#statusChanged(stored);
     const begun = item === undefined ? [] : this.#itemStarted(item, stored);
     return [
       // The original shows a change or a tool before the status, and a command after it.
       ...(question.kind === "command" ? [status, ...begun] : [...begun, status]),
-      { kind: "ask", approvalId, question, request: approvalRequest(question, place) },
+      { kind: "ask", approvalId, question, request: approvalRequest(question, at) },
     ];
   }
 

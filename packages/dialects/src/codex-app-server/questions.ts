@@ -3,14 +3,14 @@ import { z } from "zod";
 import type { ApprovalAnswer, ApprovalQuestion } from "@heddle/protocol";
 import type { CodexServerRequest } from "./shapes.ts";
 
-interface Place {
+interface AskingTurn {
   readonly threadId: string;
   readonly turnId: string;
 }
 
 export function userInputRequest(
   { itemId, questions }: Extract<ApprovalQuestion, { kind: "userInput" }>,
-  { threadId, turnId }: Place,
+  { threadId, turnId }: AskingTurn,
 ): CodexServerRequest {
   return {
     method: "item/tool/requestUserInput",
@@ -30,7 +30,7 @@ export function userInputRequest(
 
 export function elicitationRequest(
   { server, message, schema }: Extract<ApprovalQuestion, { kind: "elicitation" }>,
-  { threadId, turnId }: Place,
+  { threadId, turnId }: AskingTurn,
 ): CodexServerRequest {
   return {
     method: "mcpServer/elicitation/request",

@@ -92,7 +92,7 @@ async function headBefore(stored: StoredRows, row: Row, first: number): Promise<
   if (first === 0) return undefined;
   const [stream, version] = [text(row, "stream"), integer(row, "version")];
   const next = version > 1 ? await stored.of(stream, version - 1) : undefined;
-  // Not in its place: whatever is there instead.
+  // Not where it should be: whatever is there instead.
   const isThere = next !== undefined && integer(next, "position") <= first;
   const found = isThere ? next : await stored.lastOf(stream, first);
   return found === undefined ? undefined : { version: integer(found, "version"), hash: text(found, "hash") };

@@ -9,7 +9,7 @@ import { openJournal } from "../sqlite/sqlite.ts";
 const author = "system";
 const LONG = "Plain words, and sk-proj-a1b2c3d4e5f6g7h8 in between. ".repeat(6_000);
 
-test("12.11: a long append keeps its place in its stream, and those of other streams overtake it", async () => {
+test("12.11: a long append keeps its turn in its stream, and those of other streams overtake it", async () => {
   await using home = await testHome();
   await using journal = await openJournal({ home: home.path });
   const append = async (stream: string, text: string): Promise<number | undefined> =>

@@ -223,9 +223,9 @@ function seedTable(needles: readonly Needle[]): SeedTable {
       const same = seeds.get(seed);
       if (same === undefined) seeds.set(seed, [{ needle: one, offset }]);
       else same.push({ needle: one, offset });
-      for (let place = 1; place < SEED_CHARS; place += 1) {
-        const pair = pairOf(seed.charCodeAt(place - 1), seed.charCodeAt(place));
-        shifts[pair] = Math.min(shifts[pair] ?? 0, SEED_CHARS - 1 - place);
+      for (let index = 1; index < SEED_CHARS; index += 1) {
+        const pair = pairOf(seed.charCodeAt(index - 1), seed.charCodeAt(index));
+        shifts[pair] = Math.min(shifts[pair] ?? 0, SEED_CHARS - 1 - index);
       }
     }
   }
@@ -240,8 +240,8 @@ function nextSeed(text: string, at: number, { seeds, shifts }: SeedTable, stop: 
     const shift = shifts[pairOf(text.charCodeAt(end - 1), text.charCodeAt(end))] ?? 0;
     if (shift > 0) end += shift;
     else {
-      const place = end - SEED_CHARS + 1;
-      if (seeds.has(text.slice(place, end + 1))) return place;
+      const index = end - SEED_CHARS + 1;
+      if (seeds.has(text.slice(index, end + 1))) return index;
       end += 1;
     }
   }

@@ -76,31 +76,31 @@ interface Rewrites {
  * `plain`: opaque parts are recognized by their shape. `arguments`: a model wrote it and may imitate any shape, so
  * nothing in it is opaque. `repeated`: opaque, with text and calls in it. `sealed`: entirely opaque.
  */
-type Place = "plain" | "arguments" | "repeated" | "sealed";
+type FieldKind = "plain" | "arguments" | "repeated" | "sealed";
 
 /** Under these names providers repeat what a model said or called. */
 const REPEATED: ReadonlySet<string> = new Set(["text", "input", "args", "refusal"]);
 
-function* mapStrings(value: unknown, rewrites: Rewrites, place: Place = "plain"): Steps<unknown> {
-  const rewrite = place === "plain" || place === "arguments" ? rewrites.open : rewrites.sealed;
+function* mapStrings(value: unknown, rewrites: Rewrites, kind: FieldKind = "plain"): Steps<unknown> {
+  const rewrite = kind === "plain" || kind === "arguments" ? rewrites.open : rewrites.sealed;
   if (typeof value === "string") return yield* rewrite(value);
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {
     const mapped: unknown[] = [];
-    for (const entry of value) mapped.push(yield* mapStrings(entry, rewrites, place));
+    for (const entry of value) mapped.push(yield* mapStrings(entry, rewrites, kind));
     return mapped;
   }
   const entries: [string, unknown][] = [];
   for (const [key, entry] of Object.entries(value)) {
-    entries.push([yield* rewrite(key), yield* mapStrings(entry, rewrites, placeOf(value, key, place))]);
+    entries.push([yield* rewrite(key), yield* mapStrings(entry, rewrites, kindOf(value, key, kind))]);
   }
   return Object.fromEntries(entries);
 }
 
-function placeOf(parent: object, key: string, place: Place): Place {
-  if (place === "arguments" || key === "arguments") return "arguments";
-  if (place === "repeated" && REPEATED.has(key)) return "arguments";
-  if (place !== "plain") return place;
+function kindOf(parent: object, key: string, kind: FieldKind): FieldKind {
+  if (kind === "arguments" || key === "arguments") return "arguments";
+  if (kind === "repeated" && REPEATED.has(key)) return "arguments";
+  if (kind !== "plain") return kind;
   if (key === "opaque" && "kind" in parent) return parent.kind === "reasoning" ? "sealed" : "repeated";
   const isImage = key === "base64" && "type" in parent && parent.type === "image" && "mediaType" in parent;
   return isImage ? "sealed" : "plain";

@@ -279,9 +279,9 @@ function googleKey(scan: Scan, at: number, after: number): Outcome {
   return exactly(scan, "google-key", { at, after, to }, to - after === 35, 35);
 }
 
-type Place = Readonly<Record<"at" | "after" | "to", number>>;
+type Span = Readonly<Record<"at" | "after" | "to", number>>;
 
-function exactly(scan: Scan, kind: string, { at, after, to }: Place, isKey: boolean, chars: number): Outcome {
+function exactly(scan: Scan, kind: string, { at, after, to }: Span, isKey: boolean, chars: number): Outcome {
   if (isCut(scan, to)) return to - after <= chars ? "open" : undefined;
   return isKey ? { kind, start: at, from: at, to, sure: to } : undefined;
 }

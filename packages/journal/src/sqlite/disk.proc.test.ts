@@ -94,9 +94,9 @@ describe("a full disk", () => {
   });
 });
 
-describe("a failure at every place", () => {
+describe("a failure at every failpoint", () => {
   const points = FAILPOINTS.filter((point) => point.startsWith("journal.") && !point.includes("migrate"));
-  // Whatever stops a witness or checkpoint is handled in one place; one kind of failure shows it.
+  // Whatever stops a witness or checkpoint is handled by one function; one kind of failure shows it.
   const cases = points.flatMap((point) => {
     const actions = point.includes("append") ? (["throw", "enospc", "eio"] as const) : (["enospc"] as const);
     return actions.map((action) => [point, action] as const);

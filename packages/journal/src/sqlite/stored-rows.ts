@@ -4,7 +4,7 @@ import { untilFree, type Connection, type Read } from "./driver.ts";
 import { lastPosition, lastVersion, readRows } from "./read.ts";
 import { asDamage } from "./store-errors.ts";
 
-const PLACE = "SELECT position, stream, version, type, at, hash FROM events";
+const SELECT_HEAD = "SELECT position, stream, version, type, at, hash FROM events";
 
 export function storedRows(read: Read): StoredRows {
   return {
@@ -18,16 +18,16 @@ export function storedRows(read: Read): StoredRows {
         return connection.all(sql, after, upTo, ...(stream === undefined ? [] : [stream]), limit);
       }),
     pageOf: (range) => read((connection) => readRows(connection, range)),
-    at: (position) => read((connection) => connection.get(`${PLACE} WHERE position = ?`, position)),
+    at: (position) => read((connection) => connection.get(`${SELECT_HEAD} WHERE position = ?`, position)),
     of: (stream, version) =>
-      read((connection) => connection.get(`${PLACE} WHERE stream = ? AND version = ?`, stream, version)),
+      read((connection) => connection.get(`${SELECT_HEAD} WHERE stream = ? AND version = ?`, stream, version)),
     lastOf: (stream, position) =>
       read((connection) =>
         position === undefined
-          ? connection.get(`${PLACE} WHERE stream = ? ORDER BY version DESC LIMIT 1`, stream)
+          ? connection.get(`${SELECT_HEAD} WHERE stream = ? ORDER BY version DESC LIMIT 1`, stream)
           : // The plus keeps SQLite from walking all positions backwards.
             connection.get(
-              `${PLACE} WHERE stream = ? AND +position <= ? ORDER BY +position DESC LIMIT 1`,
+              `${SELECT_HEAD} WHERE stream = ? AND +position <= ? ORDER BY +position DESC LIMIT 1`,
               stream,
               position,
             ),

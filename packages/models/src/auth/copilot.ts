@@ -19,7 +19,7 @@ const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 /** Longer than GitHub's codes live. */
 const MAX_LIFETIME_MS = 30 * 60_000;
 
-export interface CopilotPlaces {
+export interface CopilotEndpoints {
   /** Origin. */
   readonly githubUrl: string;
   /** Origin and path of GitHub's API. */
@@ -29,11 +29,11 @@ export interface CopilotPlaces {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export function copilotPlaces(
+export function copilotEndpoints(
   id: string,
   auth: CopilotAuth,
   headers: Readonly<Record<string, string>> = {},
-): CopilotPlaces {
+): CopilotEndpoints {
   const github = new URL(requireSafeUrl(id, auth.githubUrl ?? "https://github.com"));
   const api = auth.githubApiUrl ?? `${github.protocol}//api.${github.host}`;
   return {
@@ -61,17 +61,22 @@ export interface CopilotDevice {
   readonly intervalMs: number;
 }
 
-export async function startCopilotDevice(places: CopilotPlaces, signal: AbortSignal): Promise<CopilotDevice> {
-  const answer = await askGithub(places, "/login/device/code", { client_id: places.clientId, scope: SCOPE }, signal);
+export async function startCopilotDevice(endpoints: CopilotEndpoints, signal: AbortSignal): Promise<CopilotDevice> {
+  const answer = await askGithub(
+    endpoints,
+    "/login/device/code",
+    { client_id: endpoints.clientId, scope: SCOPE },
+    signal,
+  );
   const code = DeviceCode.safeParse(answer.json);
   if (answer.status !== 200 || !code.success) {
-    throw new HeddleError("login.failed", `${places.githubUrl} gave no device code (status ${answer.status})`);
+    throw new HeddleError("login.failed", `${endpoints.githubUrl} gave no device code (status ${answer.status})`);
   }
   const { device_code, user_code, verification_uri, expires_in, interval = 5 } = code.data;
-  if (new URL(verification_uri).origin !== places.githubUrl) {
+  if (new URL(verification_uri).origin !== endpoints.githubUrl) {
     throw new HeddleError(
       "login.failed",
-      `${places.githubUrl} sends users to another site to enter the code; the code is not shown`,
+      `${endpoints.githubUrl} sends users to another site to enter the code; the code is not shown`,
     );
   }
   return {
@@ -91,12 +96,12 @@ const Grant = z.object({
 
 /** One poll for the token of GitHub. */
 async function pollGithub(
-  places: CopilotPlaces,
+  endpoints: CopilotEndpoints,
   { deviceCode }: CopilotDevice,
   { intervalMs, signal }: { readonly intervalMs: number; readonly signal: AbortSignal },
 ): Promise<Polled<string>> {
-  const form = { client_id: places.clientId, device_code: deviceCode, grant_type: DEVICE_GRANT };
-  const answer = await askGithub(places, "/login/oauth/access_token", form, signal);
+  const form = { client_id: endpoints.clientId, device_code: deviceCode, grant_type: DEVICE_GRANT };
+  const answer = await askGithub(endpoints, "/login/oauth/access_token", form, signal);
   if (answer.status >= 500) return { intervalMs };
   const { access_token: granted, error, interval = 0 } = Grant.safeParse(answer.json).data ?? {};
   if (granted !== undefined) return { granted };
@@ -110,19 +115,19 @@ async function pollGithub(
 
 /** Follows a login to the credential that is stored. An account without Copilot fails here, not at its first run. */
 export async function awaitCopilot(
-  places: CopilotPlaces,
+  endpoints: CopilotEndpoints,
   device: CopilotDevice,
   { key, clock, signal }: { readonly key: CredentialKey; readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<CopilotCredential> {
-  const poll = (intervalMs: number): Promise<Polled<string>> => pollGithub(places, device, { intervalMs, signal });
+  const poll = (intervalMs: number): Promise<Polled<string>> => pollGithub(endpoints, device, { intervalMs, signal });
   const githubToken = await awaitDevice(poll, { ...device, clock, signal });
   try {
-    return await exchange(places, { key, githubToken, now: clock.now(), signal });
+    return await exchange(endpoints, { key, githubToken, now: clock.now(), signal });
   } catch (error) {
     if (!(error instanceof RefusedLogin)) throw error;
     throw new HeddleError(
       "login.failed",
-      `this GitHub account may not use Copilot (${error.reason}); see ${places.githubUrl}/settings/copilot`,
+      `this GitHub account may not use Copilot (${error.reason}); see ${endpoints.githubUrl}/settings/copilot`,
     );
   }
 }
@@ -145,12 +150,12 @@ interface ExchangeOptions {
 }
 
 /** Throws RefusedLogin where the refusal is final, and `provider.*` where it may pass. */
-async function exchange(places: CopilotPlaces, options: ExchangeOptions): Promise<CopilotCredential> {
+async function exchange(endpoints: CopilotEndpoints, options: ExchangeOptions): Promise<CopilotCredential> {
   const { key, githubToken, now, signal } = options;
   const { status, json } = await pinnedFetch({
-    url: `${places.githubApiUrl}/copilot_internal/v2/token`,
-    origins: [new URL(places.githubApiUrl).origin],
-    headers: { ...places.headers, authorization: `token ${githubToken}` },
+    url: `${endpoints.githubApiUrl}/copilot_internal/v2/token`,
+    origins: [new URL(endpoints.githubApiUrl).origin],
+    headers: { ...endpoints.headers, authorization: `token ${githubToken}` },
     signal,
   });
   if (status === 401 || status === 403 || status === 404) throw new RefusedLogin(`status_${status}`);
@@ -161,7 +166,7 @@ async function exchange(places: CopilotPlaces, options: ExchangeOptions): Promis
   const answer = CopilotToken.safeParse(json);
   if (!answer.success)
     throw new HeddleError("provider.malformed", "GitHub answered with something that is not a token for Copilot");
-  const { token, expires_at, refresh_in, endpoints, sku } = answer.data;
+  const { token, expires_at, refresh_in, endpoints: served, sku } = answer.data;
   const at = new Date(now).toISOString();
   return {
     type: "copilot",
@@ -169,12 +174,12 @@ async function exchange(places: CopilotPlaces, options: ExchangeOptions): Promis
     ...key,
     savedAt: at,
     health: "ok",
-    issuer: places.githubUrl,
+    issuer: endpoints.githubUrl,
     refreshToken: githubToken,
     accessToken: token,
     expiresAt: new Date(refresh_in === undefined ? expires_at * 1000 : now + refresh_in * 1000).toISOString(),
     lastRefresh: at,
-    apiUrl: requireSafeUrl(key.provider, endpoints.api).replace(/\/+$/, ""),
+    apiUrl: requireSafeUrl(key.provider, served.api).replace(/\/+$/, ""),
     ...defined({ plan: sku }),
   };
 }
@@ -183,26 +188,26 @@ export interface UsableCopilotOptions extends Pick<
   RenewOptions<CopilotCredential>,
   "store" | "key" | "signal" | "rejected" | "isForced" | "now" | "pauseMs"
 > {
-  readonly places: CopilotPlaces;
+  readonly endpoints: CopilotEndpoints;
 }
 
 /** A valid token of Copilot: exchanged inside the store's lock, once for all processes. */
-export function usableCopilot({ places, ...options }: UsableCopilotOptions): Promise<CopilotCredential> {
+export function usableCopilot({ endpoints, ...options }: UsableCopilotOptions): Promise<CopilotCredential> {
   const { key, now = Date.now } = options;
   return usableLogin<CopilotCredential>({
     ...options,
     own: (entry) => (entry?.type === "copilot" ? entry : undefined),
-    names: { place: key.provider, again: loginCommand(key.provider, key.profile) },
+    names: { service: key.provider, again: loginCommand(key.provider, key.profile) },
     isBrief: true,
     async refresh(current, githubToken, signal) {
-      if (current.issuer !== places.githubUrl) throw new RefusedLogin("issuer_changed");
-      return exchange(places, { key, githubToken, now: now(), signal });
+      if (current.issuer !== endpoints.githubUrl) throw new RefusedLogin("issuer_changed");
+      return exchange(endpoints, { key, githubToken, now: now(), signal });
     },
   });
 }
 
 function askGithub(
-  { githubUrl }: CopilotPlaces,
+  { githubUrl }: CopilotEndpoints,
   path: string,
   form: Readonly<Record<string, string>>,
   signal: AbortSignal,

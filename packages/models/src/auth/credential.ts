@@ -110,28 +110,28 @@ const Document = z.strictObject({ version: z.literal(VERSION), entries: z.array(
 const Head = z.object({ version: z.number(), entries: z.array(z.object({ type: z.string(), v: z.number() })) });
 const KNOWN_TYPES: readonly string[] = ["apiKey", "oauth", "mcpOauth", "copilot"];
 
-export function parseDocument(text: string, place: string): readonly Credential[] {
+export function parseDocument(text: string, location: string): readonly Credential[] {
   let json: unknown;
   try {
     json = JSON.parse(text);
   } catch {
     // The parser quotes what it could not read, and that may be a secret.
-    throw damaged(place, "it is not JSON");
+    throw damaged(location, "it is not JSON");
   }
   const head = Head.safeParse(json);
-  if (!head.success) throw damaged(place, "it is not a list of credentials");
+  if (!head.success) throw damaged(location, "it is not a list of credentials");
   const isNewer =
     head.data.version !== VERSION || head.data.entries.some(({ type, v }) => v !== 1 || !KNOWN_TYPES.includes(type));
   if (isNewer) {
     throw new HeddleError(
       "store.newer",
-      `${place} was written by another version of Heddle; use that version, or move the file away`,
+      `${location} was written by another version of Heddle; use that version, or move the file away`,
     );
   }
   const document = Document.safeParse(json);
-  if (!document.success) throw damaged(place, `wrong at ${document.error.issues[0]?.path.join(".") ?? "its top"}`);
+  if (!document.success) throw damaged(location, `wrong at ${document.error.issues[0]?.path.join(".") ?? "its top"}`);
   const keys = document.data.entries.map(keyText);
-  if (new Set(keys).size < keys.length) throw damaged(place, "it has the same account twice");
+  if (new Set(keys).size < keys.length) throw damaged(location, "it has the same account twice");
   return document.data.entries;
 }
 
@@ -176,9 +176,9 @@ export function checkKey(key: CredentialKey): CredentialKey {
   return { owner: key.owner, provider: key.provider, profile: key.profile };
 }
 
-function damaged(place: string, why: string): HeddleError {
+function damaged(location: string, why: string): HeddleError {
   return new HeddleError(
     "store.damaged",
-    `${place} cannot be used: ${why}; fix it, or move it away and log in again. It was not changed`,
+    `${location} cannot be used: ${why}; fix it, or move it away and log in again. It was not changed`,
   );
 }

@@ -14,7 +14,7 @@ const TIMEOUT_MS = 20_000;
 const NOT_FOUND = 1;
 
 export function keyringVault(home: string, env: Environment): Vault {
-  const place = "the keyring of this desktop";
+  const location = "the keyring of this desktop";
   const account = createHash("sha256").update(path.resolve(home)).digest("hex").slice(0, 16);
   const attributes = ["application", "heddle", "kind", "credentials", "home", account];
   const call = async (args: readonly string[], stdin?: string): Promise<ChildEnd & { kind: "exited" }> => {
@@ -22,20 +22,20 @@ export function keyringVault(home: string, env: Environment): Vault {
     const ended = await runChild("secret-tool", args, options);
     if (ended.kind === "exited") return ended;
     const why = ended.kind === "missing" ? "secret-tool is not installed" : "secret-tool does not respond";
-    throw new HeddleError("store.failed", `${place} cannot be used: ${why}`);
+    throw new HeddleError("store.failed", `${location} cannot be used: ${why}`);
   };
   return {
-    place,
+    location,
     async read() {
       const { code, stdout } = await call(["lookup", ...attributes]);
       if (code === 0 && stdout !== "") return stdout;
       if (code === NOT_FOUND || code === 0) return undefined;
-      throw new HeddleError("store.failed", `${place} cannot be read (exit code ${code})`);
+      throw new HeddleError("store.failed", `${location} cannot be read (exit code ${code})`);
     },
     async write(text) {
       // On standard input: every process can see arguments.
       const { code } = await call(["store", "--label=Heddle credentials", ...attributes], text);
-      if (code !== 0) throw new HeddleError("store.failed", `${place} stored nothing (exit code ${code})`);
+      if (code !== 0) throw new HeddleError("store.failed", `${location} stored nothing (exit code ${code})`);
     },
   };
 }

@@ -1,7 +1,7 @@
 /** Logins at the issuer of `openai-codex`, with a browser or a device code, and at GitHub for Copilot. */
 import { createHash, randomBytes } from "node:crypto";
 import { openCallback } from "./callback.ts";
-import type { CopilotPlaces } from "./copilot.ts";
+import type { CopilotEndpoints } from "./copilot.ts";
 import { checkKey, type CredentialKey, type OAuthCredential } from "./credential.ts";
 import { awaitDevice, DEVICE_LIFETIME_MS, REAL_CLOCK, type Clock } from "./device-login.ts";
 import { credentialOf, exchangeCode, pollDevice, startDevice, type Issuer, type Tokens } from "./issuer.ts";
@@ -25,7 +25,7 @@ export type StartedLogin =
 
 export interface Logins extends Pick<LoginBook, "state" | "ended" | "paste" | "cancel">, AsyncDisposable {
   start(key: CredentialKey, method: "browser" | "device"): Promise<StartedLogin>;
-  startCopilot(key: CredentialKey, places: CopilotPlaces): Promise<StartedLogin>;
+  startCopilot(key: CredentialKey, endpoints: CopilotEndpoints): Promise<StartedLogin>;
 }
 
 export interface LoginsOptions {
@@ -41,12 +41,12 @@ export function createLogins({ store, issuer, ports = PORTS, clock = REAL_CLOCK 
   const expiryIn = (ms: number): string => new Date(clock.now() + ms).toISOString();
   return {
     ...book,
-    async startCopilot(wanted, places) {
+    async startCopilot(wanted, endpoints) {
       const { awaitCopilot, startCopilotDevice } = await import("./copilot.ts");
       const key = checkKey(wanted);
       await book.clear(key);
-      const device = await startCopilotDevice(places, AbortSignal.timeout(LIFETIME_MS));
-      const loginId = book.follow(key, undefined, (signal) => awaitCopilot(places, device, { key, clock, signal }));
+      const device = await startCopilotDevice(endpoints, AbortSignal.timeout(LIFETIME_MS));
+      const loginId = book.follow(key, undefined, (signal) => awaitCopilot(endpoints, device, { key, clock, signal }));
       const { verificationUrl, userCode, lifetimeMs } = device;
       return { loginId, method: "device", verificationUrl, userCode, expiresAt: expiryIn(lifetimeMs) };
     },

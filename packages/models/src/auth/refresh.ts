@@ -20,7 +20,7 @@ export interface RenewOptions<L extends Login> {
   readonly key: CredentialKey;
   readonly own: (entry: Credential | undefined) => L | undefined;
   /** For messages: where the login is, and the command to log in again. */
-  readonly names: { readonly place: string; readonly again: string };
+  readonly names: { readonly service: string; readonly again: string };
   readonly signal: AbortSignal;
   /** The renewed login; throws RefusedLogin where the refusal is final, and a HeddleError of `provider.*` where it may pass. */
   readonly refresh: (current: L, refreshToken: string, signal: AbortSignal) => Promise<L>;
@@ -43,7 +43,7 @@ export function usableOAuth({ issuer, ...options }: RefreshOptions): Promise<OAu
   return usableLogin<OAuthCredential>({
     ...options,
     own: (entry) => (entry?.type === "oauth" ? entry : undefined),
-    names: { place: key.provider, again: loginCommand(key.provider, key.profile) },
+    names: { service: key.provider, again: loginCommand(key.provider, key.profile) },
     async refresh(current, refreshToken, signal) {
       if (current.issuer !== issuer.url) throw new RefusedLogin("issuer_changed");
       const tokens = await refreshTokens(issuer, refreshToken, signal);
@@ -117,18 +117,18 @@ const PASSING: ReadonlySet<string> = new Set(["provider.unreachable", "provider.
 
 function requireUsable<L extends Login>(
   found: Credential | undefined,
-  { own, key: { provider, profile }, names: { place, again } }: RenewOptions<L>,
+  { own, key: { provider, profile }, names: { service, again } }: RenewOptions<L>,
 ): L {
   const entry = own(found);
   if (entry === undefined) {
-    throw new HeddleError("auth.missing", `not logged in at ${place}; log in with: ${again}`, {
+    throw new HeddleError("auth.missing", `not logged in at ${service}; log in with: ${again}`, {
       details: { provider, profile },
     });
   }
   if (entry.health === "ok") return entry;
   throw new HeddleError(
     "auth.rejected",
-    `the login at ${place} is no longer accepted (${entry.problem ?? "refused"}); log in again with: ${again}`,
+    `the login at ${service} is no longer accepted (${entry.problem ?? "refused"}); log in again with: ${again}`,
     { details: { provider, profile, health: "reconnect_required" } },
   );
 }

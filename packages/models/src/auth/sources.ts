@@ -24,7 +24,7 @@ export function oauthSource(options: Pick<RefreshOptions, "store" | "issuer" | "
 export function copilotSource({
   apiUrl,
   ...options
-}: Pick<UsableCopilotOptions, "store" | "places" | "key"> & { readonly apiUrl: string }): CredentialSource {
+}: Pick<UsableCopilotOptions, "store" | "endpoints" | "key"> & { readonly apiUrl: string }): CredentialSource {
   let address = apiUrl;
   return tokenSource({
     source: "the stored login",

@@ -66,11 +66,11 @@ test.each([
   ["credentials.before-write", "old"],
   ["credentials.before-rename", "old"],
   ["credentials.after-rename", "new"],
-])("O2: killed at %s, the %s document is there", async (place, which) => {
+])("O2: killed at %s, the %s document is there", async (failpoint, which) => {
   await using at = await openAuthHome();
   const store = openCredentialStore({ home: at.home });
   await store.change(KEY, () => apiKey("openai", "before"));
-  const child = startChild(["write", at.home, "once"], { HEDDLE_FAILPOINT: `${place}=kill` });
+  const child = startChild(["write", at.home, "once"], { HEDDLE_FAILPOINT: `${failpoint}=kill` });
   await once(child, "close");
   expect(child.signalCode).toBe("SIGKILL");
   const entry = await store.get(KEY);

@@ -7,7 +7,7 @@ import { CANARY } from "./testing.ts";
 
 const KEY = { owner: "local", provider: "openai", profile: "default" };
 
-describe("O1: the place is private", () => {
+describe("O1: the file is private", () => {
   test("folder, file and lock are born with their modes", async () => {
     await using at = await openAuthHome();
     const store = openCredentialStore({ home: at.home });

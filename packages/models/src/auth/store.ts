@@ -26,13 +26,13 @@ const LOCK_WAIT_MS = 60_000;
 /** Stores one text; locks and meaning are the same for all back-ends. */
 export interface Vault {
   /** For messages. */
-  readonly place: string;
+  readonly location: string;
   read(): Promise<string | undefined>;
   write(text: string): Promise<void>;
 }
 
 export interface CredentialStore {
-  readonly place: string;
+  readonly location: string;
   get(key: CredentialKey): Promise<Credential | undefined>;
   list(): Promise<readonly Credential[]>;
   /**
@@ -59,12 +59,12 @@ export function openCredentialStore(options: StoreOptions): CredentialStore {
   const { home, vault = fileVault(home), lockWaitMs, onSecrets } = options;
   const entries = async (): Promise<readonly Credential[]> => {
     const text = await vault.read();
-    const found = text === undefined ? [] : parseDocument(text, vault.place);
+    const found = text === undefined ? [] : parseDocument(text, vault.location);
     onSecrets?.(found.flatMap(secretsOf));
     return found;
   };
   return {
-    place: vault.place,
+    location: vault.location,
     list: entries,
     async get(key) {
       const wanted = checkKey(key);
@@ -96,7 +96,7 @@ export function openCredentialStore(options: StoreOptions): CredentialStore {
 
 function fileVault(home: string): Vault {
   return {
-    place: path.join(home, CREDENTIALS_FILE),
+    location: path.join(home, CREDENTIALS_FILE),
     async read() {
       using folder = existingFolder(home);
       return folder?.read(CREDENTIALS_FILE);

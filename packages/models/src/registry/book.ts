@@ -2,7 +2,7 @@
 import { HeddleError } from "@heddle/protocol";
 import { readCodexKey, usableCodexLogin } from "../auth/codex-auth.ts";
 import { DEFAULT_PROFILE, type CredentialKey } from "../auth/credential.ts";
-import { copilotPlaces, type CopilotPlaces } from "../auth/copilot.ts";
+import { copilotEndpoints, type CopilotEndpoints } from "../auth/copilot.ts";
 import type { Issuer } from "../auth/issuer.ts";
 import { loginCommand } from "../auth/refresh.ts";
 import { adoptedSource, copilotSource, oauthSource, usableKey } from "../auth/sources.ts";
@@ -56,15 +56,19 @@ export async function provideFrom(
     );
   }
   if (entry.type === "copilot") {
-    const places = copilotPlacesOf(config);
-    return { ...config, baseUrl: undefined, credential: copilotSource({ store, places, key, apiUrl: entry.apiUrl }) };
+    const endpoints = copilotEndpointsOf(config);
+    return {
+      ...config,
+      baseUrl: undefined,
+      credential: copilotSource({ store, endpoints, key, apiUrl: entry.apiUrl }),
+    };
   }
   if (entry.type === "oauth") return { ...config, baseUrl: undefined, credential: oauthSource({ store, issuer, key }) };
   return { ...config, key: usableKey(entry, config), keyFrom: "the credential store" };
 }
 
-export function copilotPlacesOf({ id, auth, headers }: ProviderConfig): CopilotPlaces {
-  return copilotPlaces(id, auth?.type === "copilot" ? auth : { type: "copilot" }, headers);
+export function copilotEndpointsOf({ id, auth, headers }: ProviderConfig): CopilotEndpoints {
+  return copilotEndpoints(id, auth?.type === "copilot" ? auth : { type: "copilot" }, headers);
 }
 
 /** An account that was named and is not there is an error; where none was named, nothing was promised. */

@@ -109,7 +109,7 @@ describe("12.16: a schema is changed only where a service would refuse it", () =
     expect(fit("nothing").parameters).toEqual({ type: "object", properties: {} });
   });
 
-  test("words that Gemini does not know are said in the description of their place", () => {
+  test("words that Gemini does not know are said in the description of their schema", () => {
     const schema = {
       $schema: "http://json-schema.org/draft-07/schema#",
       type: "object",

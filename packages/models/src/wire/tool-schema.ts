@@ -1,7 +1,7 @@
 /**
  * The schema of a tool's arguments as the services take it. MCP servers write any JSON Schema; services refuse what they do
  * not know, and with it every request that offers the tool. What can be said otherwise is; what cannot is said in words, in
- * the description of its place, because the server judges the arguments by its own schema all the same.
+ * the description of its schema, because the server judges the arguments by its own schema all the same.
  */
 import { list, record, text, type Json } from "./untrusted.ts";
 
@@ -77,7 +77,7 @@ function resolveTop(schema: Schema): Schema {
   let top = schema;
   for (let step = 0; step < MAX_DEPTH && text(top["$ref"]) !== undefined; step += 1) {
     const { $ref, ...beside } = top;
-    const target = record(placeIn(schema, text($ref) ?? ""));
+    const target = record(schemaAt(schema, text($ref) ?? ""));
     if (target === undefined) return beside;
     top = { ...target, ...beside };
   }
@@ -87,7 +87,7 @@ function resolveTop(schema: Schema): Schema {
   return { ...Object.fromEntries(definitions), ...top };
 }
 
-function placeIn(root: Schema, reference: string): Json {
+function schemaAt(root: Schema, reference: string): Json {
   if (!reference.startsWith("#/")) return undefined;
   const names = reference.slice(2).split("/");
   return names.reduce<Json>((place, name) => record(place)?.[name.replaceAll("~1", "/").replaceAll("~0", "~")], root);
@@ -136,7 +136,7 @@ function withFittingNames({ merged, unsaid }: Merged, { argument }: Rules): Merg
 function resolveIn(top: Schema, part: Json): Schema {
   const schema = record(part) ?? {};
   const { $ref, ...beside } = schema;
-  const target = text($ref) === undefined ? undefined : record(placeIn(top, text($ref) ?? ""));
+  const target = text($ref) === undefined ? undefined : record(schemaAt(top, text($ref) ?? ""));
   return target === undefined ? schema : { ...target, ...beside };
 }
 
@@ -237,7 +237,7 @@ const REMARKS: ReadonlySet<string> = new Set(
   "$schema $id $comment $anchor examples deprecated readOnly writeOnly".split(" "),
 );
 
-/** Gemini knows one type a place: `null` beside it is a word of its own, and a choice of types is a choice of schemas. */
+/** Gemini knows one type a schema: `null` beside it is a word of its own, and a choice of types is a choice of schemas. */
 function oneTypeEach(node: Schema): Schema {
   if (!Array.isArray(node["type"])) return node;
   const { type: _, items, prefixItems, properties, required, additionalProperties, ...rest } = node;

@@ -82,12 +82,12 @@ function isForeign(key: string): boolean {
 
 /** The whole text of Heddle's own file, checked. */
 export function parseOwn(text: string, file: string): ConfigFile {
-  const config = checked(parseToml(text, file), (key) => place(text, file, key));
+  const config = checked(parseToml(text, file), (key) => positionOf(text, file, key));
   for (const [name, table] of Object.entries(config.model_providers ?? {})) {
     const isHosted = table.auth?.type === "vertex" || table.auth?.type === "bedrock";
     if (table.base_url !== undefined || isHosted || BUILT_IN_PROVIDERS.some(({ id }) => id === name)) continue;
     if (catalogProvider(path.dirname(file), name) !== undefined) continue;
-    const where = place(text, file, ["model_providers", name]);
+    const where = positionOf(text, file, ["model_providers", name]);
     throw new HeddleError(
       "config.invalid",
       `${where}: model_providers.${name} has no address; add base_url = "https://…"`,
@@ -95,7 +95,7 @@ export function parseOwn(text: string, file: string): ConfigFile {
   }
   for (const [name, { command, url }] of Object.entries(config.mcp_servers ?? {})) {
     if ((command === undefined) !== (url === undefined)) continue;
-    const where = place(text, file, ["mcp_servers", name]);
+    const where = positionOf(text, file, ["mcp_servers", name]);
     throw new HeddleError(
       "config.invalid",
       `${where}: mcp_servers.${name} needs either command, for a program to start, or url, for a server to reach`,
@@ -117,13 +117,13 @@ export function parseCodex(text: string, file: string, { isStrict }: Pick<LoadOp
   for (const [key, value] of Object.entries(whole)) {
     if (Object.hasOwn(ConfigFile.shape, key) && !OWN_ONLY.has(key)) raw[key] = value;
     else if (isStrict === true && key !== "hooks" && !isCodexOnly(key)) {
-      throw new HeddleError("config.invalid", `${place(text, file, [key])}: unknown key "${key}"`);
+      throw new HeddleError("config.invalid", `${positionOf(text, file, [key])}: unknown key "${key}"`);
     }
   }
   // Codex allows a table of finer rules here; its author wants to be asked.
   if (typeof raw["approval_policy"] === "object") raw["approval_policy"] = "on-request";
   if (isTable(raw["model_providers"])) raw["model_providers"] = withTokenCommands(raw["model_providers"]);
-  return checked(onlyKnown(ConfigFile, raw), (key) => place(text, file, key));
+  return checked(onlyKnown(ConfigFile, raw), (key) => positionOf(text, file, key));
 }
 
 /** Codex knows one kind of `auth`, a program and its arguments. */
@@ -150,9 +150,9 @@ export function checkTable(table: Readonly<Record<string, unknown>>): ConfigFile
   return checked(table, (key) => `config.${key.join(".")}`);
 }
 
-type Place = (key: readonly string[]) => string;
+type PositionOf = (key: readonly string[]) => string;
 
-function checked(raw: unknown, where: Place): ConfigFile {
+function checked(raw: unknown, where: PositionOf): ConfigFile {
   const result = ConfigFile.safeParse(raw, PLAIN);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
@@ -162,12 +162,12 @@ function checked(raw: unknown, where: Place): ConfigFile {
   );
 }
 
-function place(text: string, file: string, key: readonly string[]): string {
+function positionOf(text: string, file: string, key: readonly string[]): string {
   const line = lineOfKey(text, key);
   return line === undefined ? file : `${file}:${line}`;
 }
 
-function explain(issue: z.core.$ZodIssue, where: Place): string {
+function explain(issue: z.core.$ZodIssue, where: PositionOf): string {
   const key = issue.path.map(String);
   if (issue.code === "unrecognized_keys") {
     const [unknown = ""] = issue.keys;

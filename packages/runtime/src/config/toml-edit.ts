@@ -96,7 +96,7 @@ function change(text: string, key: readonly string[], value: TomlScalar | undefi
   return `${text}${gap}[${keyText(table)}]\n${line}`;
 }
 
-/** Every assignment and every table header, with their places in the text. */
+/** Every assignment and every table header, with their positions in the text. */
 function outline(text: string): { readonly assignments: readonly Assignment[]; readonly sections: readonly Section[] } {
   const assignments: Assignment[] = [];
   const top: Section = { path: [], end: 0 };

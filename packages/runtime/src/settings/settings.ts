@@ -220,7 +220,7 @@ export function providerConfigs(
   return configs;
 }
 
-/** Codex's two variables for a model server that is not at its usual place. */
+/** Codex's two variables for a model server that is not at its usual address. */
 function localAddress(env: NodeJS.ProcessEnv): string | undefined {
   const port = env["CODEX_OSS_PORT"] ?? "";
   return env["CODEX_OSS_BASE_URL"] || (port === "" ? undefined : `http://127.0.0.1:${port}/v1`);
