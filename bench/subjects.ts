@@ -15,7 +15,7 @@ export interface Subject {
   readonly env: Readonly<Record<string, string>>;
 }
 
-export interface SubjectPlace {
+export interface SubjectOptions {
   /** Folder for homes; not under the temporary folder, because Codex refuses that. */
   readonly root: string;
   readonly serverUrl: string;
@@ -25,13 +25,13 @@ const REPOSITORY = join(import.meta.dirname, "..");
 const CODEX = join(REPOSITORY, "conformance", "node_modules", "@openai", "codex", "bin", "codex.js");
 
 /** Heddle always; Codex when `npm run conformance` has installed it. */
-export async function openSubjects(place: SubjectPlace): Promise<readonly Subject[]> {
-  const subjects = [await openHeddle(place)];
-  if (existsSync(CODEX)) subjects.push(await openCodex(place));
+export async function openSubjects(options: SubjectOptions): Promise<readonly Subject[]> {
+  const subjects = [await openHeddle(options)];
+  if (existsSync(CODEX)) subjects.push(await openCodex(options));
   return subjects;
 }
 
-async function openHeddle({ root, serverUrl }: SubjectPlace): Promise<Subject> {
+async function openHeddle({ root, serverUrl }: SubjectOptions): Promise<Subject> {
   const home = join(root, "heddle-home");
   await writeConfig(home, serverUrl);
   const launcher = await installHeddle(join(root, "heddle"));
@@ -59,7 +59,7 @@ async function installHeddle(folder: string): Promise<string> {
   return join(folder, "bin", "heddle.cjs");
 }
 
-async function openCodex({ root, serverUrl }: SubjectPlace): Promise<Subject> {
+async function openCodex({ root, serverUrl }: SubjectOptions): Promise<Subject> {
   const home = join(root, "codex-home");
   await writeConfig(home, serverUrl);
   return {

@@ -198,7 +198,7 @@ async function expectReadable(home: DamagedHome, thread: string): Promise<void> 
   expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining("working") });
 }
 
-/** A negative place counts from the end. */
+/** A negative offset counts from the end. */
 async function overwrite(file: string, at: number, bytes: Buffer): Promise<void> {
   await using handle = await open(file, "r+");
   const { size } = await handle.stat();

@@ -11,7 +11,7 @@ import { jsonLines } from "./world.ts";
 
 const isFull = process.env["HEDDLE_E2E_FULL"] === "1";
 
-/** Side by side within a group. Every append passes the places of the journal; a disk is full late in a run, too. */
+/** Side by side within a group. Every append passes the failpoints of the journal; a disk is full late in a run, too. */
 function strikesAt(name: Failpoint): readonly (readonly string[])[] {
   const both = (n: number): string[] => [`${name}@${n}=throw`, `${name}@${n}=enospc`];
   if (isFull) return Array.from({ length: 30 }, (_, index) => both(index + 1));

@@ -83,7 +83,7 @@ describe("G13 exec ends with zero exactly when its turn completed", () => {
     },
   );
 
-  test.runIf(canForbidNamespaces)("what another place has given is not counted on", async () => {
+  test.runIf(canForbidNamespaces)("what one host allowed is not counted on for another", async () => {
     await using world = await openWorld();
     await using server = await startModelServer({ script: [{ text: "asked once" }] });
     expect(await run(execArgs(...askServer(server)), { world })).toMatchObject({ code: 0 });

@@ -8,7 +8,7 @@ const isFull = process.env["HEDDLE_E2E_FULL"] === "1";
 /** Side by side within a batch; a batch in which one does not fire any more is the last. */
 function batches(name: Failpoint, work: Work): readonly (readonly number[])[] {
   if (isFull) return Array.from({ length: 200 }, (_, index) => [2 * index + 1, 2 * index + 2]);
-  // Every append passes the places of the journal: one early in a run, one later, and one that recovery makes.
+  // Every append passes the failpoints of the journal: one early in a run, one later, and one that recovery makes.
   if (name.startsWith("journal.")) return work === "exec" ? [[1, 4]] : [[2]];
   return work === "exec" ? [[1, 3]] : [[1, 2]];
 }

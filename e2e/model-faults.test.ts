@@ -15,7 +15,7 @@ function shell(cmd: string): { tool: string; args: { cmd: string } } {
   return { tool: "exec_command", args: { cmd } };
 }
 
-/** `base_url` of another place than the server, where a test needs one. */
+/** `base_url` of another address than the server, where a test needs one. */
 function asking(server: ModelServer, settings = "request_max_retries=1", baseUrl = `${server.url}/v1`): string[] {
   const table = `model_providers.test={base_url="${baseUrl}",wire_api="responses",${settings}}`;
   return execArgs("-c", "model_provider=test", "-c", table, "-m", "gpt-5.5");
@@ -33,10 +33,10 @@ async function expectWhole(world: World): Promise<void> {
 }
 
 describe("F18 a provider that stalls", () => {
-  const PLACES = ["before-headers", "after-headers", "mid-delta", "mid-args", "after-last-delta"] as const;
+  const FAULT_POINTS = ["before-headers", "after-headers", "mid-delta", "mid-args", "after-last-delta"] as const;
   const SHORT = "request_max_retries=1,stream_idle_timeout_ms=300";
 
-  test.each(PLACES.slice(2))(
+  test.each(FAULT_POINTS.slice(2))(
     "%s once: the silence ends it, it is asked again, and nothing is done twice",
     async (at) => {
       await using world = await openWorld();
@@ -61,7 +61,7 @@ describe("F18 a provider that stalls", () => {
     await expectWhole(world);
   });
 
-  test.each(PLACES)("%s: an interrupt meanwhile lets go of it at once and ends the turn", async (at) => {
+  test.each(FAULT_POINTS)("%s: an interrupt meanwhile lets go of it at once and ends the turn", async (at) => {
     await using world = await openWorld();
     await using server = await startModelServer({ script: SCRIPT, faults: () => ({ kind: "stall", at }) });
     await using running = start(asking(server), { world });

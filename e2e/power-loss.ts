@@ -1,5 +1,5 @@
 /**
- * What a disk may hold after the power went. Reads a trace of system calls and plays it up to any place: what was synced
+ * What a disk may hold after the power went. Reads a trace of system calls and plays it up to any call: what was synced
  * is there; each write that was not may be there, may be missing, and may be torn between two sectors.
  */
 import { mkdir, writeFile } from "node:fs/promises";

@@ -46,7 +46,7 @@ async function bundledPackages(): Promise<readonly Package[]> {
       if (folder !== undefined) folders.add(folder);
     }
   }
-  // The same version may be installed in two places.
+  // The same version may be installed in two folders.
   const byPurl = new Map([...folders].map(readManifest).map((one) => [purlOf(one), one]));
   return [...byPurl].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
 }

@@ -34,7 +34,7 @@ function steps(isFast: boolean): Step[] {
     { name: "document paths", command: script("document-paths") },
     { name: "architecture map", command: script("architecture-map") },
     { name: "manifests", command: script("manifests") },
-    { name: "failpoint places", command: script("failpoint-places") },
+    { name: "failpoint calls", command: script("failpoint-calls") },
     { name: "unused code", command: tool("knip", "--no-config-hints") },
     ...(hasBaseBranch() ? [{ name: "changesets", command: tool("changeset", "status") }] : []),
     { name: "tests", command: script("test", ...(isFast ? ["--fast"] : [])), isStreamed: true },

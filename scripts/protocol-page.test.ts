@@ -28,6 +28,6 @@ test("every method that Codex's schema has is here once, carried out or refused 
   expect(silent.map(({ name }) => name)).toEqual([]);
 });
 
-test("a page without a place for the table is refused", () => {
-  expect(() => withTable("# Protocol\n", "")).toThrow("has no place for the table");
+test("a page without marks for the table is refused", () => {
+  expect(() => withTable("# Protocol\n", "")).toThrow("has no marks for the table");
 });

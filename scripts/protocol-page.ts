@@ -28,7 +28,7 @@ export function methodTable(methods: readonly DescribedMethod[]): string {
 /** The page with its table made anew; the rest is written by hand. */
 export function withTable(page: string, table: string): string {
   const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
-  if (begin < 0 || end < begin) throw new Error(`${PAGE} has no place for the table: ${BEGIN} … ${END}`);
+  if (begin < 0 || end < begin) throw new Error(`${PAGE} has no marks for the table: ${BEGIN} … ${END}`);
   return `${page.slice(0, begin + BEGIN.length)}\n\n${table}\n\n${page.slice(end)}`;
 }
 

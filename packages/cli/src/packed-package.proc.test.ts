@@ -112,9 +112,9 @@ export async function misuse(client: HeddleClient): Promise<TurnResult> {
   await heddle.startTurn({ inputt: "go" });
   const turn = await heddle.startTurn({ input: [{ type: "text", text: "go" }], sandboxMode: "read-only" });
   for await (const { seq, body } of turn) {
-    const place: number = seq;
+    const position: number = seq;
     // @ts-expect-error no event is called so
-    if (body.type === "turn.ended") return await client.runTurn("id", { input: String(place) });
+    if (body.type === "turn.ended") return await client.runTurn("id", { input: String(position) });
     if (body.type === "item.completed" && body.item.type === "agentMessage") body.item.text.trim();
     // @ts-expect-error only some events have a question
     body.question;

@@ -53,12 +53,12 @@ export async function startDoors(
   };
 }
 
-interface Place {
+interface ServerAddress {
   readonly url: string;
   readonly token: string;
 }
 
-export function call({ url, token }: Place, method: string, where: string, body?: unknown): Promise<Called> {
+export function call({ url, token }: ServerAddress, method: string, where: string, body?: unknown): Promise<Called> {
   return new Promise((resolve, reject) => {
     const json = body === undefined ? {} : { "content-type": "application/json" };
     const sent = request(
@@ -79,15 +79,15 @@ export function call({ url, token }: Place, method: string, where: string, body?
 }
 
 function events(
-  { url, token }: Place,
+  { url, token }: ServerAddress,
   stream: string,
   until: (event: StreamEvent) => boolean,
   after: number,
 ): Promise<readonly StreamEvent[]> {
   return new Promise((resolve, reject) => {
     const heard: StreamEvent[] = [];
-    const place = stream.includes("/") ? stream : `threads/${stream}`;
-    const where = `${url}/api/${place}/events?after=${after}`;
+    const resource = stream.includes("/") ? stream : `threads/${stream}`;
+    const where = `${url}/api/${resource}/events?after=${after}`;
     const sent = get(where, { agent: false, headers: { authorization: `Bearer ${token}` } }, (response) => {
       let rest = "";
       response.setEncoding("utf8").on("data", (text: string) => {

@@ -224,14 +224,14 @@ test("S29: a picture that is a pipe or a device is refused, and holds up nobody"
   const { chatId } = await world.chat();
   const user = await world.client("user");
   // More than the threads that the process reads files with.
-  const places = [...Array<string>(8).fill("pipe"), "/dev/zero", "../home", "no\0where"];
+  const paths = [...Array<string>(8).fill("pipe"), "/dev/zero", "../home", "no\0where"];
   const answers = await Promise.all(
-    places.map((place) =>
-      user.ask("chat.message.send", { chat_id: chatId, message: [{ type: "localImage", path: place }] }),
+    paths.map((image) =>
+      user.ask("chat.message.send", { chat_id: chatId, message: [{ type: "localImage", path: image }] }),
     ),
   );
   for (const [index, { error }] of answers.entries())
-    expect([places[index], error?.code]).toEqual([places[index], -32602]);
+    expect([paths[index], error?.code]).toEqual([paths[index], -32602]);
 });
 
 test("S29: Heddle's home is not looked into for files of a chat, as its folder or as an attachment", async () => {

@@ -30,7 +30,7 @@ async function scripted(world: World, script: unknown): Promise<string> {
 test("everything about a run lies in its folder, which the agent can neither see nor write", async () => {
   await using world = await openWorld();
   const head = await repository(world);
-  // Inside the workspace on purpose: the worst place for it.
+  // Inside the workspace on purpose: the worst folder for it.
   const root = path.join(world.workspace, "out");
   const command = "echo two >> kept.txt; echo new > added.txt; ls -A out/job 2>&1; touch out/job/x 2>&1; seq 1 20000";
   const script = await scripted(world, [{ calls: [{ tool: "bash", args: { command } }] }, { text: "done" }]);

@@ -44,7 +44,7 @@ const NAMES = {
 } as const;
 export type ArtifactName = keyof typeof NAMES;
 
-/** Refuses what can be seen beforehand: a run id that is in use, or a place where nothing can be made. */
+/** Refuses what can be seen beforehand: a run id that is in use, or a folder in which nothing can be made. */
 export function checkArtifactRoot(root: string, runId: string): void {
   const folder = path.join(root, runId);
   if (existsSync(folder)) throw usage(`${folder} exists; each run needs a --run-id of its own`);

@@ -116,7 +116,7 @@ async function openGit(look: GitLook): Promise<Git> {
     const output = new CappedOutput({ headBytes: 0, tailBytes: 0, spillFile, spillQuotaBytes: MAX_OUTPUT_BYTES });
     await using child = await startCommand({
       sandbox,
-      // What git says to people has no place in what it says to us.
+      // What git says to people does not belong in what it prints for us.
       argv: ["sh", "-c", 'exec "$@" 2>/dev/null', "sh", ...argv],
       cwd: workspace,
       env: { ...commandEnvironment(env), LC_ALL: "C", GIT_TERMINAL_PROMPT: "0", ...configured(safe), ...extra },

@@ -21,14 +21,14 @@ export class RunNotes implements Disposable {
   git: RunResult["git"] = null;
   isFinished = false;
   readonly attempts: Attempt[] = [];
-  /** Thread and place of each attempt's admission, to read them again. */
+  /** Thread and version of each attempt's admission, to read them again. */
   readonly handles: TurnHandle[] = [];
   readonly #heddleVersion: string;
   readonly #startedAt = Date.now();
   readonly #startedTick = performance.now();
   readonly #summing = sumUp();
   #isResultWritten = false;
-  /** stderr from before there was a place for it. */
+  /** stderr from before there was a file for it. */
   #waiting = "";
 
   constructor(heddleVersion: string) {

@@ -130,8 +130,8 @@ async function generate(which: Generator, args: ParsedArgs, cwd: string): Promis
   for (const [name, content] of make({ isExperimental: args.has("experimental") })) {
     const [file = name, ...above] = name.split("/").toReversed();
     using within = new DisposableStack();
-    const place = above.toReversed().reduce((at, part) => within.use(at.below(part)), folder);
-    place.write(file, content, { mode: 0o666 });
+    const parent = above.toReversed().reduce((at, part) => within.use(at.below(part)), folder);
+    parent.write(file, content, { mode: 0o666 });
   }
   return EXIT.ok;
 }

@@ -31,9 +31,9 @@ test("the demo's agent claims too much and is rejected, fixes it, hangs and is f
     "What the task changed:",
     "VERIFIED: the test that failed before passes now",
   ];
-  const places = order.map((text) => ran.stdout.indexOf(text));
-  expect(places).not.toContain(-1);
-  expect(places).toEqual(places.toSorted((a, b) => a - b));
+  const offsets = order.map((text) => ran.stdout.indexOf(text));
+  expect(offsets).not.toContain(-1);
+  expect(offsets).toEqual(offsets.toSorted((a, b) => a - b));
   expect(ran.stdout).toMatch(
     /stalled: there was no progress for \d+ s: sh scripts\/release.sh \(pid \d+\) waits for input/,
   );

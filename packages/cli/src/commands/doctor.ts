@@ -83,9 +83,9 @@ async function roomFinding(): Promise<Finding> {
     const detail = `are copies of the workspace, and which files a check reads is not known: ${found.reason}`;
     return { name, state: "absent", detail };
   }
-  const place = found.upper === "memory" ? "in memory" : "on disk";
-  if (found.areReadsKnown) return { name, state: "ok", detail: `layers ${place}; which files a check reads is known` };
-  return { name, state: "absent", detail: `layers ${place}; which files a check reads is not known on this host` };
+  const where = found.upper === "memory" ? "in memory" : "on disk";
+  if (found.areReadsKnown) return { name, state: "ok", detail: `layers ${where}; which files a check reads is known` };
+  return { name, state: "absent", detail: `layers ${where}; which files a check reads is not known on this host` };
 }
 
 /** What holds besides mounts and namespaces; a sandbox without them works, and lets more of the kernel be reached. */
@@ -197,7 +197,7 @@ async function providerFindings(
 
 const ANSWER_MS = 5_000;
 
-/** Every provider lists its models at the same place; whatever it says there shows that it is there. */
+/** Every provider lists its models at the same path; any answer shows that it can be reached. */
 async function askProvider(provider: Provider, detail: string): Promise<Finding> {
   const name = `provider ${provider.id}`;
   // A model server on this machine is optional; one that was configured is not.

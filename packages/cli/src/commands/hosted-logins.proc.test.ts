@@ -96,13 +96,13 @@ describe("12.19: heddle exec with a login of another kind", () => {
       faults: ({ headers }) => refusal(google.tokens.has(String(headers.authorization).slice(7))),
     });
     await using world = await openWorld();
-    const place = `${server.url}/v1/projects/p/locations/global/publishers`;
+    const base = `${server.url}/v1/projects/p/locations/global/publishers`;
     await configure(world, [
       "[model_providers.vertex]",
-      `base_url = "${place}/google"`,
+      `base_url = "${base}/google"`,
       `auth = { type = "vertex", token_url = "${google.url}/token" }`,
       "[model_providers.vertex-anthropic]",
-      `base_url = "${place}/anthropic"`,
+      `base_url = "${base}/anthropic"`,
     ]);
     const missing = await exec(world, "vertex:gemini-3.8-flash");
     expect(missing).toMatchObject({

@@ -75,7 +75,7 @@ async function list(
   if (tables.length === 0) process.stderr.write("heddle: there are no MCP servers in the configuration\n");
   for (const [name, table] of tables) {
     const how = table.enabled === false ? "disabled" : statusText(name, table, statusOf(name));
-    await out.write(`${visibleText(name).padEnd(20)} ${visibleText(placeOf(table)).padEnd(40)} ${how}\n`);
+    await out.write(`${visibleText(name).padEnd(20)} ${visibleText(targetOf(table)).padEnd(40)} ${how}\n`);
   }
   return EXIT.ok;
 }
@@ -95,7 +95,7 @@ const WORDS: Readonly<Record<McpAuthStatus, string>> = {
 };
 
 /** An address may carry a key in its query. */
-function placeOf({ url, command }: McpServerTable): string {
+function targetOf({ url, command }: McpServerTable): string {
   return url === undefined ? (command ?? "") : shownUrl(url);
 }
 

@@ -18,7 +18,7 @@ test("F01 G1 G3: a server killed in the middle of a turn comes back, and the tur
   const seen = await first.events(threadId, ({ body }) => body.type === "tool.intended");
   await first[Symbol.asyncDispose]();
   await using second = await startServe(world);
-  // The same place, so that clients only have to come back.
+  // The same address, so that clients only have to come back.
   expect(second.url).toBe(first.url);
   expect(second.token).toBe(first.token);
   const all = await second.events(threadId, isTurnEnd);

@@ -163,7 +163,7 @@ async function runVerb(args: ParsedArgs, context: CommandContext): Promise<numbe
     case "add":
       return addTasks(first, args, context);
     case "run":
-      return watchTasks({ place: first, args, context, isOnce: true, isAlone: true });
+      return watchTasks({ file: first, args, context, isOnce: true, isAlone: true });
     case "show":
       return showTask(first, args, context);
     case "log":

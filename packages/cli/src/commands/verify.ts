@@ -169,7 +169,7 @@ function text({ result, reason, report, violations }: Verdict): string {
       : `${report.events} events in ${report.streams} streams, ${report.checkpoints} checkpoints examined`;
   const lines = [
     `${title}: ${reason ?? counts}`,
-    ...(report?.damage ?? []).map((damage) => `  ${place(damage)}${damage.kind}: ${damage.message}`),
+    ...(report?.damage ?? []).map((damage) => `  ${positionOf(damage)}${damage.kind}: ${damage.message}`),
     ...(report !== undefined && "missing" in report ? ownEvidence(report) : []),
     ...(report !== undefined && "keyId" in report ? exportFacts(report) : []),
     ...violations.map((path) => `  protected path written: ${path}`),
@@ -192,6 +192,6 @@ function exportFacts({ thread, keyId }: ExportReport): readonly string[] {
   ];
 }
 
-function place({ stream, version }: Damage): string {
+function positionOf({ stream, version }: Damage): string {
   return stream === undefined ? "" : `${stream}${version === undefined ? "" : ` event ${version}`}: `;
 }

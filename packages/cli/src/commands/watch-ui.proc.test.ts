@@ -178,8 +178,8 @@ test("7: Ctrl-C ends its turns, those who follow at any door hear of it, and the
   const { world } = mock;
   await world.file("workspace/t.yaml", task());
   const socket = path.join(world.root, "w.sock");
-  const places = ["--listen", "http://127.0.0.1:0", "--listen", `unix://${socket}`];
-  await using watched = await startWatch(mock, "t.yaml", ...places);
+  const listen = ["--listen", "http://127.0.0.1:0", "--listen", `unix://${socket}`];
+  await using watched = await startWatch(mock, "t.yaml", ...listen);
   const { threadId } = await theTask(watched);
   await watched.events(threadId, isOf("tool.intended"));
   using connected = await connectTo(socket);
@@ -203,32 +203,32 @@ test("7: where a server has the home already it says where and what to do, adds 
   await using mock = await openMockWorld({ respond: () => ({ text: "Yes." }) });
   const { world } = mock;
   await world.file("workspace/t.yaml", "name: said\nworkspace: .\ngoal: g\n");
-  const place = { world, env: MOCK_KEY };
+  const options = { world, env: MOCK_KEY };
   let address = "";
   {
     await using served = await startServe(world, { args: ["--no-tasks"], env: MOCK_KEY });
-    const refused = await run(["watch", "t.yaml", "--ui", "--once", "--json"], place);
+    const refused = await run(["watch", "t.yaml", "--ui", "--once", "--json"], options);
     expect(refused).toMatchObject({ code: 8 });
     expect(jsonLines(refused)).toMatchObject([{ type: "error", code: "store.owned" }]);
     expect(refused.stderr).toContain(`belongs to heddle serve (process ${served.running.child.pid})`);
     expect(refused.stderr).toContain(`or look at ${served.url}, where it serves`);
     expect(refused.stderr).toContain("or leave out --ui: heddle watch works beside it");
     expect(await rows(served, "/api/tasks")).toEqual([]);
-    expect(await run(["watch", "t.yaml", "--once"], place)).toMatchObject({ code: 0 });
+    expect(await run(["watch", "t.yaml", "--once"], options)).toMatchObject({ code: 0 });
     expect(await rows(served, "/api/tasks")).toMatchObject([{ name: "said", state: "claimed" }]);
     address = served.url;
   }
   {
     // The address of one that was killed is not that of the next.
     await using _next = await serveOnSocket(world);
-    const { code, stderr } = await run(["watch", "--queue", "--ui"], place);
+    const { code, stderr } = await run(["watch", "--queue", "--ui"], options);
     expect(code).toBe(8);
     expect(stderr).toContain("belongs to heddle app-server (process ");
     expect(stderr).not.toContain(address);
   }
   await using watched = await startWatch(mock, "--queue");
   for (const args of [["serve"], ["watch", "--queue", "--ui"]]) {
-    const { code, stderr } = await run(args, place);
+    const { code, stderr } = await run(args, options);
     expect(code).toBe(8);
     expect(stderr).toContain("belongs to heddle watch --ui (process ");
     expect(stderr).toContain(`or look at ${watched.url}`);
@@ -240,7 +240,7 @@ test("7: where a server has the home already it says where and what to do, adds 
 test("7: the options of doors belong to --ui, and what serve refuses is refused here, before the home is touched", async () => {
   await using mock = await openMockWorld({ script: [] });
   const { world } = mock;
-  const place = { world, env: { ...MOCK_KEY, HEDDLE_HOME: path.join(world.root, "other") } };
+  const options = { world, env: { ...MOCK_KEY, HEDDLE_HOME: path.join(world.root, "other") } };
   const refusals: readonly (readonly [readonly string[], string])[] = [
     [["--listen", "http://127.0.0.1:0"], "--listen is for --ui; write heddle watch --ui"],
     [["--ui", "--listen", "http://0.0.0.0:0"], "--allow-non-loopback"],
@@ -248,7 +248,7 @@ test("7: the options of doors belong to --ui, and what serve refuses is refused 
     [["--ui", "--listen", "localhost"], "must be one of http://IP:PORT"],
   ];
   for (const [args, words] of refusals) {
-    await using running = start(["watch", "--once", ...args], place);
+    await using running = start(["watch", "--once", ...args], options);
     const ran = await running.ended;
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr).toContain(words);
@@ -258,7 +258,7 @@ test("7: the options of doors belong to --ui, and what serve refuses is refused 
     OPENLOOM_UI_PORT: "http",
   };
   for (const [name, value] of Object.entries(wrong)) {
-    await using running = start(["watch", "--once", "--ui"], { ...place, env: { ...place.env, [name]: value } });
+    await using running = start(["watch", "--once", "--ui"], { ...options, env: { ...options.env, [name]: value } });
     expect(await running.ended).toMatchObject({ code: 2, stderr: expect.stringContaining(`${name} "${value}" is no`) });
   }
   await expect(access(path.join(world.root, "other"))).rejects.toThrow("ENOENT");
@@ -267,8 +267,8 @@ test("7: the options of doors belong to --ui, and what serve refuses is refused 
 test("7: the variables for OpenLoom's page say where, unless --listen does", async () => {
   await using mock = await openMockWorld({ script: [] });
   const { world } = mock;
-  const place = { env: { ...MOCK_KEY, OPENLOOM_UI_HOST: "localhost", OPENLOOM_UI_PORT: "0" }, says: "token    " };
-  await using wished = await startDoors("watch", world, { ...place, args: ["--queue", "--ui"] });
+  const options = { env: { ...MOCK_KEY, OPENLOOM_UI_HOST: "localhost", OPENLOOM_UI_PORT: "0" }, says: "token    " };
+  await using wished = await startDoors("watch", world, { ...options, args: ["--queue", "--ui"] });
   expect(wished.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   await access(path.join(world.home, "serve.sock"));
   expect((await wished.call("GET", "/api/tasks")).status).toBe(200);
@@ -276,7 +276,7 @@ test("7: the variables for OpenLoom's page say where, unless --listen does", asy
   const ended = await wished.running.ended;
   expect(ended.code).toBe(143);
   expect(ended.stderr).not.toContain("OPENLOOM");
-  const other = { ...place, env: { ...place.env, OPENLOOM_UI_HOST: "nowhere" } };
+  const other = { ...options, env: { ...options.env, OPENLOOM_UI_HOST: "nowhere" } };
   await using said = await startDoors("watch", world, {
     ...other,
     args: ["--queue", "--ui", "--listen", "http://127.0.0.1:0"],

@@ -77,9 +77,9 @@ test("5 43: a budget that is used up pauses the task and makes the exit code of 
   const ran = await watch(mock, "t.yaml", "--once");
   expect(ran).toMatchObject({ code: 6 });
   expect(ran.stdout).toMatch(/^=#= paused {2}dear .*turns are used up: 1 of 1$/m);
-  const place = { world: mock.world };
-  expect(await run(["task", "resume", "dear"], place)).toMatchObject({ code: 6 });
-  expect(await run(["task", "resume", "dear", "--more", "turns=2"], place)).toMatchObject({ code: 0 });
+  const options = { world: mock.world };
+  expect(await run(["task", "resume", "dear"], options)).toMatchObject({ code: 6 });
+  expect(await run(["task", "resume", "dear", "--more", "turns=2"], options)).toMatchObject({ code: 0 });
   expect(await watch(mock, "t.yaml", "--once")).toMatchObject({ code: 0 });
 });
 
@@ -148,8 +148,8 @@ test("Ctrl-C stops within five seconds and leaves the task to go on, with the sa
     respond: ({ number }) => (number === 0 ? shell("touch begun; sleep 60") : (DONE[number - 1] ?? { text: "Yes." })),
   });
   await mock.world.file("workspace/t.yaml", task("long"));
-  const place = { world: mock.world, env: MOCK_KEY };
-  await using running = start(["watch", "t.yaml"], place);
+  const options = { world: mock.world, env: MOCK_KEY };
+  await using running = start(["watch", "t.yaml"], options);
   await running.sees("turn 1:");
   await mock.server.arrived(0);
   await fileAppears(`${mock.world.workspace}/begun`);
@@ -164,7 +164,7 @@ test("Ctrl-C stops within five seconds and leaves the task to go on, with the sa
   expect(again).toMatchObject({ code: 0 });
   expect(again.stderr).toContain("has not ended; it continues");
   expect(again.stdout).toContain("VERIFIED");
-  const listed = await run(["task", "list", "--json"], place);
+  const listed = await run(["task", "list", "--json"], options);
   expect(listed.stdout.trim().split("\n")).toHaveLength(1);
 });
 

@@ -45,10 +45,10 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   if (named !== undefined && args.has("queue")) throw usage(`--queue adds nothing; leave out it or ${named}`);
   const door = DOOR_OPTIONS.find(({ name }) => args.has(name));
   if (door !== undefined && !args.has("ui")) throw usage(`--${door.name} is for --ui; write heddle watch --ui`);
-  const place = args.has("queue") ? undefined : (named ?? fileHere(context.cwd));
+  const file = args.has("queue") ? undefined : (named ?? fileHere(context.cwd));
   try {
     const ui = args.has("ui") ? await planUi(args, context) : undefined;
-    return await watchTasks({ place, args, context, isOnce: args.has("once"), ui });
+    return await watchTasks({ file, args, context, isOnce: args.has("once"), ui });
   } catch (error) {
     return await printFailure(error, args);
   }

@@ -1,6 +1,6 @@
 /**
  * One run of `heddle exec`: a plan is made and everything refused that can be; then it is carried out. However it ends,
- * one place here turns the end into lines for the caller and an exit code.
+ * one function here turns the end into lines for the caller and an exit code.
  */
 import { StartWatch } from "@heddle/agent";
 import { EXIT, exitCodeOf, toHeddleError, type HeddleError } from "@heddle/protocol";

@@ -11,9 +11,9 @@ import { openAnswer } from "../print/answer.ts";
 import { say } from "../print/screen.ts";
 import { readTasks, warn } from "./read-tasks.ts";
 
-export async function addTasks(place: string, args: ParsedArgs, context: CommandContext): Promise<number> {
+export async function addTasks(file: string, args: ParsedArgs, context: CommandContext): Promise<number> {
   const { config } = await loadConfig(context.env);
-  const { found, warnings } = await readTasks(place, config, context);
+  const { found, warnings } = await readTasks(file, config, context);
   warn(warnings);
   const { isJson, print } = openAnswer(args, context.env);
   await using store = await openTaskStore(context.env, say);

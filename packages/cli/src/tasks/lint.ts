@@ -30,9 +30,9 @@ interface Linted {
   readonly problems: SpecError["problems"];
 }
 
-export async function lintTasks(place: string, args: ParsedArgs, context: CommandContext): Promise<number> {
+export async function lintTasks(file: string, args: ParsedArgs, context: CommandContext): Promise<number> {
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
-  const linted = await lint(place, context);
+  const linted = await lint(file, context);
   const { found, warnings, problems } = linted;
   const code = problems.length > 0 ? exitCodeOf("task.invalid") : EXIT.ok;
   const runs = args.has("run") && code === EXIT.ok ? await runAll(found, context) : [];
@@ -65,10 +65,10 @@ async function printDeliver(out: Output, { spec }: FoundSpec, proposed: readonly
   );
 }
 
-async function lint(place: string, context: CommandContext): Promise<Linted> {
+async function lint(file: string, context: CommandContext): Promise<Linted> {
   try {
     const { config } = await loadConfig(context.env);
-    const { found, warnings } = await readTasks(place, config, context);
+    const { found, warnings } = await readTasks(file, config, context);
     const problems = await providerProblems(found, config, context);
     if (problems.length > 0) return { found: [], warnings, problems };
     const closed = found.flatMap(({ spec }) => undeliverable(spec).map((why) => `${spec.name}: ${why}`));

@@ -22,7 +22,7 @@ const FALLBACKS = [DEFAULT_FILE, "openloom.yaml"] as const;
 
 /** `-` is standard input. Throws SpecError with all that is wrong. */
 export async function readTasks(
-  place: string,
+  file: string,
   config: ConfigFile,
   { env, cwd }: Pick<CommandContext, "env" | "cwd">,
 ): Promise<FoundSpecs> {
@@ -30,7 +30,7 @@ export async function readTasks(
   const minEveryMs = parseDuration(config.tasks?.min_interval ?? "");
   const options: SpecOptions = { defaults, ...(minEveryMs === undefined ? {} : { minEveryMs }) };
   const read =
-    place === "-" ? await readStdin(cwd, options) : await readSpecFiles(path.resolve(cwd, place), { ...options, cwd });
+    file === "-" ? await readStdin(cwd, options) : await readSpecFiles(path.resolve(cwd, file), { ...options, cwd });
   for (const { spec } of read.found) requireAllowedWorkspace(spec.workspace, config.tasks?.workspace_roots);
   return { ...read, warnings: [...warnings, ...read.warnings] };
 }

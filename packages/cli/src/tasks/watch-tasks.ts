@@ -29,7 +29,7 @@ const STOP_MS = 4_800;
 
 export interface Watching {
   /** Files to add first; undefined: what is queued already. */
-  readonly place: string | undefined;
+  readonly file: string | undefined;
   readonly args: ParsedArgs;
   readonly context: CommandContext;
   /** Ends when none of its tasks will move by itself any more. */
@@ -40,12 +40,12 @@ export interface Watching {
   readonly ui?: DoorPlan | undefined;
 }
 
-export async function watchTasks({ place, args, context, isOnce, isAlone = false, ui }: Watching): Promise<number> {
+export async function watchTasks({ file, args, context, isOnce, isAlone = false, ui }: Watching): Promise<number> {
   const { env, cwd, version } = context;
   using stop = watchForStop(undefined, ui?.stopMs ?? STOP_MS);
   const configuration = await readConfigOf(args, env);
   const { config, warnings } = configuration;
-  const read = place === undefined ? undefined : await readTasks(place, config, context);
+  const read = file === undefined ? undefined : await readTasks(file, config, context);
   warn(read?.warnings ?? []);
   const home = await makeHome(env);
   await using ends = new AsyncDisposableStack();

@@ -85,7 +85,7 @@ export type ServeAt = UnixAt | (TcpAt & { readonly isRemembered?: true });
 const OPENLOOM_PORT = "55413";
 
 /** What `--listen` says; without it what OpenLoom's variables say, beside the private socket. */
-export function chosenListeners(listen: readonly string[], cwd: string, env: NodeJS.ProcessEnv): readonly ServeAt[] {
+export function chosenBindings(listen: readonly string[], cwd: string, env: NodeJS.ProcessEnv): readonly ServeAt[] {
   const [host, port] = [env["OPENLOOM_UI_HOST"] ?? "", env["OPENLOOM_UI_PORT"] ?? ""];
   if (listen.length > 0 || (host === "" && port === "")) return listen.map((text) => parseServeAt(text, cwd));
   const ip = host === "" || host === "localhost" ? "127.0.0.1" : host;

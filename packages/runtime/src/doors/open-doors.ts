@@ -19,7 +19,7 @@ import { refuseOpenDoor } from "./address.ts";
 import { addressOf, lastPort, rememberAddresses, urlOf } from "./address-file.ts";
 import { hostFacts } from "./host-facts.ts";
 import type { Serving } from "../serving/open-serving.ts";
-import { chosenListeners, type ServeAt } from "./address.ts";
+import { chosenBindings, type ServeAt } from "./address.ts";
 import { readTls, type TlsFiles } from "./address.ts";
 
 /** Turns have six seconds to end, clients a moment to receive that; then the process ends, whatever hangs. */
@@ -80,19 +80,19 @@ export interface DoorOptions {
 }
 
 export async function planDoors({ choices, cwd, env, what, instead, log }: DoorOptions): Promise<DoorPlan> {
-  const listeners = chosenListeners(choices.listen, cwd, env);
-  if (!choices.allowsNonLoopback) for (const at of listeners) refuseOpenDoor(at, "https");
-  const hasTls = listeners.some((at) => at.kind === "tcp" && at.hasTls);
+  const bindings = chosenBindings(choices.listen, cwd, env);
+  if (!choices.allowsNonLoopback) for (const at of bindings) refuseOpenDoor(at, "https");
+  const hasTls = bindings.some((at) => at.kind === "tcp" && at.hasTls);
   const tls = await readTls(choices.tls, hasTls);
   return {
     stopMs: STOP_MS,
-    sockets: listeners.flatMap((at) => (at.kind === "unix" && at.path !== undefined ? [at.path] : [])),
+    sockets: bindings.flatMap((at) => (at.kind === "unix" && at.path !== undefined ? [at.path] : [])),
     async claim(ends, home) {
       ends.use(await claimHome(home, what, instead));
       const owner = await ensureOwnerToken(home);
       // What is wrong with the others' is said now, not when they come.
       await listTokens(home);
-      const entrance = { home, owner, listeners, names: choices.names, tls, log };
+      const entrance = { home, owner, bindings, names: choices.names, tls, log };
       return { open: (withEnds, behind) => openDoors(withEnds, entrance, behind) };
     },
   };
@@ -114,14 +114,14 @@ async function claimHome(home: string, what: string, instead: string | undefined
 interface Entrance {
   readonly home: string;
   readonly owner: Awaited<ReturnType<typeof ensureOwnerToken>>;
-  readonly listeners: readonly ServeAt[];
+  readonly bindings: readonly ServeAt[];
   readonly names: readonly string[];
   readonly tls: TlsPair | undefined;
   readonly log: (line: string) => void;
 }
 
 async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind: BehindDoors): Promise<Doors> {
-  const { home, owner, listeners, log } = entrance;
+  const { home, owner, bindings, log } = entrance;
   const { host, heddle, settings, taskDoor, harness, cwd, version, configWarnings } = behind;
   const server = new AppServer({ heddle, settings, home, cwd, version, host, configWarnings, log });
   const acceptFrom =
@@ -148,7 +148,7 @@ async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind:
   ends.use(door);
   ends.defer(endWork);
   const addresses: string[] = [];
-  for (const at of listeners.length > 0 ? listeners : await ownListeners(home)) {
+  for (const at of bindings.length > 0 ? bindings : await ownBindings(home)) {
     const listener = await open(at, { ...entrance, door, accept: acceptFrom(LOCAL_OWNER) });
     listeners.use(listener);
     addresses.push(listener.address);
@@ -190,7 +190,7 @@ async function open(at: ServeAt, { door, accept, home, names, tls }: Opening): P
 const OWN_SOCKET = "serve.sock";
 
 /** Where nothing is chosen: the port of last time, so that what clients remember stays good. */
-async function ownListeners(home: string): Promise<readonly ServeAt[]> {
+async function ownBindings(home: string): Promise<readonly ServeAt[]> {
   return [
     { kind: "tcp", host: "127.0.0.1", port: await lastPort(home), hasTls: false, isRemembered: true },
     { kind: "unix", path: undefined },

@@ -3,7 +3,7 @@ import { HeddleError } from "@heddle/protocol";
 
 interface Unsupported {
   readonly why: string;
-  /** A method, a command or a place: never nothing. */
+  /** A method, a command or a page: never nothing. */
   readonly instead: string;
 }
 
@@ -56,7 +56,7 @@ const UNSUPPORTED: Readonly<Record<string, Unsupported>> = {
   "thread/queue": { why: "input that waits is not changed", instead: "`thread/queue/delete` and `thread/queue/add`" },
   "thread/readState": { why: "what a person has read is not kept", instead: "`thread/list` with `updatedAt`" },
   "thread/realtime": { why: "there is no audio", instead: "`turn/start`" },
-  "thread/searchOccurrences": { why: "threads are found, not places in them", instead: "`thread/search`" },
+  "thread/searchOccurrences": { why: "threads are found, not positions in them", instead: "`thread/search`" },
   "thread/section": PROJECT,
   "thread/timeline": { why: "it is read in pages", instead: "`thread/turns/list` and `thread/items/list`" },
   threadSection: PROJECT,

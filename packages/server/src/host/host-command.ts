@@ -37,7 +37,7 @@ export interface HostCommandOptions {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   /** Found out when the command has its id already: what follows it may come at once. */
-  readonly place: () => Promise<CommandContext>;
+  readonly commandContext: () => Promise<CommandContext>;
   readonly takesInput: boolean;
   readonly hasTerminal: boolean;
   readonly isStreamed: boolean;
@@ -100,8 +100,8 @@ export class HostCommand implements AsyncDisposable {
   }
 
   async resize(size: TerminalSize): Promise<void> {
-    const { process, ...place } = await this.#process.promise;
-    await resizeTerminal({ ...place, pid: process.pid, signal: this.#stop.signal }, size);
+    const { process, ...where } = await this.#process.promise;
+    await resizeTerminal({ ...where, pid: process.pid, signal: this.#stop.signal }, size);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -111,7 +111,7 @@ export class HostCommand implements AsyncDisposable {
 
   async #run(options: HostCommandOptions): Promise<HostResult> {
     const { argv, env, timeoutMs } = options;
-    const { cwd, isConfined, policy, quarantineDir } = await options.place();
+    const { cwd, isConfined, policy, quarantineDir } = await options.commandContext();
     const out = new Stream("stdout", options);
     const err = new Stream("stderr", options);
     const sandbox: Sandbox = isConfined ? await openSandbox(policy, { quarantineDir }) : openUnconfined(policy);
@@ -227,7 +227,7 @@ export async function askProgram(
     isStreamed: false,
     capBytes: maxBytes,
     timeoutMs,
-    place: async () => ({
+    commandContext: async () => ({
       cwd,
       isConfined: true,
       policy: { workspace: cwd, writeRoots: [], masked: [server.home, ...(server.host.masked ?? [])], network: "none" },

@@ -147,7 +147,7 @@ test("S14: names of prototypes in the body of any route, at any depth, are refus
 test("S29: no way of writing a path leads to anything but a route, and none breaks the server", async () => {
   await using world = await openHttpWorld();
   const threadId = await world.newThread();
-  const places = [
+  const targets = [
     "/serve.token",
     "/../serve.token",
     "/api/../serve.token",
@@ -169,9 +169,9 @@ test("S29: no way of writing a path leads to anything but a route, and none brea
     "http://evil.test/api/threads",
     "*",
   ];
-  for (const place of places) {
-    const status = statusOf(await raw(world.port, head(world, `GET ${place} HTTP/1.1`, ["connection: close"])));
-    expect([place, [400, 404, 405].includes(status)]).toEqual([place, true]);
+  for (const target of targets) {
+    const status = statusOf(await raw(world.port, head(world, `GET ${target} HTTP/1.1`, ["connection: close"])));
+    expect([target, [400, 404, 405].includes(status)]).toEqual([target, true]);
   }
   // Dots that a client should have resolved by itself are resolved, and what comes of it needs the token as ever.
   const dotted = `GET /x/../api/threads HTTP/1.1\r\nhost: 127.0.0.1:${world.port}\r\nconnection: close\r\n\r\n`;
@@ -183,9 +183,9 @@ test("headers: nothing that a client sends becomes a header of the answer, or a 
   const threadId = await world.newThread();
   const evil = "a\r\nx-evil: 1\r\n\r\n";
   const encoded = encodeURIComponent(evil);
-  for (const place of [`/api/threads/${encoded}`, `/api/threads?search=${encoded}`, `/${encoded}`]) {
-    const answer = await raw(world.port, head(world, `GET ${place} HTTP/1.1`, ["connection: close"]));
-    expect([place, statusOf(answer) > 0, /^x-evil/im.test(answer)]).toEqual([place, true, false]);
+  for (const target of [`/api/threads/${encoded}`, `/api/threads?search=${encoded}`, `/${encoded}`]) {
+    const answer = await raw(world.port, head(world, `GET ${target} HTTP/1.1`, ["connection: close"]));
+    expect([target, statusOf(answer) > 0, /^x-evil/im.test(answer)]).toEqual([target, true, false]);
   }
   const named = await world.ask(`/api/threads/${threadId}`, { method: "PATCH", body: { name: evil } });
   expect([named.status, named.headers["x-evil"]]).toEqual([400, undefined]);
@@ -294,7 +294,7 @@ test("S16 S17: a user neither speaks into a turn without walls, nor lets a call 
   }
 });
 
-test("S11: one token does not take the places of all", async () => {
+test("S11: one token does not take the connections of all", async () => {
   const served = (): OnChannel => (channel) => {
     channel.open({ onMessage() {}, onTooLong() {}, onDrain() {}, onEnd() {}, onClose() {} });
   };

@@ -156,12 +156,12 @@ function operation(route: Route, schemas: Readonly<Record<string, Json>>): Json 
   };
 }
 
-function parametersOf({ properties, required }: Json, place: "path" | "query"): readonly Json[] {
+function parametersOf({ properties, required }: Json, location: "path" | "query"): readonly Json[] {
   const needed = Array.isArray(required) ? required : [];
   return Object.entries(properties ?? {}).map(([name, schema]) => ({
     name,
-    in: place,
-    required: place === "path" || needed.includes(name),
+    in: location,
+    required: location === "path" || needed.includes(name),
     schema,
   }));
 }

@@ -17,7 +17,7 @@ import {
   SourceParams,
   WebhookAnswer,
 } from "@heddle/protocol/http";
-import { pageFrom, placeOf } from "../rpc/paging.ts";
+import { pageFrom, cursorPosition } from "../rpc/paging.ts";
 import { defined } from "@heddle/protocol";
 import { route, type HttpCall, type Route } from "./route.ts";
 import { tasksFor } from "./task-door.ts";
@@ -103,7 +103,7 @@ export const ORDER_ROUTES: readonly Route[] = [
     answer: NotificationPage,
     async handle({ query: { sink, state, taskId, cursor, limit: asked } }, { context: { heddle } }) {
       const limit = limitOf(asked);
-      const after = placeOf(cursor)?.id;
+      const after = cursorPosition(cursor)?.id;
       const rows = await heddle.journal.notifications.page({
         ...defined({ sink, state, taskId, after }),
         limit: limit + 1,

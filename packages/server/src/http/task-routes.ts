@@ -3,7 +3,7 @@ import { hasEnded, HeddleError, isHeddleError, TASK_STATES, type TaskRecord, typ
 import { proposePlan, requireAllowedWorkspace, takeOrder, type Tasks } from "@heddle/tasks";
 import type { z } from "zod";
 import { folderFor } from "../access/folders.ts";
-import { pageFrom, placeOf } from "../rpc/paging.ts";
+import { pageFrom, cursorPosition } from "../rpc/paging.ts";
 import {
   Accepted,
   ClearedTasks,
@@ -39,7 +39,7 @@ async function listTasks(query: z.output<typeof TasksQuery>, { context: { heddle
   const { journal } = heddle;
   const { state, archived, workspace, label, parentId, search, cursor } = query;
   const limit = limitOf(query.limit);
-  const after = placeOf(cursor)?.id;
+  const after = cursorPosition(cursor)?.id;
   if (after !== undefined && (await journal.tasks.get(after)) === undefined) {
     throw new HeddleError("cursor.expired", "the task of this cursor no longer exists; start again without a cursor");
   }

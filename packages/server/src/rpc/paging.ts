@@ -28,7 +28,7 @@ export interface CursorPosition {
   readonly isIncluded: boolean;
 }
 
-export function placeOf(cursor: string | null | undefined): CursorPosition | undefined {
+export function cursorPosition(cursor: string | null | undefined): CursorPosition | undefined {
   if (cursor === undefined || cursor === null) return undefined;
   if (cursor.startsWith(AFTER)) return { id: cursor.slice(AFTER.length), isIncluded: false };
   if (cursor.startsWith(FROM)) return { id: cursor.slice(FROM.length), isIncluded: true };
@@ -63,7 +63,7 @@ export function fromCursor(id: string): string {
 }
 
 function beginOf<T>(list: readonly T[], cursor: PageRequest["cursor"], idOf: (member: T) => string): number {
-  const from = placeOf(cursor);
+  const from = cursorPosition(cursor);
   if (from === undefined) return 0;
   const at = list.findIndex((member) => idOf(member) === from.id);
   if (at < 0) throw invalidCursor(cursor ?? "");

@@ -1,5 +1,5 @@
 /**
- * Connections that have not shown who they are have a number of places of their own. When a new one comes and all are
+ * Connections that have not shown who they are have a number of slots of their own. When a new one comes and all are
  * taken, the oldest goes: whoever holds connections open without a word keeps nobody out, and those who have shown a token
  * are never let go for it.
  */
@@ -22,7 +22,7 @@ export class Strangers {
       });
       if (this.#open.size > MAX_STRANGERS) this.#dropOldest();
     });
-    // All places of the door are taken: the next who comes finds one.
+    // All slots of the door are taken: the next who comes finds one.
     server.on("drop", () => this.#dropOldest());
   }
 

@@ -92,8 +92,8 @@ test("S01 S03 S04: nobody else is: no token, a wrong one, a page in a browser, a
 
 test("/readyz and /healthz need no token, but no browser gets them", async () => {
   await using door = await openDoor();
-  const status = async (place: string, headers: Record<string, string> = {}): Promise<number | undefined> => {
-    const asked = request(`${door.url.replace("ws:", "http:")}${place}`, { headers }).end();
+  const status = async (target: string, headers: Record<string, string> = {}): Promise<number | undefined> => {
+    const asked = request(`${door.url.replace("ws:", "http:")}${target}`, { headers }).end();
     const [response]: { statusCode?: number; resume(): void }[] = (await once(asked, "response")) as never;
     response?.resume();
     return response?.statusCode;
@@ -135,10 +135,10 @@ test("S11: an address that is none is refused, with and without an upgrade, and 
   const port = Number(new URL(door.url).port);
   const upgrade =
     "connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: eA==\r\n";
-  for (const place of ["//", "//:x", "///%", "http://[", "*", "/?token=%zz"]) {
+  for (const target of ["//", "//:x", "///%", "http://[", "*", "/?token=%zz"]) {
     for (const more of ["", upgrade]) {
-      const heard = await said(port, `GET ${place} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n${more}\r\n`);
-      expect([place, heard.slice(0, 10)]).toEqual([place, expect.stringMatching(/^HTTP\/1.1 4/)]);
+      const heard = await said(port, `GET ${target} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n${more}\r\n`);
+      expect([target, heard.slice(0, 10)]).toEqual([target, expect.stringMatching(/^HTTP\/1.1 4/)]);
     }
   }
   const socket = new WebSocket(door.url, { headers: { authorization: `Bearer ${door.token}` } });

@@ -40,10 +40,10 @@ export const execCommand: Handler<"command/exec"> = async (params, call) => {
   const command = new HostCommand({
     connection,
     ...runOptions(params, server),
-    place: async () => {
-      const place = await placeOf(params, { server, cwd: await folder(params.cwd ?? ".", server) });
-      recorded = await beginAct(call, { act: actOf(params, place) });
-      return place;
+    commandContext: async () => {
+      const commandContext = await contextOf(params, { server, cwd: await folder(params.cwd ?? ".", server) });
+      recorded = await beginAct(call, { act: actOf(params, commandContext) });
+      return commandContext;
     },
   });
   own.set(key, command);
@@ -96,7 +96,10 @@ function checkSize({ rows, cols }: { readonly rows: number; readonly cols: numbe
   if (rows === 0 || cols === 0) throw invalidArgument("command/exec size rows and cols must be greater than 0");
 }
 
-function runOptions(params: ExecParams, server: ServerContext): Omit<HostCommandOptions, "connection" | "place"> {
+function runOptions(
+  params: ExecParams,
+  server: ServerContext,
+): Omit<HostCommandOptions, "connection" | "commandContext"> {
   const hasTerminal = params.tty === true;
   const isStreamed = hasTerminal || params.streamStdoutStderr === true;
   const env = environment(params.env ?? {}, server);
@@ -139,7 +142,7 @@ const PROFILES: Readonly<Record<string, SandboxMode>> = {
   ":danger-full-access": "danger-full-access",
 };
 
-async function placeOf(
+async function contextOf(
   params: ExecParams,
   { server, cwd }: { readonly server: ServerContext; readonly cwd: string },
 ): Promise<CommandContext> {

@@ -113,9 +113,7 @@ export const copy: Handler<"fs/copy"> = async (params, call) => {
     }
     if (params.recursive !== true) throw refuse("fs/copy requires recursive: true when sourcePath is a directory");
     const target = factsOrUndefined(to, rules)?.realPath ?? to;
-    if (
-      [target, to].some((place) => `${place}/`.startsWith(`${facts.realPath}/`) || `${place}/`.startsWith(`${from}/`))
-    ) {
+    if ([target, to].some((end) => `${end}/`.startsWith(`${facts.realPath}/`) || `${end}/`.startsWith(`${from}/`))) {
       throw refuse("fs/copy cannot copy a directory to itself or one of its descendants");
     }
     await copyTreeInside(from, to, rules);

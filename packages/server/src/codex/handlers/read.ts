@@ -14,7 +14,7 @@ import {
 } from "@heddle/dialects/codex-app-server";
 import type { Handler, ServerContext } from "../../rpc/call.ts";
 import type { Connection } from "../../rpc/connection.ts";
-import { afterCursor, invalidCursor, pageFrom, pageLimit, pageOf, placeOf } from "../../rpc/paging.ts";
+import { afterCursor, invalidCursor, pageFrom, pageLimit, pageOf, cursorPosition } from "../../rpc/paging.ts";
 import { pastTurns, turnEvents, type PastTurn } from "../../turns/past-turns.ts";
 import { describeThread, refuse, requireRow } from "../thread-facts.ts";
 
@@ -53,11 +53,11 @@ async function beginOf(
   cursor: string | null | undefined,
   { heddle }: ServerContext,
 ): Promise<ThreadPageRequest["from"]> {
-  const place = placeOf(cursor);
-  if (place === undefined) return undefined;
-  const thread = await heddle.journal.threads.get(place.id);
+  const position = cursorPosition(cursor);
+  if (position === undefined) return undefined;
+  const thread = await heddle.journal.threads.get(position.id);
   if (thread === undefined) throw invalidCursor(cursor ?? "");
-  return { thread, isIncluded: place.isIncluded };
+  return { thread, isIncluded: position.isIncluded };
 }
 
 /** For what is found otherwise than by a list. */
@@ -95,7 +95,7 @@ export const listItems: Handler<"thread/items/list"> = async (params, { server }
   const { journal } = server.heddle;
   const { cursor } = params;
   const at = typeof cursor === "object" && cursor !== null ? afterCursor(cursor.itemId) : cursor;
-  const from = placeOf(at);
+  const from = cursorPosition(at);
   const limit = pageLimit(params.limit);
   const isBackwards = params.sortDirection === "desc";
   const past = (await pastTurns(journal, id)).filter((turn) => (params.turnId ?? turn.id) === turn.id);

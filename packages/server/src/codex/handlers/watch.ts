@@ -18,12 +18,12 @@ const watches = new WeakMap<Connection, Map<string, Watch>>();
 
 export const watch: Handler<"fs/watch"> = async ({ watchId, path: wanted }, call) => {
   const { connection } = call;
-  const place = absolutePath(wanted);
+  const watched = absolutePath(wanted);
   const own = watches.get(connection) ?? new Map<string, Watch>();
   watches.set(connection, own);
   if (own.has(watchId)) throw refuse(`watchId already exists: ${watchId}`);
   if (own.size >= MAX_WATCHES) throw refuse(`a connection may watch ${MAX_WATCHES} paths; end one with fs/unwatch`);
-  const opened = open(place, fileRules(call), (changedPaths) =>
+  const opened = open(watched, fileRules(call), (changedPaths) =>
     connection.notify({ method: "fs/changed", params: { watchId, changedPaths } }),
   );
   const forget = connection.ends.add({ [Symbol.asyncDispose]: async () => opened.close() });
@@ -42,13 +42,17 @@ interface Watch {
   close(): void;
 }
 
-function open(place: string, rules: PathRules, tell: (paths: readonly string[]) => void): Watch & { realPath: string } {
+function open(
+  watched: string,
+  rules: PathRules,
+  tell: (paths: readonly string[]) => void,
+): Watch & { realPath: string } {
   try {
-    const facts = place === "/" ? undefined : factsInside(place, rules);
-    const isFolder = place === "/" || facts?.kind === "directory";
+    const facts = watched === "/" ? undefined : factsInside(watched, rules);
+    const isFolder = watched === "/" || facts?.kind === "directory";
     // A file is watched in its folder: it may be replaced, or not be there yet.
-    const folder = isFolder ? place : path.dirname(place);
-    const only = isFolder ? undefined : path.basename(place);
+    const folder = isFolder ? watched : path.dirname(watched);
+    const only = isFolder ? undefined : path.basename(watched);
     using opened = openFolderInside(folder, rules);
     const gathered = gather(folder, tell);
     const watcher: FSWatcher = watchFolder(opened.address, { persistent: false }, (_kind, name) => {
@@ -57,7 +61,7 @@ function open(place: string, rules: PathRules, tell: (paths: readonly string[]) 
     // The folder was removed, or the kernel has no watches left.
     watcher.on("error", () => watcher.close());
     return {
-      realPath: facts?.realPath ?? place,
+      realPath: facts?.realPath ?? watched,
       close() {
         gathered.close();
         watcher.close();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkFailpointPlaces } from "./failpoint-places.ts";
+import { checkFailpointCalls } from "./failpoint-calls.ts";
 import { plantTree } from "./planted-tree.ts";
 
 const LIST = "packages/protocol/src/failpoints.ts";
@@ -10,7 +10,7 @@ test("a name that is listed and not placed is found, also when only a comment or
     "packages/journal/src/append.ts": `failpoint("a.placed");\n// failpoint("b.commented");`,
     "packages/journal/src/append.test.ts": `failpoint("c.tested");`,
   });
-  expect(checkFailpointPlaces(tree.root)).toEqual({
+  expect(checkFailpointCalls(tree.root)).toEqual({
     examined: 3,
     findings: [
       { at: `${LIST}:3`, text: "b.commented is listed and placed nowhere" },
@@ -21,5 +21,5 @@ test("a name that is listed and not placed is found, also when only a comment or
 
 test("a list that cannot be read is not called examined", () => {
   using tree = plantTree({ [LIST]: `export const POINTS = ["a"] as const;` });
-  expect(checkFailpointPlaces(tree.root).examined).toBe(0);
+  expect(checkFailpointCalls(tree.root).examined).toBe(0);
 });

@@ -1,7 +1,7 @@
 /**
  * The list of failpoints is a contract with tests that strike at every name: each listed name is placed in product code.
  * (That a placed name is listed is the compiler's business.)
- * Usage: node scripts/failpoint-places.ts [root]
+ * Usage: node scripts/failpoint-calls.ts [root]
  */
 import { Visitor } from "oxc-parser";
 import { runCheck, type CheckResult } from "./finding.ts";
@@ -9,12 +9,12 @@ import { isTestFile, literalText, parseSource, sourceFiles } from "./source-file
 
 const LIST = "packages/protocol/src/failpoints.ts";
 
-export function checkFailpointPlaces(root: string): CheckResult {
+export function checkFailpointCalls(root: string): CheckResult {
   const names = listedNames(root);
   const placed = new Set(
     sourceFiles(root)
       .filter((path) => path.startsWith("packages/") && path !== LIST && !isTestFile(path))
-      .flatMap((path) => placesIn(root, path)),
+      .flatMap((path) => callsIn(root, path)),
   );
   const findings = names
     .filter(({ name }) => !placed.has(name))
@@ -38,7 +38,7 @@ function listedNames(root: string): { name: string; line: number }[] {
   return names;
 }
 
-function placesIn(root: string, path: string): string[] {
+function callsIn(root: string, path: string): string[] {
   const names: string[] = [];
   new Visitor({
     CallExpression: ({ callee, arguments: [first] }) => {
@@ -50,4 +50,4 @@ function placesIn(root: string, path: string): string[] {
   return names;
 }
 
-if (import.meta.main) runCheck(checkFailpointPlaces);
+if (import.meta.main) runCheck(checkFailpointCalls);
