@@ -56,8 +56,8 @@ test("a client has a plan made, and the turns after it plan too until it says ot
   const { client } = server;
   const { id } = await client.createThread({ workspace: world.workspace });
   const modes: unknown[] = [];
-  for (const wish of [{ mode: "plan" }, {}, { mode: "default" }, {}] as const) {
-    modes.push((await client.runTurn(id, { input: "go", ...wish })).turn.settings.mode);
+  for (const options of [{ mode: "plan" }, {}, { mode: "default" }, {}] as const) {
+    modes.push((await client.runTurn(id, { input: "go", ...options })).turn.settings.mode);
   }
   expect(modes).toEqual(["plan", "plan", undefined, undefined]);
   const items = (await client.listItems(id)).data.map(({ item }) => item.type).filter((type) => type !== "userMessage");

@@ -73,7 +73,7 @@ export const MEANT: readonly Difference[] = [
     in: /^thread-settings$/,
     kind: "added",
     message: /^warning$/,
-    why: "a client is told which of its wishes have no effect",
+    why: "a client is told which of its settings have no effect",
   },
   {
     in: /^thread-ephemeral$/,

@@ -51,8 +51,8 @@ test("S14: names of prototypes in any params reach no prototype, and bring no se
   await using world = await openChatWorld({ respond: () => ({ text: "ok" }) });
   const { client, chatId } = await world.chat();
   const program = await codex(world);
-  const wish = '{"polluted":true,"sandbox":"danger-full-access","sandbox_mode":"danger-full-access"}';
-  const evil = `"__proto__":${wish},"constructor":{"prototype":${wish}},"prototype":${wish}`;
+  const json = '{"polluted":true,"sandbox":"danger-full-access","sandbox_mode":"danger-full-access"}';
+  const evil = `"__proto__":${json},"constructor":{"prototype":${json}},"prototype":${json}`;
   let id = 5_000;
   for (const [speaker, methods] of [
     [client, Object.keys(CHAT_METHODS)],

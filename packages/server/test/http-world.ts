@@ -54,20 +54,20 @@ export interface HttpWorld extends AsyncDisposable {
 }
 
 /** What the owner has set up for tasks. */
-export type DeskWishes = Partial<
+export type DoorChoices = Partial<
   Pick<TaskDoorOptions, "folders" | "sinks"> & Pick<TaskDoorOptions["door"], "sources" | "roots" | "defaultWorkspace">
 >;
 
 export async function openHttpWorld(
   more: Partial<HttpDoorOptions> = {},
-  taskDoorOptionsOf: (home: string) => DeskWishes = () => ({}),
+  taskDoorOptionsOf: (home: string) => DoorChoices = () => ({}),
 ): Promise<HttpWorld> {
   const home = await realpath(await mkdtemp(join(tmpdir(), "heddle-http-")));
   const heddle = await openHeddle({ home, providers: [], env: {}, isUnattended: false });
   const owner = "owner-token-of-this-test-0123456789abcdef";
   const user = await addToken(home, { name: "una", role: "user" });
   const viewer = await addToken(home, { name: "vic", role: "viewer" });
-  const { folders = [], sinks = [], ...wishes } = taskDoorOptionsOf(home);
+  const { folders = [], sinks = [], ...choices } = taskDoorOptionsOf(home);
   const tasks = openTasks({ journal: heddle.journal, home });
   const door = new HttpDoor({
     heddle,
@@ -79,7 +79,7 @@ export async function openHttpWorld(
     },
     taskDoor: {
       tasks,
-      door: { journal: heddle.journal, sources: [], defaultWorkspace: home, ...wishes },
+      door: { journal: heddle.journal, sources: [], defaultWorkspace: home, ...choices },
       folders,
       sinks,
       concurrency: 0,

@@ -21,10 +21,10 @@ import type { Journal, TaskPageRequest } from "@heddle/journal";
 import { BUDGET_WORDS, describe, usedUp, wordOf } from "./attempt/budget.ts";
 import { changeTask, existing } from "./queue/change.ts";
 import { accepted } from "./owner/accept.ts";
-import type { DiffWish, WorkDiff } from "./owner/diff-work.ts";
+import type { DiffOptions, WorkDiff } from "./owner/diff-work.ts";
 import { readLog, type TaskLog } from "./owner/recorded.ts";
 import { changeSettled } from "./owner/settle-undo.ts";
-import type { Undone, UndoWish } from "./owner/undo.ts";
+import type { Undone, UndoOptions } from "./owner/undo.ts";
 import type { Reverified } from "./owner/verify-again.ts";
 import { refuseCycle } from "./queue/dependencies.ts";
 import { checkSchedule, nextTime } from "./queue/schedule.ts";
@@ -95,12 +95,12 @@ function tasksOf(options: TasksOptions, by: Author) {
     accept: (taskId: string, note?: string): Promise<TaskRecord> =>
       changeSettled(store, taskId, (task) => [accepted(task, note)]),
     /** Back to how the workspace was when the task began. `task.illegal` while it may be worked on, and for what changed since. */
-    async undo(taskId: string, options: UndoWish): Promise<Undone> {
+    async undo(taskId: string, options: UndoOptions): Promise<Undone> {
       const [task, { undoTask }] = [await existing(journal, taskId), await import("./owner/undo.ts")];
       return undoTask({ ...kept(taskId), by }, task, options);
     },
     /** What it changed: as it was judged, or as the folder is now. */
-    async diff(taskId: string, options: DiffWish): Promise<WorkDiff> {
+    async diff(taskId: string, options: DiffOptions): Promise<WorkDiff> {
       const [task, { diffWork }] = [await existing(journal, taskId), await import("./owner/diff-work.ts")];
       return diffWork(kept(taskId), task, options);
     },

@@ -70,10 +70,10 @@ async function closedEntries(): Promise<void> {
   const base = await keepTree(workspace, { into: join(task, "base"), skip: [], signal });
   for (const name of ["secret", "a.js"]) writeFileSync(join(workspace, name), "changed");
   for (const name of ["secret", "old"]) chmodSync(join(workspace, name), 0);
-  const wishes = [{ wanted: (path: string) => path === "a.js", wantedBelow: () => false }, {}];
-  for (const wish of wishes) {
+  const cases = [{ wanted: (path: string) => path === "a.js", wantedBelow: () => false }, {}];
+  for (const options of cases) {
     try {
-      const { changes } = await freezeWork(workspace, base, { ...wish, into: join(task, "work"), skip: [], signal });
+      const { changes } = await freezeWork(workspace, base, { ...options, into: join(task, "work"), skip: [], signal });
       for (const { path, how, isLeftOut, now } of changes)
         say(`${how} ${path} ${isLeftOut === true ? "left out" : "kept"} ${now?.sha256.length}`);
     } catch (error) {

@@ -2,7 +2,7 @@
  * Hops of a turn: checked changes of its envelope that the user allows. Each is an event before anything runs in the wider
  * envelope, none goes above the thread's ceiling, and each ends with its scope.
  *
- *   wish ─▶ above the ceiling, or nobody to ask ─▶ hop.refused
+ *   request ─▶ above the ceiling, or nobody to ask ─▶ hop.refused
  *        └▶ allowed ─▶ hop.taken ─▶ call:   this one runs in another sandbox
  *                                   turn:   the calls that follow do, until the turn ends
  *                                   thread: its later turns too, while the thread keeps its sandbox mode
@@ -34,17 +34,17 @@ export function createHops(turn: TurnRequest, io: Pick<PolicyIo, "record">): Ope
     get current() {
       return current;
     },
-    check(wish) {
-      requireBelow(widenEnvelope(current.envelope, wish), ceiling);
+    check(request) {
+      requireBelow(widenEnvelope(current.envelope, request), ceiling);
     },
-    async take({ callId, wish, scope, by }) {
+    async take({ callId, request, scope, by }) {
       const from = envelopeHash(current.envelope);
-      const to = widenEnvelope(current.envelope, wish);
+      const to = widenEnvelope(current.envelope, request);
       const toHash = envelopeHash(to);
       if (toHash === from) return current;
       requireBelow(to, ceiling);
       const wider = await sandboxContext.widen(to);
-      const more = wish.kind === "wider" ? { permissions: wish.permissions } : {};
+      const more = request.kind === "wider" ? { permissions: request.permissions } : {};
       const hop = { turnId, callId, scope, from, to, toHash, sandboxLevel: wider.sandbox.level, ...more };
       await io.record([{ type: "hop.taken", v: 1, ...hop }], by);
       if (scope === "call") return wider;
@@ -67,8 +67,11 @@ export function createHops(turn: TurnRequest, io: Pick<PolicyIo, "record">): Ope
         await io.record(events, "system");
       }
     },
-    async refuse(callId, wish, { code, message }) {
-      await io.record([{ type: "hop.refused", v: 1, turnId, callId, wish, failure: { code, message } }], "system");
+    async refuse(callId, request, { code, message }) {
+      await io.record(
+        [{ type: "hop.refused", v: 1, turnId, callId, wish: request, failure: { code, message } }],
+        "system",
+      );
     },
   };
 }
@@ -94,13 +97,13 @@ export async function grantedSandbox(turn: TurnRequest): Promise<TurnSandbox> {
     if (body.scope !== "thread" && !isHopFor(body, turn.turnId)) continue;
     // Grants end when the thread gets another sandbox mode.
     if (body.to.id !== sandboxContext.envelope.id) continue;
-    const wider = widenEnvelope(to, asWish(body.permissions));
+    const wider = widenEnvelope(to, asRequest(body.permissions));
     if (aboveCeiling(wider, ceiling) === undefined) to = wider;
   }
   return to === sandboxContext.envelope ? sandboxContext : { ...sandboxContext, ...(await sandboxContext.widen(to)) };
 }
 
-function asWish(permissions: Permissions): HopRequest {
+function asRequest(permissions: Permissions): HopRequest {
   return { kind: "wider", permissions };
 }
 

@@ -201,7 +201,7 @@ test("compaction on demand is a turn of its own, and the next turn sends the sum
     providers: [server.provider("anthropic")],
     settings: { ...settings, contextTokens: 20_000 },
   });
-  const threadId = await threadWith(t, ["first wish", "second wish"]);
+  const threadId = await threadWith(t, ["first request", "second request"]);
   const handle = await t.heddle.as("user:owner").compact(threadId);
   expect((await handle.done).body).toMatchObject({ type: "turn.completed", status: "completed" });
   const events = bodies(await t.events(threadId));
@@ -209,10 +209,10 @@ test("compaction on demand is a turn of its own, and the next turn sends the sum
   expect(ofType(events, "context.compacted")).toMatchObject([{ turnId: handle.turnId, trigger: "manual" }]);
   expect(ofType(events, "turn.completed").at(-1)?.usage.outputTokens).toBeGreaterThan(0);
   await (
-    await t.start("third wish", { thread: threadId })
+    await t.start("third request", { thread: threadId })
   ).done;
   const sent = JSON.stringify(server.requests.at(-1)?.body);
-  for (const words of ["first wish", "second wish", SUMMARY, "third wish"]) expect(sent).toContain(words);
+  for (const words of ["first request", "second request", SUMMARY, "third request"]) expect(sent).toContain(words);
 });
 
 test("compaction on demand of a thread with nothing to leave out completes, says so, and asks nobody", async () => {

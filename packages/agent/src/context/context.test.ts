@@ -147,14 +147,14 @@ test("a compaction leaves surroundings, kept messages, summary with plan and com
     opaque: { wire: "openai-responses:test", data: "encrypted" },
   };
   const context = buildContext([
-    admitted("first wish"),
+    admitted("first request"),
     { type: "context.loaded", v: 1, turnId, text: "you were there", sources: [] },
-    userMessage("first wish"),
+    userMessage("first request"),
     { ...said(reasoning, text("old answer"), call("a")), requestId: "r1" },
     settled("a", "old result"),
-    admitted("second wish", "turn-2"),
+    admitted("second request", "turn-2"),
     { type: "context.loaded", v: 1, turnId: "turn-2", text: "you are here", sources: [] },
-    userMessage("second wish", "turn-2"),
+    userMessage("second request", "turn-2"),
     { ...said(call("b")), requestId: "r2" },
     settled("b", "new result"),
     compacted({
@@ -170,8 +170,8 @@ test("a compaction leaves surroundings, kept messages, summary with plan and com
   ]);
   expect(context).toEqual([
     user("you are here"),
-    user("first wish"),
-    user("second wish"),
+    user("first request"),
+    user("second request"),
     user(
       [
         "Earlier parts of this conversation were left out to save room. You wrote this summary of them; go on from it, and look again at files and state where you need details.",

@@ -201,7 +201,7 @@ test("command/exec stays behind the wall it asks for: read-only unless said, nev
   expect(JSON.stringify(await client.call("command/exec", look))).not.toContain("key of the house");
 });
 
-test("command/exec with tty gives a terminal of the wished size, which command/exec/resize changes", async () => {
+test("command/exec with tty gives a terminal of the requested size, which command/exec/resize changes", async () => {
   await using world = await openWorld();
   await using served = await opened(world);
   const { client } = served;

@@ -140,7 +140,7 @@ test("hop: accepted for the session it is not asked again, by the next server ne
   expect(authors).toEqual(["user:owner", "policy:remembered"]);
 });
 
-test("hop: where nobody may be asked the wish is refused as an item, on record, and told to the model", async () => {
+test("hop: where nobody may be asked the request is refused as an item, on record, and told to the model", async () => {
   await using world = await openWorld();
   const outside = path.join(world.root, "out.txt");
   const answers = [{ calls: [escalated(`touch ${outside}`)] }, { text: "ok" }];
@@ -216,8 +216,8 @@ test("hop: above the ceiling a run of exec and a turn over HTTP are refused befo
   expect([code, stderr]).toEqual([7, expect.stringContaining("above the ceiling")]);
   await using served = await startServe(world, { args: ["-c", 'sandbox_ceiling="read-only"'] });
   const threadId = text((await served.call("POST", "/api/threads", { workspace: world.workspace })).json, "id");
-  const wishes = { input: "go", sandboxMode: "workspace-write" };
-  expect(await served.call("POST", `/api/threads/${threadId}/turns`, wishes)).toMatchObject({
+  const params = { input: "go", sandboxMode: "workspace-write" };
+  expect(await served.call("POST", `/api/threads/${threadId}/turns`, params)).toMatchObject({
     status: 403,
     json: { error: { code: "ceiling.exceeded" } },
   });

@@ -93,8 +93,8 @@ test("permissions: over HTTP a part of them is granted, and the hop is on record
   await using served = await startServe(world);
   const made = await served.call("POST", "/api/threads", { workspace: world.workspace });
   const threadId = text(made.json, "id");
-  const wishes = { input: "go", approvalPolicy: "on-request", sandboxMode: "workspace-write" };
-  await served.call("POST", `/api/threads/${threadId}/turns`, wishes);
+  const params = { input: "go", approvalPolicy: "on-request", sandboxMode: "workspace-write" };
+  await served.call("POST", `/api/threads/${threadId}/turns`, params);
   await served.events(threadId, ({ body }) => body.type === "approval.requested");
   const { json } = await served.call("GET", `/api/threads/${threadId}/approvals`);
   expect(json).toMatchObject({

@@ -317,11 +317,11 @@ test("F17 thread/start: the same clientThreadId is the same thread, told once; w
   await using served = serve([], { world, env: KEY });
   const { client } = served;
   await client.initialize();
-  const wish = { clientThreadId: "mine", model: "gpt-5.5", sandbox: "read-only" };
-  const first = await client.call("thread/start", wish);
-  const [again, third] = await Promise.all([client.call("thread/start", wish), client.call("thread/start", wish)]);
+  const params = { clientThreadId: "mine", model: "gpt-5.5", sandbox: "read-only" };
+  const first = await client.call("thread/start", params);
+  const [again, third] = await Promise.all([client.call("thread/start", params), client.call("thread/start", params)]);
   expect([text(again, "thread.id"), text(third, "thread.id")]).toEqual(Array(2).fill(text(first, "thread.id")));
-  const other = await client.ask("thread/start", { ...wish, sandbox: "workspace-write" });
+  const other = await client.ask("thread/start", { ...params, sandbox: "workspace-write" });
   expect(other.error).toMatchObject({
     code: -32600,
     message: expect.stringContaining("client id mine was used before"),

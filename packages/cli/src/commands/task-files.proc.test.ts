@@ -1,4 +1,4 @@
-/** Task files where agents work: what an agent left there is nobody's wish, and what it cannot deliver is said. */
+/** Task files where agents work: what an agent left there is not what the user asked for, and what it cannot deliver is said. */
 import { readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";

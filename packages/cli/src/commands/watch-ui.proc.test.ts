@@ -268,12 +268,12 @@ test("7: the variables for OpenLoom's page say where, unless --listen does", asy
   await using mock = await openMockWorld({ script: [] });
   const { world } = mock;
   const options = { env: { ...MOCK_KEY, OPENLOOM_UI_HOST: "localhost", OPENLOOM_UI_PORT: "0" }, says: "token    " };
-  await using wished = await startDoors("watch", world, { ...options, args: ["--queue", "--ui"] });
-  expect(wished.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+  await using running = await startDoors("watch", world, { ...options, args: ["--queue", "--ui"] });
+  expect(running.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   await access(path.join(world.home, "serve.sock"));
-  expect((await wished.call("GET", "/api/tasks")).status).toBe(200);
-  wished.running.child.kill("SIGTERM");
-  const ended = await wished.running.ended;
+  expect((await running.call("GET", "/api/tasks")).status).toBe(200);
+  running.running.child.kill("SIGTERM");
+  const ended = await running.running.ended;
   expect(ended.code).toBe(143);
   expect(ended.stderr).not.toContain("OPENLOOM");
   const other = { ...options, env: { ...options.env, OPENLOOM_UI_HOST: "nowhere" } };

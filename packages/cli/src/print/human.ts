@@ -296,9 +296,11 @@ function questionText({ question }: EventOf<"approval.requested">): string {
   }
 }
 
-function requestText(wish: HopRequest | undefined): string {
-  if (wish === undefined) return "";
-  return wish.kind === "outside" ? " outside the sandbox" : ` with more permissions: ${rightsText(wish.permissions)}`;
+function requestText(request: HopRequest | undefined): string {
+  if (request === undefined) return "";
+  return request.kind === "outside"
+    ? " outside the sandbox"
+    : ` with more permissions: ${rightsText(request.permissions)}`;
 }
 
 function rightsText({ read, write, network }: Permissions): string {

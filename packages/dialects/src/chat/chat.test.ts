@@ -162,8 +162,8 @@ test("every stored event is as many events as it weighs, numbered without a gap,
   expect(told.map(({ params }) => params.seq)).toEqual(told.map((_, index) => index + 1));
   for (const { topic, params } of told)
     expect([topic, CHAT_EVENTS[topic].safeParse(params).error]).toEqual([topic, undefined]);
-  const wishes = told.flatMap(({ params }) => ("settings" in params ? [params.settings] : []));
-  expect(wishes).toEqual([{ model: "m2", effort: "low" }, { model: "m2" }]);
+  const settings = told.flatMap(({ params }) => ("settings" in params ? [params.settings] : []));
+  expect(settings).toEqual([{ model: "m2", effort: "low" }, { model: "m2" }]);
   const live = new Set([
     "chat.item.updated",
     "chat.message.delta",

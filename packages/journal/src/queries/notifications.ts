@@ -23,7 +23,7 @@ export interface NotificationCount {
 
 export interface NotificationQueries {
   get(id: string): Promise<NotificationRow | undefined>;
-  page(wish: {
+  page(query: {
     readonly sink?: string;
     readonly state?: NotificationRow["state"];
     readonly taskId?: string;

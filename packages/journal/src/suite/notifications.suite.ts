@@ -94,8 +94,8 @@ export function notificationSuite(newStore: NewStore): void {
       author: "system",
       events: [...events, tried(2, "dead"), tried(4, "dead")],
     });
-    const ids = async (wish: Parameters<typeof journal.notifications.page>[0]) =>
-      (await journal.notifications.page(wish)).map(({ id }) => id);
+    const ids = async (query: Parameters<typeof journal.notifications.page>[0]) =>
+      (await journal.notifications.page(query)).map(({ id }) => id);
     expect(await ids({ sink: "a", limit: 2 })).toEqual(["ntf_5-a", "ntf_4-a"]);
     expect(await ids({ sink: "a", after: "ntf_4-a", limit: 2 })).toEqual(["ntf_3-a", "ntf_2-a"]);
     expect(await ids({ state: "dead", limit: 9 })).toEqual(["ntf_4-a", "ntf_2-a"]);

@@ -164,7 +164,7 @@ function pages(newStore: NewStore): void {
       const all = ids.filter((id) => id !== "t04");
       expect(seen).toEqual(direction === "asc" ? all : all.toReversed());
     }
-    const page = async (wish: object): Promise<string[]> => idsOf(await journal.threads.page({ ...base, ...wish }));
+    const page = async (query: object): Promise<string[]> => idsOf(await journal.threads.page({ ...base, ...query }));
     expect(await page({ isArchived: true })).toEqual(["t04"]);
     expect(await page({ text: "50%_off" })).toEqual(["t03"]);
     expect(await page({ text: "0%X" })).toEqual([]);

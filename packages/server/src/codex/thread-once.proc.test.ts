@@ -33,12 +33,12 @@ test("F17 chat.create: the same client_chat_id again is the same chat, with its 
   await using world = await openChatWorld();
   const [one, two]: readonly ChatClient[] = [await world.client(), await world.client()];
   if (one === undefined || two === undefined) throw new Error("two clients");
-  const wish = { client_chat_id: "c-1", title: "Plan", settings: { model: "m-1" } };
-  const first = await one.call("chat.create", wish);
-  expect(await two.call("chat.create", wish)).toEqual(first);
+  const params = { client_chat_id: "c-1", title: "Plan", settings: { model: "m-1" } };
+  const first = await one.call("chat.create", params);
+  expect(await two.call("chat.create", params)).toEqual(first);
   const row = await world.heddle.journal.threads.get(String(field(first, "chat_id")));
   expect(row).toMatchObject({ title: "Plan", settings: { model: "m-1" } });
-  const { error } = await one.ask("chat.create", { ...wish, settings: { model: "m-2" } });
+  const { error } = await one.ask("chat.create", { ...params, settings: { model: "m-2" } });
   expect(error).toMatchObject({ data: { code: "store.id-conflict" } });
-  expect(await one.call("chat.create", { ...wish, client_chat_id: "c-2" })).not.toEqual(first);
+  expect(await one.call("chat.create", { ...params, client_chat_id: "c-2" })).not.toEqual(first);
 });

@@ -127,8 +127,8 @@ test("S14: names of prototypes in the body of any route, at any depth, are refus
   await using world = await openHttpWorld({
     settings: { resolve: () => Promise.resolve({ ...SETTINGS, provider: "nobody" }) },
   });
-  const wish = '{"polluted":true,"sandboxMode":"danger-full-access"}';
-  const evil = `"__proto__":${wish},"constructor":{"prototype":${wish}}`;
+  const json = '{"polluted":true,"sandboxMode":"danger-full-access"}';
+  const evil = `"__proto__":${json},"constructor":{"prototype":${json}}`;
   const bodies = [`{${evil}}`, `{"input":"x",${evil}}`, `{"input":"x","outputSchema":{${evil}},"limits":{${evil}}}`];
   let tried = 0;
   for (const route of ROUTES.filter(({ method }) => method === "POST" || method === "PATCH")) {

@@ -5,14 +5,14 @@ import { join } from "node:path";
 import type { TaskSpecInput } from "@heddle/protocol/tasks";
 import { fileSink, type Sink } from "@heddle/tasks";
 import { expect, test } from "vitest";
-import { ask, openHttpWorld, type DeskWishes } from "../../test/http-world.ts";
+import { ask, openHttpWorld, type DoorChoices } from "../../test/http-world.ts";
 import { count, post, say } from "../../test/task-calls.ts";
 
-const withDesk = (taskDoor: (home: string) => DeskWishes) => openHttpWorld({}, taskDoor);
+const withTaskDoor = (taskDoor: (home: string) => DoorChoices) => openHttpWorld({}, taskDoor);
 const SECRET = "between two programs";
 
 test("103: a webhook is heard when its source signed it, whoever sends it; unknown sources are 404", async () => {
-  await using world = await withDesk((home) => ({
+  await using world = await withTaskDoor((home) => ({
     sources: [{ name: "ci", kind: "generic", secret: SECRET, workspace: home }],
   }));
   const body = JSON.stringify({ goal: "fix the build" });
@@ -39,7 +39,7 @@ test("103: a webhook is heard when its source signed it, whoever sends it; unkno
 });
 
 test("76, D16: an order comes as text or as the path of a file in an inbox; any other file is not read", async () => {
-  await using world = await withDesk((home) => ({ folders: [join(home, "inbox")] }));
+  await using world = await withTaskDoor((home) => ({ folders: [join(home, "inbox")] }));
   await mkdir(join(world.home, "inbox"));
   await writeFile(join(world.home, "inbox", "a.md"), `workspace: ${world.home}\n\nmake a\n`);
   await writeFile(join(world.home, "secret.md"), "## goal\n\nthe secret words\n");
@@ -83,7 +83,7 @@ test("120, D14: a page of another origin creates nothing, nor does a body that i
 });
 
 test("D15: folders are shown only to whoever may work there, and to no page of another origin", async () => {
-  await using world = await withDesk((home) => ({ roots: [home] }));
+  await using world = await withTaskDoor((home) => ({ roots: [home] }));
   await mkdir(join(world.home, "inner", "deep"), { recursive: true });
   const browse = (path: string, token: string, headers = {}) =>
     world.ask(`/api/browse?path=${encodeURIComponent(path)}`, { token, headers });
@@ -96,7 +96,7 @@ test("D15: folders are shown only to whoever may work there, and to no page of a
 });
 
 test("122: tasks work only in allowed folders; a user only below the server's own, inside walls and off the network", async () => {
-  await using world = await withDesk((home) => ({ roots: [join(home, "allowed")] }));
+  await using world = await withTaskDoor((home) => ({ roots: [join(home, "allowed")] }));
   const [allowed, other] = [join(world.home, "allowed"), join(world.home, "allowed-not")];
   await Promise.all([allowed, other].map((folder) => mkdir(folder)));
   const make = (body: object, token = world.tokens.owner) => post(world, "/api/tasks", { prompt: "a", ...body }, token);
@@ -182,7 +182,7 @@ test("86: notifications are listed, dead ones are put back, and a sink can be tr
     secrets: [],
     send: () => Promise.resolve({ kind: "dead", status: 410, message: "gone" }),
   };
-  await using world = await withDesk((home) => ({
+  await using world = await withTaskDoor((home) => ({
     sinks: [failing, fileSink({ name: "files", folder: join(home, "told"), events: new Set(["TASK_CREATED"]) })],
   }));
   const ids = ["ntf_000000000001-a", "ntf_000000000002-b"];

@@ -39,8 +39,8 @@ function parse(text: string, format: Format): unknown {
 type Expectation = LeafCheckOf<"json" | "yaml">;
 
 async function expectAt(check: Expectation, format: Format, context: CheckContext): Promise<Finding> {
-  const wishes = [check.equals, check.matches, check.exists].filter((wish) => wish !== undefined);
-  if (wishes.length !== 1) {
+  const conditions = [check.equals, check.matches, check.exists].filter((condition) => condition !== undefined);
+  if (conditions.length !== 1) {
     throw new HeddleError("usage.invalid", "give exactly one of equals, matches and exists");
   }
   const document = await readDocument(check.path, format, context);

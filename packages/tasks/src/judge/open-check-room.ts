@@ -68,7 +68,7 @@ export function openCheckRoom(
       let inner: RoomCommands | undefined;
       const enter = async (): Promise<RoomCommands> => {
         prepared ??= setUp(checkOptions, files, {
-          wish: { lower: [room.base.folder], layer: watching },
+          roomOptions: { lower: [room.base.folder], layer: watching },
           watched,
           room,
         });
@@ -145,20 +145,20 @@ async function setUp(
   checkOptions: CheckOptions,
   files: RoomFiles,
   {
-    wish,
+    roomOptions,
     watched,
     room,
-  }: { readonly wish: RoomOptions; readonly watched: ReadonlySet<RawPath>; readonly room: RoomContents },
+  }: { readonly roomOptions: RoomOptions; readonly watched: ReadonlySet<RawPath>; readonly room: RoomContents },
 ): Promise<Prepared> {
   const { setup } = checkOptions.spec;
   if (setup === undefined)
-    return { lower: wish.lower, reads: new Set(), setup: { changed: [], added: [] }, dropped: [] };
+    return { lower: roomOptions.lower, reads: new Set(), setup: { changed: [], added: [] }, dropped: [] };
   await checkOptions.onCheck?.("setup", "work");
   const scratch = await openScratch(checkOptions.home, "setup");
   try {
     const upper = join(scratch.folder, "upper");
     await mkdir(upper, { mode: 0o755 });
-    await using commands = openRoomCommands(checkOptions, files, { ...wish, keepUpper: upper });
+    await using commands = openRoomCommands(checkOptions, files, { ...roomOptions, keepUpper: upper });
     const end = await commands.run({ ...setup, cwd: "." });
     if (isBroken(end) || end.exitCode !== 0) {
       const why = isBroken(end) ? end.message : `it ended with ${end.exitCode}`;
@@ -169,7 +169,7 @@ async function setUp(
     const made = await setupChanges(checkOptions, { tree, room, scratch: scratch.folder });
     const dropped = room.onlyAdded === undefined ? [] : addedBeside(made.added, room.onlyAdded);
     const left = room.onlyAdded === undefined ? made : { ...made, added: [] };
-    return { lower: [upper, ...wish.lower], reads, setup: left, dropped, scratch };
+    return { lower: [upper, ...roomOptions.lower], reads, setup: left, dropped, scratch };
   } catch (error) {
     await scratch[Symbol.asyncDispose]();
     throw error;

@@ -20,7 +20,7 @@ import { removeTree } from "../tree/remove-tree.ts";
 import { diffOf, shownPath } from "../judge/work-changes.ts";
 import { lastJudgement, readLog, requireBase, type Judgement } from "./recorded.ts";
 
-export interface DiffWish {
+export interface DiffOptions {
   /** Paths and globs, relative to the workspace; absent: all. */
   readonly paths?: readonly string[];
   /** Only names and numbers of lines. */
@@ -66,26 +66,26 @@ const MAX_CHARS = 8_000_000;
 export async function diffWork(
   { journal, home }: { readonly journal: Journal; readonly home: string },
   task: TaskRecord,
-  wish: DiffWish,
+  options: DiffOptions,
 ): Promise<WorkDiff> {
   const log = await readLog(journal, task.id);
   const { base } = await requireBase(home, task, log);
   const judgement = lastJudgement(log);
   const judged = task.holder === undefined || task.state === "claimed" ? await readFrozen(home, task) : undefined;
-  if (judged !== undefined) return describe(task, wish, { base, frozen: judged, judgement });
+  if (judged !== undefined) return describe(task, options, { base, frozen: judged, judgement });
   const look = join(roomsOf(home, task.id), `look-${randomBytes(6).toString("hex")}`);
   const folder = task.folder ?? task.spec.workspace;
   try {
     const frozen = await freezeWork(folder, base, {
       into: look,
       skip: skippedFor({ home }),
-      signal: wish.signal,
+      signal: options.signal,
     }).catch((cause: unknown) => {
-      wish.signal.throwIfAborted();
+      options.signal.throwIfAborted();
       const message = `what task ${task.id} changed in ${folder} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`;
       throw new HeddleError("workspace.missing", message, { cause });
     });
-    return describe(task, wish, { base, frozen });
+    return describe(task, options, { base, frozen });
   } finally {
     await removeTree(look, new AbortController().signal);
   }
@@ -97,7 +97,7 @@ interface Shown {
   readonly judgement?: Judgement | undefined;
 }
 
-function describe(task: TaskRecord, { paths, isStat = false }: DiffWish, shown: Shown): WorkDiff {
+function describe(task: TaskRecord, { paths, isStat = false }: DiffOptions, shown: Shown): WorkDiff {
   const globs = paths?.map((path) => globOf(path));
   const changes = telling(shown.frozen.changes).filter(
     ({ path }) => globs === undefined || globs.some((glob) => finds(glob, toText(path)) || glob.matches(toText(path))),

@@ -43,7 +43,7 @@ import { isDraft } from "../worktree/draft.ts";
 import { lastJudgement, readLog, requireBase, type Judgement, type TaskLog } from "./recorded.ts";
 import { recordUndone } from "./settle-undo.ts";
 
-export interface UndoWish {
+export interface UndoOptions {
   /** Also what may not be the agent's. */
   readonly isForced?: boolean;
   /** Only says what would be taken back. */
@@ -68,14 +68,14 @@ const MAX_FILES = 1000;
 export async function undoTask(
   { journal, home, by }: { readonly journal: Journal; readonly home: string } & By,
   task: TaskRecord,
-  wish: UndoWish,
+  options: UndoOptions,
 ): Promise<Undone> {
-  const { signal, isDryRun = false } = wish;
+  const { signal, isDryRun = false } = options;
   requireQuiet(task);
   requireOwnWorkspace(task);
   const log = await readLog(journal, task.id);
   const { base, baseline } = await requireBase(home, task, log);
-  if (isDraft(task)) return await undoDraft({ journal, home, by }, task, { wish, log, base, baseline });
+  if (isDraft(task)) return await undoDraft({ journal, home, by }, task, { options, log, base, baseline });
   const { folder } = baseline;
   // Also by force: what a link in its place leads to was never the task's.
   requireOwnFolder(folder);
@@ -101,12 +101,12 @@ export async function undoTask(
     await recordUndone({ journal, home }, task.id);
     const { version } = requireQuiet(await existing(journal, task.id));
     await look(changes);
-    refuseLater(task, wish, { later: found.later, isKnown: known !== undefined });
+    refuseLater(task, options, { later: found.later, isKnown: known !== undefined });
     return { files: found.count, version, by };
   };
   let undone = task;
   const settle = async (left: readonly string[]): Promise<void> => {
-    undone = await noteUndone({ journal, by }, task, found, left.length === 0 ? wish : {});
+    undone = await noteUndone({ journal, by }, task, found, left.length === 0 ? options : {});
     removeUndone(dir);
   };
   await putBack(folder, base, { dir, approve, settle, ...plan });
@@ -117,17 +117,17 @@ function noteUndone(
   { journal, by }: { readonly journal: Journal } & By,
   { id }: TaskRecord,
   { count }: Pick<Found, "count">,
-  wish: Pick<UndoWish, "retry">,
+  options: Pick<UndoOptions, "retry">,
 ): Promise<TaskRecord> {
   const decide = (now: TaskRecord): readonly TaskEventBody[] => [
     { type: "task.undone", v: 1, files: count },
-    ...again(now, wish),
+    ...again(now, options),
   ];
   return changeTask(journal, id, { author: by, decide });
 }
 
 interface DraftToUndo {
-  readonly wish: UndoWish;
+  readonly options: UndoOptions;
   readonly log: TaskLog;
   readonly base: KeptTree;
   readonly baseline: TaskBaseline;
@@ -137,11 +137,11 @@ interface DraftToUndo {
 async function undoDraft(
   { journal, home, by }: { readonly journal: Journal; readonly home: string } & By,
   task: TaskRecord,
-  { wish, log, base, baseline }: DraftToUndo,
+  { options, log, base, baseline }: DraftToUndo,
 ): Promise<Undone> {
   const { workspace } = task.spec;
   requireOwnFolder(workspace);
-  if (wish.retry !== undefined) {
+  if (options.retry !== undefined) {
     const message = `task ${task.id} worked in a draft; heddle task undo ${task.id} takes its files out of ${workspace}, and a new task begins from there`;
     throw new HeddleError("task.illegal", message);
   }
@@ -157,17 +157,17 @@ async function undoDraft(
   const approve = async (moved: readonly RawPath[]): Promise<void> => {
     await requireAlone({ journal, home }, task, workspace);
     found = { ...found, later: moved.map(shownPath) };
-    if (wish.isDryRun === true) throw new DryRun();
-    refuseLater(task, wish, { later: found.later, isKnown: true });
+    if (options.isDryRun === true) throw new DryRun();
+    refuseLater(task, options, { later: found.later, isKnown: true });
   };
   try {
     // A folder that something else lies in by now stays for it.
-    await takeWorkBack(workspace, put, { dir: roomsOf(home, task.id), base, approve, signal: wish.signal });
+    await takeWorkBack(workspace, put, { dir: roomsOf(home, task.id), base, approve, signal: options.signal });
   } catch (error) {
     if (!(error instanceof DryRun)) throw error;
     return { task, ...found, isDone: false };
   }
-  return { task: await noteUndone({ journal, by }, task, found, wish), ...found, isDone: true };
+  return { task: await noteUndone({ journal, by }, task, found, options), ...found, isDone: true };
 }
 
 class DryRun extends Error {}
@@ -196,7 +196,7 @@ type Found = Pick<Undone, "files" | "count" | "later">;
 
 function refuseLater(
   { id }: TaskRecord,
-  { isForced = false }: UndoWish,
+  { isForced = false }: UndoOptions,
   { later, isKnown }: { readonly later: readonly string[]; readonly isKnown: boolean },
 ): void {
   if (later.length === 0 || isForced) return;
@@ -324,7 +324,7 @@ function touchedAt(folder: string, { path }: Change): number {
   }
 }
 
-function again(task: TaskRecord, { retry }: Pick<UndoWish, "retry">): readonly TaskEventBody[] {
+function again(task: TaskRecord, { retry }: Pick<UndoOptions, "retry">): readonly TaskEventBody[] {
   if (retry === undefined) return [];
   const { reason } = retry;
   // A paused task is not tried again while it may still go on.

@@ -227,7 +227,7 @@ class Watch {
   async #readTask(): Promise<void> {
     const { feed, hold } = this.#options;
     for await (const event of feed.follow(hold.task.id, { after: hold.task.version, signal: this.#closed.signal })) {
-      if (isWish(event)) await this.#act(event.body.action);
+      if (isStallAction(event)) await this.#act(event.body.action);
     }
   }
 }
@@ -241,6 +241,6 @@ function toNamed({ command: { processId }, info: { pid, startTicks, command } }:
   return { pid, startTicks, command, processId };
 }
 
-function isWish(event: StoredEvent): event is StoredEvent<Extract<TaskEventBody, { type: "task.stall-acted" }>> {
+function isStallAction(event: StoredEvent): event is StoredEvent<Extract<TaskEventBody, { type: "task.stall-acted" }>> {
   return event.body.type === "task.stall-acted" && isUser(event.author);
 }

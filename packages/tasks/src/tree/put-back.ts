@@ -271,7 +271,7 @@ async function perform(intent: Intent, { dir, signal, refusesOthers }: Performed
     removeIntent(dir);
     throw takenBack(intent, error);
   }
-  // From here on it goes to its end: a workspace that is half of each is nobody's wish.
+  // From here on it goes to its end: a workspace that is half of each helps nobody.
   return await toTheEnd(intent, { dir, isResumed: false, refusesOthers, signal: new AbortController().signal });
 }
 

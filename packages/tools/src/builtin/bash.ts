@@ -37,7 +37,7 @@ export const bash = jsonTool<Input>({
   isReadOnly: (args) => isKnownReadOnly(args.command),
   deadlineMs: (args) => timeoutMs(args) + 30_000,
   paths: (args) => workdirOf(args.workdir),
-  wish: shellRequest,
+  requestedHop: shellRequest,
   describe: (args, context) => commandItem(args.command, args.workdir, context),
   question: (args, context) => commandQuestion(args.command, args.workdir, context),
   redirect: (args) => execCommand.redirect?.({ cmd: args.command, workdir: args.workdir }),

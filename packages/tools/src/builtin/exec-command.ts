@@ -53,7 +53,7 @@ export const execCommand = jsonTool<Input>({
   isReadOnly: (args) => args.login !== true && isKnownReadOnly(args.cmd),
   deadlineMs: (args) => yieldMs(args) + 30_000,
   paths: (args) => workdirOf(args.workdir),
-  wish: shellRequest,
+  requestedHop: shellRequest,
   describe: shellItem,
   question: (args, context) => commandQuestion(args.cmd, args.workdir, context),
   redirect(args) {

@@ -24,8 +24,8 @@ export const requestPermissions = textTool<Input>({
   // Those of the commands it is for, so that it is not called in parallel with others.
   effects: ["read", "exec"],
   deadlineMs: () => 5000,
-  wish: (args) => ({
-    wish: { kind: "wider", permissions: permissionsFrom(args.permissions) },
+  requestedHop: (args) => ({
+    request: { kind: "wider", permissions: permissionsFrom(args.permissions) },
     reason: args.reason,
     scope: "answer",
   }),
@@ -38,9 +38,9 @@ export const requestPermissions = textTool<Input>({
   }),
   async run(_args, { granted }) {
     if (granted === undefined) return "These permissions are already granted.";
-    const { scope, wish } = granted;
+    const { scope, request } = granted;
     const { read, write, network } =
-      wish.kind === "wider" ? wish.permissions : { read: [], write: ["/"], network: true };
+      request.kind === "wider" ? request.permissions : { read: [], write: ["/"], network: true };
     const answer = {
       permissions: {
         ...(network ? { network: { enabled: true } } : {}),

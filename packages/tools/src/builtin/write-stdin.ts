@@ -38,11 +38,11 @@ export const writeStdin = jsonTool<Input>({
   effects: ["read", "exec"],
   isReadOnly: isHarmless,
   deadlineMs: (args) => waitMs(args) + 30_000,
-  wish(args, { sandbox, state }) {
+  requestedHop(args, { sandbox, state }) {
     const command = state.processes.get(args.session_id);
     if (command === undefined || command.sandbox === sandbox || isHarmless(args)) return undefined;
     return {
-      wish: wayTo(command.sandbox),
+      request: wayTo(command.sandbox),
       reason: `it types into ${command.command}, which runs beyond the sandbox`,
       scope: "call",
     };

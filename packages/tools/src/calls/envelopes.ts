@@ -102,14 +102,14 @@ function envelopeOf({ mode, approval, ...options }: EnvelopeOptions): Envelope {
 }
 
 /** The envelope with a hop applied. Permissions are added, tools are not. */
-export function widenEnvelope(envelope: Envelope, wish: HopRequest): Envelope {
+export function widenEnvelope(envelope: Envelope, request: HopRequest): Envelope {
   const everything: readonly Effect[] = ["read", "write", "exec", "net"];
   const withEffects = (more: readonly Effect[]): Effect[] => [...new Set([...envelope.effects, ...more])];
-  if (wish.kind === "outside") {
+  if (request.kind === "outside") {
     const effects = withEffects(everything);
     return { ...envelope, id: "full", effects, writeRoots: ["/"], network: "all", sandbox: "off" };
   }
-  const { write, network } = wish.permissions;
+  const { write, network } = request.permissions;
   return {
     ...envelope,
     effects: withEffects([...(write.length === 0 ? [] : ["write" as const]), ...(network ? ["net" as const] : [])]),

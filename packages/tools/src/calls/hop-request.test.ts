@@ -32,10 +32,10 @@ function wider(permissions: Partial<Permissions>): HopRequest {
   return { kind: "wider", permissions: { read: [], write: [], network: false, ...permissions } };
 }
 
-test("a wish names what would really be opened, and nothing that is there already", async () => {
+test("a request names what would really be opened, and nothing that is there already", async () => {
   await using folders = await openFolders();
   const { root, workspace } = folders;
-  const exact = (wish: HopRequest) => exactRequest(wish, folders.envelope(), workspace);
+  const exact = (request: HopRequest) => exactRequest(request, folders.envelope(), workspace);
   expect(exact(wider({ write: ["link", join(root, "extra"), "."], network: true }))).toEqual(
     wider({ write: [join(root, "extra")], network: true }),
   );
@@ -55,11 +55,11 @@ test.each([
   ["a home by its short name", "~/x", "path.invalid"],
 ])("nobody is asked for %s", async (_what, path, code) => {
   await using folders = await openFolders();
-  const wish = (): unknown => exactRequest(wider({ write: [path] }), folders.envelope(), folders.workspace);
-  expect(wish).toThrow(expect.objectContaining({ code }));
+  const request = (): unknown => exactRequest(wider({ write: [path] }), folders.envelope(), folders.workspace);
+  expect(request).toThrow(expect.objectContaining({ code }));
 });
 
-test("a file beyond the folders that may be written is a wish for its folder, where somebody can be asked", async () => {
+test("a file beyond the folders that may be written is a request for its folder, where somebody can be asked", async () => {
   await using folders = await openFolders();
   const { root, workspace } = folders;
   const beyond = (path: string, approval: ApprovalPolicy = "on-request", mayAsk = true) =>
@@ -74,10 +74,10 @@ test("a file beyond the folders that may be written is a wish for its folder, wh
 });
 
 test("only what was asked for can be granted", () => {
-  const wish = wider({ write: ["/a", "/b"], network: true });
-  expect(grantedRequest(wish, undefined)).toEqual(wish);
+  const request = wider({ write: ["/a", "/b"], network: true });
+  expect(grantedRequest(request, undefined)).toEqual(request);
   const granted = { read: [], write: ["/b", "/c"], network: false };
-  expect(grantedRequest(wish, granted)).toEqual(wider({ write: ["/b"] }));
+  expect(grantedRequest(request, granted)).toEqual(wider({ write: ["/b"] }));
 });
 
 test("a wider envelope keeps its tools, and is measured against the ceiling", async () => {

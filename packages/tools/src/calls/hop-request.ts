@@ -26,23 +26,23 @@ export interface SandboxContext {
 /** A granted request that is about to be used: by an answer, or by an earlier one that covers it. */
 export interface Hop extends By {
   readonly callId: string;
-  readonly wish: HopRequest;
+  readonly request: HopRequest;
   readonly scope: HopScope;
 }
 
 export interface Hops {
   /** Throws `ceiling.exceeded` when no answer could allow it. */
-  check(wish: HopRequest): void;
+  check(request: HopRequest): void;
   /** Durable when it resolves; returns what to run in. */
   take(hop: Hop): Promise<SandboxContext>;
-  refuse(callId: string, wish: HopRequest, error: HeddleError): Promise<void>;
+  refuse(callId: string, request: HopRequest, error: HeddleError): Promise<void>;
 }
 
 /** undefined: the envelope gives all of it. Throws for a path that cannot be granted. */
-export function exactRequest(wish: HopRequest, envelope: Envelope, cwd: string): HopRequest | undefined {
+export function exactRequest(request: HopRequest, envelope: Envelope, cwd: string): HopRequest | undefined {
   if (envelope.sandbox === "off") return undefined;
-  if (wish.kind === "outside") return wish;
-  const { permissions } = wish;
+  if (request.kind === "outside") return request;
+  const { permissions } = request;
   const write = exactPaths(permissions.write, envelope, cwd).filter(
     (path) => !envelope.writeRoots.some((root) => isInside(path, root)),
   );
@@ -74,9 +74,9 @@ export function foldersBeyond(path: string, envelope: Envelope, { mayAsk }: { re
 }
 
 /** Nothing beyond the request can be granted. */
-export function grantedRequest(wish: HopRequest, granted: Permissions | undefined): HopRequest {
-  if (wish.kind === "outside" || granted === undefined) return wish;
-  const { read, write, network } = wish.permissions;
+export function grantedRequest(request: HopRequest, granted: Permissions | undefined): HopRequest {
+  if (request.kind === "outside" || granted === undefined) return request;
+  const { read, write, network } = request.permissions;
   const permissions = {
     read: read.filter((path) => granted.read.includes(path)),
     write: write.filter((path) => granted.write.includes(path)),

@@ -47,7 +47,7 @@ export interface Refusal {
 export interface Behind {
   readonly target: SandboxContext;
   /** The hop that led there. */
-  readonly granted?: { readonly wish: HopRequest; readonly scope: HopScope };
+  readonly granted?: { readonly request: HopRequest; readonly scope: HopScope };
   readonly answer?: StoredAnswer;
 }
 
@@ -69,14 +69,14 @@ export async function judge(admitted: Admitted, callContext: CallContext, contex
       if (access === "write") writePaths.push(absolute);
     }
     requested = exactly(
-      beyond.length === 0 ? tool.wish?.(args, context) : writingBeyond(beyond),
+      beyond.length === 0 ? tool.requestedHop?.(args, context) : writingBeyond(beyond),
       callContext,
       envelope,
     );
   } catch (error) {
     return denied(error);
   }
-  const question = asking(tool.question(args, callContext), requested?.wish);
+  const question = asking(tool.question(args, callContext), requested?.request);
   const decision = decide(
     {
       tool: tool.name,
@@ -93,7 +93,7 @@ export async function judge(admitted: Admitted, callContext: CallContext, contex
     context.remembered,
   );
   const refusal =
-    requested === undefined ? undefined : await refuseHop(callContext, requested.wish, { decision, context });
+    requested === undefined ? undefined : await refuseHop(callContext, requested.request, { decision, context });
   if (refusal !== undefined) return refusal;
   if (decision.kind === "deny") return denied(new HeddleError(decision.code, decision.message));
   const objection = await context.guard?.(tool.name, admitted.input);
@@ -109,7 +109,7 @@ export function isReadOnly(tool: Tool, args: unknown): boolean {
 function writingBeyond(write: readonly string[]): RequestedHop {
   const permissions = { read: [], write: [...write], network: false };
   const reason = "it writes outside the folders that may be written";
-  return { wish: { kind: "wider", permissions }, reason, scope: "call" };
+  return { request: { kind: "wider", permissions }, reason, scope: "call" };
 }
 
 /** undefined: the envelope gives everything it requests. */
@@ -118,20 +118,20 @@ function exactly(
   callContext: CallContext,
   envelope: Envelope,
 ): RequestedHop | undefined {
-  const wish = requested === undefined ? undefined : exactRequest(requested.wish, envelope, callContext.cwd);
-  return requested === undefined || wish === undefined ? undefined : { ...requested, wish };
+  const request = requested === undefined ? undefined : exactRequest(requested.request, envelope, callContext.cwd);
+  return requested === undefined || request === undefined ? undefined : { ...requested, request };
 }
 
 /** The question shows what an answer would allow beyond the envelope; an answer covers nothing else. */
-function asking(question: ApprovalQuestion, wish: HopRequest | undefined): ApprovalQuestion {
-  if (wish === undefined) return question;
+function asking(question: ApprovalQuestion, request: HopRequest | undefined): ApprovalQuestion {
+  if (request === undefined) return question;
   switch (question.kind) {
     case "command":
     case "fileChange":
     case "tool":
-      return { ...question, wish };
+      return { ...question, wish: request };
     case "permissions":
-      return wish.kind === "wider" ? { ...question, permissions: wish.permissions } : question;
+      return request.kind === "wider" ? { ...question, permissions: request.permissions } : question;
     default:
       return question;
   }
@@ -140,16 +140,16 @@ function asking(question: ApprovalQuestion, wish: HopRequest | undefined): Appro
 /** Set when the request cannot be granted. */
 async function refuseHop(
   { callId }: CallContext,
-  wish: HopRequest,
+  request: HopRequest,
   { decision, context: { hops } }: { readonly decision: PolicyDecision; readonly context: JudgeContext },
 ): Promise<Refusal | undefined> {
   try {
     if (decision.kind === "deny") throw new HeddleError(decision.code, decision.message);
     if (hops === undefined) throw new HeddleError("policy.denied", "this envelope cannot be left");
-    hops.check(wish);
+    hops.check(request);
     return undefined;
   } catch (error) {
-    await hops?.refuse(callId, wish, toHeddleError(error));
+    await hops?.refuse(callId, request, toHeddleError(error));
     return denied(error);
   }
 }
@@ -197,12 +197,12 @@ async function takeHop(
   if (requested === undefined || hops === undefined) {
     return { kind: "run", target: context, ...(answer === undefined ? {} : { answer }) };
   }
-  const wish = grantedRequest(requested.wish, answer?.granted);
+  const request = grantedRequest(requested.request, answer?.granted);
   const lasts = answer === undefined || answer.decision === "acceptForThread" ? "thread" : "turn";
   const scope = requested.scope === "call" ? "call" : lasts;
   try {
     const by = answer?.by ?? "policy:remembered";
-    return { kind: "run", target: await hops.take({ callId, wish, scope, by }), granted: { wish, scope } };
+    return { kind: "run", target: await hops.take({ callId, request, scope, by }), granted: { request, scope } };
   } catch (error) {
     return context.signal.aborted ? { kind: "cancelled", failure: CANCELLED } : denied(error);
   }

@@ -46,7 +46,7 @@ export interface Tool<A = unknown> {
   /** The call is a question to the user: it runs only with an answer. */
   readonly isQuestion?: true;
   /** What the call requests beyond its envelope, and the model's reason. Paths as the model wrote them. */
-  wish?(args: A, here: RequestContext): RequestedHop | undefined;
+  requestedHop?(args: A, here: RequestContext): RequestedHop | undefined;
   /** The call belongs to another tool; it is judged and run as that one. */
   redirect?(args: A): { readonly tool: string; readonly input: unknown } | undefined;
   run(args: A, context: ToolContext): Promise<ToolResult>;
@@ -58,7 +58,7 @@ export interface RequestContext {
 }
 
 export interface RequestedHop {
-  readonly wish: HopRequest;
+  readonly request: HopRequest;
   readonly reason?: string | undefined;
   /** `call`: for this one. `answer`: the answer says for how long, and later calls have it too. */
   readonly scope: "call" | "answer";
@@ -78,7 +78,7 @@ export interface ToolContext extends CallContext {
   readonly sandbox: Sandbox;
   readonly state: ThreadState;
   /** The granted request; absent: there was none, or it was granted before. */
-  readonly granted?: { readonly wish: HopRequest; readonly scope: HopScope };
+  readonly granted?: { readonly request: HopRequest; readonly scope: HopScope };
   /** The answer to the question before the call; absent: there was none. */
   readonly answer?: ApprovalAnswer;
   /** Asks a question while the call runs. */

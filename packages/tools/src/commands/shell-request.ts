@@ -12,13 +12,13 @@ export function shellRequest(args: Args): RequestedHop | undefined {
   const reason = typeof args["justification"] === "string" ? args["justification"] : undefined;
   if (args["sandbox_permissions"] === "with_additional_permissions") {
     const permissions = permissionsFrom(args["additional_permissions"]);
-    return { wish: { kind: "wider", permissions }, reason, scope: "call" };
+    return { request: { kind: "wider", permissions }, reason, scope: "call" };
   }
   const wantsOut =
     args["sandbox_permissions"] === "require_escalated" ||
     args["with_escalated_permissions"] === true ||
     args["dangerouslyDisableSandbox"] === true;
-  return wantsOut ? { wish: { kind: "outside" }, reason, scope: "call" } : undefined;
+  return wantsOut ? { request: { kind: "outside" }, reason, scope: "call" } : undefined;
 }
 
 /** `{ network: { enabled }, file_system: { read, write } }`. */

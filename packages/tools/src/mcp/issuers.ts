@@ -57,9 +57,9 @@ function fetchFor({ url }: McpHttpServer, signal: AbortSignal): IssuerFetch {
   return createIssuerFetch({ mayBeLocal: namesThisMachine(new URL(url).hostname), signal });
 }
 
-async function begin(server: McpHttpServer, wish: McpLoginRequest): Promise<BegunMcpLogin> {
+async function begin(server: McpHttpServer, request: McpLoginRequest): Promise<BegunMcpLogin> {
   const { startAuthorization } = await library();
-  const { redirectUri, state, signal } = wish;
+  const { redirectUri, state, signal } = request;
   const mayBeLocal = namesThisMachine(new URL(server.url).hostname);
   using asked = fetchFor(server, signal);
   const offer = await discover(server, asked);
@@ -70,7 +70,7 @@ async function begin(server: McpHttpServer, wish: McpLoginRequest): Promise<Begu
     );
   }
   const { issuer, metadata, resource } = offer;
-  const scopes = wish.scopes ?? server.scopes ?? offer.scopes;
+  const scopes = request.scopes ?? server.scopes ?? offer.scopes;
   const scope = scopes.length === 0 ? {} : { scope: scopes.join(" ") };
   const client = await register(server, offer, { redirectUri, asked, ...scope });
   const started = await startAuthorization(issuer, {
