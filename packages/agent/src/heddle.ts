@@ -204,6 +204,8 @@ export interface Heddle extends AsyncDisposable {
    */
   releaseTurn(turnId: string, reason: InterruptReason): Promise<"left" | "ending" | "elsewhere">;
   onDelta(threadId: string, listener: DeltaListener): Disposable;
+  /** Called with every byte that a model or a command sends, also with those that make no delta. */
+  onActivity(threadId: string, listener: () => void): Disposable;
   /** A few sentences about a thread, made now and not stored; undefined when that failed. */
   summarise(threadId: string): Promise<string | undefined>;
   /**

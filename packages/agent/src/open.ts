@@ -345,6 +345,10 @@ class Engine implements Heddle {
     return this.#live.listen(threadId, listener);
   }
 
+  onActivity(threadId: string, listener: () => void): Disposable {
+    return this.#live.watch(threadId, listener);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const closing = new HeddleError("turn.interrupted", "Heddle is closing");
     this.#ends.close();

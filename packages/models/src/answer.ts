@@ -38,6 +38,8 @@ export interface RequestProgress {
   sent(): void;
   /** Once, at the first sign that the answer calls a tool. */
   calling(): void;
+  /** Bytes of the answer have come, whatever they are. */
+  received(): void;
 }
 
 export class Answer {

@@ -188,6 +188,7 @@ class HttpSource implements Source {
   readonly #answer: Answer;
   readonly #decoder: Decoder;
   readonly #events: EventSource;
+  readonly #progress: SourceOptions["progress"];
   #isStream = false;
   #receivedBytes = 0;
 
@@ -195,6 +196,7 @@ class HttpSource implements Source {
     this.#exchange = exchange;
     this.#provider = provider;
     this.#answer = new Answer(progress);
+    this.#progress = progress;
     this.#decoder = decode(this.#answer);
     this.#events = events;
   }
@@ -219,6 +221,7 @@ class HttpSource implements Source {
 
   async #accept(chunk: Buffer): Promise<void> {
     this.#receivedBytes += chunk.length;
+    this.#progress?.received();
     if (this.#receivedBytes > MAX_ANSWER_BYTES)
       throw malformed(this.#provider, `more than ${MAX_ANSWER_MIB} MiB as one answer`, this.#exchange.head);
     if (!this.#isStream) {

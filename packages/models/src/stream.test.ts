@@ -56,7 +56,7 @@ describe.each(HTTP_WIRES)("%s", (wire) => {
     await using server = await startModelServer({ script: [STEP, { text: "Done." }], deltaChars: 3 });
     const provider = testProvider(server, wire);
     const told: string[] = [];
-    const progress = { sent: () => undefined, calling: () => void told.push("began") };
+    const progress = { sent: () => undefined, calling: () => void told.push("began"), received: () => undefined };
     for await (const event of streamModel(provider, sampleRequest(), {
       signal: new AbortController().signal,
       progress,

@@ -132,3 +132,22 @@ test("12.12: a secret that a running command has written half of when somebody l
     for (const part of [KEY.slice(7), KEY.slice(0, 7), TOKEN.slice(1, 21)]) expect(printed).not.toContain(part);
   }
 });
+
+test.each(["這是一個沒有空格的回答", '{"name":"value","list":[1,2,3]},'])(
+  "text without spaces is streamed as it comes, and a key in it is not: %s",
+  async (unit) => {
+    const text = `${unit.repeat(20)}「${KEY}」${unit.repeat(5)}`;
+    const deltaChars = 6;
+    await using server = await startModelServer({ script: [{ text }], deltaChars });
+    await using t = await openTestHeddle({
+      providers: [server.provider("openai-responses", { id: "scripted", key: KEY })],
+    });
+    const live: string[] = [];
+    const threadId = await t.heddle.as("user:owner").createThread({ workspace: t.workspace, origin: "test" });
+    using _listener = t.heddle.onDelta(threadId, ({ delta }) => void live.push(delta));
+    const turn = await t.start("go", { thread: threadId });
+    await turn.done;
+    expect(live.join("")).toBe(text.replace(KEY, "[redacted:known-secret]"));
+    expect(live.length).toBeGreaterThan((text.length / deltaChars) * 0.8);
+  },
+);

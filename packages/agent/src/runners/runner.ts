@@ -124,7 +124,7 @@ export interface TurnIo {
   takeInjected(): readonly (EventOf<"context.injected"> | EventOf<"context.added">)[];
   /** The version of the thread's last event; all events up to it were handled. */
   seenVersion(): Promise<number>;
-  /** Reports the progress of a model request to the turn, so that it can work ahead. Only speed depends on it. */
+  /** Reports the progress of a model request to the turn: it works ahead, and knows that bytes come. */
   readonly ahead?: () => Ahead;
 }
 

@@ -7,7 +7,7 @@ const AFTER_MS = 40;
 
 export type Ahead = RequestProgress & Disposable;
 
-export function workAhead(sandbox: Pick<Sandbox, "standBy">): Ahead {
+export function workAhead(sandbox: Pick<Sandbox, "standBy">, received: () => void): Ahead {
   let timer: NodeJS.Timeout | undefined;
   const work = (): void => {
     sandbox.standBy("pause");
@@ -17,6 +17,7 @@ export function workAhead(sandbox: Pick<Sandbox, "standBy">): Ahead {
   return {
     sent: () => void (timer ??= setTimeout(work, AFTER_MS).unref()),
     calling: () => sandbox.standBy(),
+    received,
     [Symbol.dispose]: () => clearTimeout(timer),
   };
 }

@@ -1,5 +1,6 @@
 /**
- * Deltas of running items: live only, never stored. A listener that throws is removed, so that it cannot break a turn.
+ * What is live only, never stored: deltas of running items, and that something came at all. A listener that throws is
+ * removed, so that it cannot break a turn.
  */
 import type { ItemDelta } from "@heddle/protocol";
 
@@ -8,20 +9,32 @@ export type DeltaListener = (delta: ItemDelta) => void;
 export type Live = ReturnType<typeof createLive>;
 
 export function createLive() {
-  const byThread = new Map<string, Set<DeltaListener>>();
+  const deltas = createListeners<ItemDelta>();
+  const activity = createListeners<void>();
   return {
-    publish(delta: ItemDelta): void {
-      const listeners = byThread.get(delta.threadId);
+    publish: (delta: ItemDelta): void => deltas.tell(delta.threadId, delta),
+    listen: (threadId: string, listener: DeltaListener): Disposable => deltas.add(threadId, listener),
+    /** Bytes came for the thread, whether or not they make a delta. */
+    active: (threadId: string): void => activity.tell(threadId, undefined),
+    watch: (threadId: string, listener: () => void): Disposable => activity.add(threadId, listener),
+  };
+}
+
+function createListeners<T>() {
+  const byThread = new Map<string, Set<(value: T) => void>>();
+  return {
+    tell(threadId: string, value: T): void {
+      const listeners = byThread.get(threadId);
       if (listeners === undefined) return;
       for (const listener of listeners) {
         try {
-          listener(delta);
+          listener(value);
         } catch {
           listeners.delete(listener);
         }
       }
     },
-    listen(threadId: string, listener: DeltaListener): Disposable {
+    add(threadId: string, listener: (value: T) => void): Disposable {
       const listeners = byThread.get(threadId) ?? new Set();
       byThread.set(threadId, listeners);
       listeners.add(listener);

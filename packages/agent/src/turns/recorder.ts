@@ -110,6 +110,7 @@ export function createRecorder(
       const item = open.get(delta.itemId);
       if (item === undefined) return;
       const text = item.redactor.push(delta.delta);
+      live.active(threadId);
       if (item.appended.length < item.maxKept) item.appended += text;
       publish({ ...delta, delta: text });
       checkpoint(item, delta.channel);

@@ -244,7 +244,7 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
     takeSteering: () => inbox.takeSteering(),
     takeInjected: () => inbox.takeInjected(),
     seenVersion: () => inbox.seenVersion(),
-    ahead: () => workAhead(turn.sandboxContext.sandbox),
+    ahead: () => workAhead(turn.sandboxContext.sandbox, () => deps.live.active(turn.threadId)),
   };
 }
 

@@ -76,7 +76,7 @@ async function followBoth(
   options: AttemptsOptions,
 ): Promise<Omit<LastAttempt, "handle">> {
   const { threadId, turnId, admittedVersion } = handle;
-  using _deltas = heddle.onDelta(threadId, () => options.onActivity());
+  using _activity = heddle.onActivity(threadId, () => options.onActivity());
   const tailing = new AbortController();
   async function watch(): Promise<void> {
     const from = { stream: threadId, after: admittedVersion - 1, signal: tailing.signal };

@@ -212,6 +212,17 @@ test("the time limit and silence both end the run with code 124", async () => {
   });
 });
 
+test("every byte of the model ends the silence, also those of a call that make no delta", async () => {
+  await using world = await openWorld();
+  await using server = await startModelServer({
+    script: [{ calls: [{ tool: "bash", args: { command: "echo slow" } }] }, { text: "done" }],
+    faults: [{ kind: "drip", everyMs: 1 }],
+  });
+  await pointAt(world, server.url);
+  const ran = await run(batch(world, "--idle-timeout", "1", "go"), { world, env: KEY });
+  expect(await resultOf(world, ran)).toMatchObject({ exit_code: 0, response: "done" });
+});
+
 for (const [signal, code] of [
   ["SIGINT", 130],
   ["SIGTERM", 143],

@@ -16,6 +16,8 @@ const MAX_NEEDLE_CHARS = 8192;
 /** This much of an encoded form counts as the whole. */
 const MIN_PART_CHARS = 16;
 const SEED_CHARS = MIN_KNOWN_CHARS;
+/** A part may begin between two seeds, and the character before it may belong to it. */
+const MAX_UNSEEN_PART_CHARS = 2 * SEED_CHARS;
 const MIN_ENCODED_CHARS = 4;
 
 interface Needle {
@@ -48,6 +50,8 @@ export interface KnownSecrets {
   searchInSteps(text: string, isWhole: boolean): Steps<Search>;
   /** How many characters at the end could begin one, too few for `search` to see. */
   cutLength(text: string): number;
+  /** How many characters at the end could be of an encoded form, too few for `search` to see. */
+  encodedLength(text: string): number;
   /** How many characters at the end of unfinished text are always held back. */
   readonly heldChars: number;
 }
@@ -79,6 +83,12 @@ export function createKnownSecrets(): KnownSecrets {
         if (table?.beginnings.has(text.slice(-chars)) === true) return chars;
       }
       return 0;
+    },
+    encodedLength(text) {
+      if (table === undefined) return 0;
+      let chars = 0;
+      while (chars < MAX_UNSEEN_PART_CHARS && isBase64(text, text.length - 1 - chars)) chars += 1;
+      return chars;
     },
     searchInSteps,
     search: (text, isWhole) => atOnce(searchInSteps(text, isWhole)),

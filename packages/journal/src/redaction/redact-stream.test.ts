@@ -50,6 +50,26 @@ test("12.12: a token directly behind a long registered value goes, wherever the 
   }
 });
 
+test.each([
+  { name: "Chinese", unit: "這是一個沒有空格的回答。", held: 0 },
+  { name: "Thai", unit: "ข้อความที่ไม่มีช่องว่าง", held: 0 },
+  { name: "minified JSON", unit: '{"name":"value","list":[1,2,3],"deep":{"is":true}},', held: 4 },
+  { name: "base64", unit: "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNk", held: 16 },
+])("$name comes out piece by piece, at most $held characters late", ({ unit, held }) => {
+  const text = unit.repeat(40);
+  const stream = createStreamRedactor(createRedactor([LONG_KEY]));
+  let [out, pieces, most] = ["", 0, 0];
+  for (let at = 0; at < text.length; at += 6) {
+    const shown = stream.push(text.slice(at, at + 6));
+    out += shown;
+    pieces += shown === "" ? 0 : 1;
+    most = Math.max(most, Math.min(at + 6, text.length) - out.length);
+  }
+  expect(out + stream.end()).toBe(text);
+  expect(most).toBe(held);
+  expect(pieces).toBeGreaterThan((text.length / 6) * 0.9);
+});
+
 test("12.12: a prompt without a line end is shown to whoever looks", () => {
   const stream = createStreamRedactor(createRedactor(["known-value-0123456789"]));
   for (const prompt of ["Continue?[y/n]", "Password:", "1024", ">>> "]) {

@@ -1,10 +1,11 @@
 /**
- * Redacts text that arrives in pieces. A secret may be cut between two, so the end is held back until nothing that
- * follows can change its redaction: usually a word, at most what the longest format needs. Each look continues from the
- * state of the last one, so that the output, put together, is what `redactText` makes of the whole.
+ * Redacts text that arrives in pieces. A secret may be cut between two, so what could be the beginning of one is held back:
+ * usually a few letters, at most what the longest format needs. Each look continues from the state of the last one, with
+ * the last word for context, so that the output, put together, is what `redactText` makes of the whole.
  */
 import type { KnownSecrets } from "./known-secrets.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
+import { cutKeyBegin } from "./secret-key-block.ts";
 import { cutBeginning, type Tail } from "./secret-formats.ts";
 import {
   charsBefore,
@@ -24,12 +25,12 @@ import { atOnce } from "../record/steps.ts";
 const MAX_WORD_CHARS = 96;
 /** This much of an encoded value may have come before the search sees it. */
 const MAX_UNSEEN_CHARS = 16;
-/** A look costs as much as is held, so it is repeated only when this much more has come. */
-const LOOK_EVERY_CHARS = 64;
+/** A look costs as much as is held: while that is little, every piece gets one; then only so much more. */
+const LITTLE_HELD_CHARS = 4 * MAX_WORD_CHARS;
 const LOOK_EVERY_PART = 1 / 4;
 
 export interface StreamRedactor {
-  /** What can be shown now; empty when all of it is held back. */
+  /** What is certain by now; empty when all of it is held back. */
   push(text: string): string;
   /** Shows what is held back only because a word may continue; a possible beginning of a secret stays. */
   flush(): string;
@@ -44,7 +45,7 @@ export function createStreamRedactor(redactor: Redactor = createRedactor()): Str
 
 interface StreamState {
   held: string;
-  /** How much of it a flush has shown. */
+  /** How much of it is shown already. */
   shown: number;
   before: Lookback;
   /** Found secrets that end in it. */
@@ -54,10 +55,13 @@ interface StreamState {
   lookAt: number;
 }
 
+/** `certain`: what nothing can change. `likely`: all but what looks like the beginning of a secret. */
+type Settles = "certain" | "likely" | "whole";
+
 function streamFrom(redactor: Redactor, from: StreamState): StreamRedactor {
   const state = { ...from };
 
-  function look(text: string, settles: "word" | "whole" | "shows"): string {
+  function look(text: string, settles: Settles): string {
     state.held += text;
     const { held, shown, before, begun, tails } = state;
     const isWhole = settles === "whole";
@@ -65,12 +69,15 @@ function streamFrom(redactor: Redactor, from: StreamState): StreamRedactor {
     const found = atOnce(lookInSteps(raw, redactor.known, { isWhole, hasFormats: true, before, tails }));
     const parts = begun.length === 0 ? found.parts : [...begun, ...found.parts];
     const end = isWhole ? raw.length : settledEnd(raw, found, redactor.known.heldChars);
-    const early = settles === "shows" ? unsettledEnd(raw, { ...found, parts }, redactor.known) : 0;
+    const early = isWhole
+      ? 0
+      : unsettledEnd(raw, { ...found, parts }, beginningLength(raw, found, redactor.known, settles));
     const out = Math.max(shown, end, early);
     const said = out === shown ? "" : withMarks(raw, joined(parts), { from: shown, to: out });
     if (end > 0) settle(found, end);
     state.shown = Math.max(0, out - end);
-    state.lookAt = state.held.length + Math.max(LOOK_EVERY_CHARS, state.held.length * LOOK_EVERY_PART);
+    const { length } = state.held;
+    state.lookAt = length < LITTLE_HELD_CHARS ? 0 : length + length * LOOK_EVERY_PART;
     return said;
   }
 
@@ -90,9 +97,9 @@ function streamFrom(redactor: Redactor, from: StreamState): StreamRedactor {
         state.held += text;
         return "";
       }
-      return look(text, "word");
+      return look(text, "certain");
     },
-    flush: () => look("", "shows"),
+    flush: () => look("", "likely"),
     fork: () => streamFrom(redactor, state),
     end: () => look("", "whole"),
   };
@@ -127,9 +134,9 @@ function endFor(part: Part, found: Look, { end, limit }: { readonly end: number;
   return Math.max(part.to, part.sure) <= limit && part.kind !== "url-password" ? end : part.start;
 }
 
-/** For a flush: all but a possible beginning of a secret. */
-function unsettledEnd(raw: string, found: Look, known: KnownSecrets): number {
-  let end = Math.min(found.open, raw.length - beginningLength(raw, found, known));
+/** All but what could begin a secret: so many characters of the end, and what is found there. */
+function unsettledEnd(raw: string, found: Look, beginning: number): number {
+  let end = Math.min(found.open, raw.length - beginning);
   for (const part of fromTheLast(found.parts)) {
     if (part.start < end && (part.to > end || part.tail !== undefined)) end = part.start;
   }
@@ -154,11 +161,19 @@ function moved(tail: Tail, { view, text }: Look, before: Lookback, end: number):
   return { ...tail, keyFrom: tail.keyFrom - at + before.text.length };
 }
 
-/** How much of the end could begin a secret, without control sequences and encoding. */
-function beginningLength(raw: string, { view, text, followsGap }: Look, known: KnownSecrets): number {
-  const chars = Math.max(known.cutLength(view.text), cutBeginning(text, followsGap));
+/** How much of the end could begin a secret; of encoded values, which look like any word, only to be certain. */
+function beginningLength(raw: string, look: Look, known: KnownSecrets, settles: Settles): number {
+  const { view, text, followsGap } = look;
+  const isCertain = settles === "certain";
+  const encoded = (of: string): number => (isCertain ? known.encodedLength(of) : 0);
+  const chars = Math.max(
+    known.cutLength(view.text),
+    encoded(view.text),
+    cutBeginning(text, followsGap),
+    isCertain ? cutKeyBegin(text) : 0,
+  );
   const inView = chars === 0 ? raw.length : view.startOf(Math.max(0, view.text.length - chars));
-  return Math.max(raw.length - inView, known.cutLength(raw));
+  return Math.max(raw.length - inView, known.cutLength(raw), encoded(raw));
 }
 
 function wordStart(raw: string, { view }: Look, least: number): number {

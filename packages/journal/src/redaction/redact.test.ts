@@ -346,11 +346,13 @@ describe("text in pieces", () => {
     expect(inPieces("key=abcdefgh12 end", () => 5, ["abcdefgh12"])).toBe("key=[redacted:known-secret] end");
   });
 
-  test("ordinary words come out as soon as the next one begins", () => {
+  test("ordinary words come out at once, and as soon as they end where an encoded value could begin with them", () => {
     const stream = createStreamRedactor();
-    expect(stream.push("The quick bro")).toBe("The quick ");
-    expect(stream.push("wn fox ")).toBe("brown fox ");
-    expect(stream.end()).toBe("");
+    expect(stream.push("The quick bro")).toBe("The quick bro");
+    const wary = createStreamRedactor(createRedactor(["known-value-0123456789"]));
+    expect(wary.push("The quick bro")).toBe("The quick ");
+    expect(wary.push("wn fox ")).toBe("brown fox ");
+    expect(wary.end()).toBe("");
   });
 
   test("an endless word is held back up to a bound and comes out unchanged", () => {

@@ -8,6 +8,13 @@ const KEY_END_CUT = /-{1,5}$|-----E?N?D?$|-----END [A-Z0-9 ]{0,160}-{0,5}$/y;
 export const MIN_BODY_CHARS = 32;
 export const MAX_BODY_CHARS = 16_384;
 
+const CUT_BEGIN = /-{1,5}$|-----B(?:E(?:G(?:IN?)?)?)?$/;
+
+/** How many characters at the end could begin one. */
+export function cutKeyBegin(text: string): number {
+  return CUT_BEGIN.exec(text.slice(-"-----BEGIN".length))?.[0].length ?? 0;
+}
+
 /** After the first line of one that begins at `at`. */
 export function keyStart(text: string, at: number, isWhole: boolean): number | "open" | undefined {
   KEY_BEGIN.lastIndex = at;
