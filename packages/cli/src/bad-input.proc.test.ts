@@ -65,11 +65,6 @@ test("a missing folder, and a file in its place, are named", async () => {
   const file = await world.file("a-file", "x");
   expectOneLine(await run(["exec", "-C", "gone", "hello"], { world, env: KEY }), 2, /-C .*gone does not exist/);
   expectOneLine(await run(["exec", "-C", file, "hello"], { world, env: KEY }), 2, /is not a folder/);
-  expectOneLine(
-    await run(["exec", "--add-dir", "gone", "hi"], { world, env: KEY }),
-    2,
-    /--add-dir .*gone does not exist/,
-  );
   await expectNoTrace(world.home);
 });
 

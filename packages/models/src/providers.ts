@@ -62,6 +62,8 @@ export interface ProviderConfig extends ProviderFacts, Readonly<Partial<Record<k
   readonly auth?: ProviderAuth | undefined;
   /** The variable that holds the key; the first of several that is set. */
   readonly envKey?: string | readonly string[] | undefined;
+  /** It is sent the key of OpenAI; where there is none, it is sent none. */
+  readonly usesOpenAiKey?: boolean | undefined;
   /** The key itself, from another store. */
   readonly key?: string | undefined;
   /** Where that key is from, for messages. */
@@ -219,7 +221,8 @@ function findKey(config: ProviderConfig, name: string, env: Environment): Key | 
   if (config.key !== undefined && !isOfMachine) return checkedKey({ value: config.key.trim(), source }, id);
   const variable = config.isLoginOnly === true && !isOfMachine ? undefined : keyVariable(config, env);
   if (variable !== undefined) return checkedKey({ value: env[variable]?.trim() ?? "", source: variable }, id);
-  const needsNone = envKey === undefined && config.isLoginOnly !== true && !isOfMachine;
+  const mayLackKey = envKey === undefined || config.usesOpenAiKey === true;
+  const needsNone = mayLackKey && config.isLoginOnly !== true && !isOfMachine;
   if (config.credential !== undefined || needsNone) return undefined;
   if (isOfMachine) throw missing(id, `${name} needs credentials of this machine; heddle accounts says which`);
   if (config.isLoginOnly === true) throw missing(id, `${name} needs a login: heddle login ${id}`);

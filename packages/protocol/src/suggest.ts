@@ -1,6 +1,9 @@
-/** "Did you mean": the known word nearest to a mistyped one, or nothing when none is near. */
-export function nearest(word: string, known: readonly string[]): string | undefined {
-  const limit = Math.max(1, Math.floor(word.length / 3));
+/** "Did you mean": the known word nearest to a mistyped one, or nothing when none is near: `limit` counts letters. */
+export function nearest(
+  word: string,
+  known: readonly string[],
+  limit = Math.max(1, Math.floor(word.length / 3)),
+): string | undefined {
   let best: string | undefined;
   let bestDistance = limit + 1;
   for (const candidate of known) {

@@ -134,5 +134,6 @@ function settingsSource(given: Partial<TurnSettings> = {}): SettingsSource {
     };
     return { settings, sources: answer.sources };
   };
-  return { explain, resolve: async (request) => (await explain(request)).settings, patchOf: () => ({}) };
+  const resolve = async (request: SettingsRequest) => (await explain(request)).settings;
+  return { explain, resolve, patchOf: () => ({}), unusedOf: () => [] };
 }

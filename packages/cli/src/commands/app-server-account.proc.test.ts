@@ -17,7 +17,7 @@ test("account/login/start with a key stores it, account/read and getAuthStatus t
   await client.initialize();
   expect(await client.call("account/read")).toEqual({
     account: null,
-    requiresOpenaiAuth: false,
+    requiresOpenaiAuth: true,
     workspaceRouting: null,
   });
   const key = "sk-test-of-the-account-method";

@@ -103,7 +103,8 @@ test("config/value/write and config/batchWrite refuse in the words of the origin
   const { client } = served;
   const cases: readonly (readonly [params: unknown, said: RegExp])[] = [
     [replace("model", 5), /^-32600 configValidationError Invalid configuration: .*model must be a string/],
-    [replace("nonsense", 5), /^-32600 configValidationError Invalid configuration: .*unknown key "nonsense"/],
+    [replace("modle", 5), /^-32600 configValidationError Invalid configuration: .*unknown key "modle"; did you mean/],
+    [replace("tasks.nonsense", 5), /^-32600 configValidationError Invalid configuration: .*unknown key "nonsense"/],
     [replace("", "x"), /^-32600 configValidationError keyPath must not be empty$/],
     [{ ...replace("model", "x"), mergeStrategy: "bad" }, /^-32600 Invalid request: unknown variant `bad`/],
     [

@@ -114,7 +114,7 @@ function keyOf(text: string): readonly string[] {
 }
 
 function valueOf(key: string, text: string): TomlScalar {
-  parseOverrides([`${key}=${text}`], { isStrict: true, writtenAfter: "config set" });
+  parseOverrides([`${key}=${text}`], { isOwnOnly: true, writtenAfter: "config set" });
   const value = tomlValue(text);
   if (isScalar(value)) return value;
   throw usage(`${key} takes one value; set the keys of a table one by one`);

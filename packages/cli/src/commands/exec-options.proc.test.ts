@@ -54,11 +54,19 @@ test("every option of codex exec 0.166 is understood; those without effect say s
   ]);
   expect(ran).toMatchObject({
     code: 0,
-    stderr: "heddle: unknown features, without effect here: a, b\nheddle: --cyber-access-program has no effect\n",
+    stderr:
+      "heddle: unknown features, without effect here: a, b\n" +
+      "heddle: keys of the configuration that have no effect here: -c web_search, -c features\n" +
+      "heddle: --cyber-access-program has no effect\n",
   });
-  expect(await mock.exec(["-c", "frobnication=1", "go"])).toMatchObject({
+  const gone = path.join(mock.world.root, "gone");
+  expect(
+    await mock.exec(["-c", "model_providers.mock.supports_websockets=false", "--add-dir", gone, "go"]),
+  ).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining("unknown configuration keys, without effect here: frobnication"),
+    stderr: expect.stringContaining(
+      `no effect here: -c model_providers.mock.supports_websockets\nheddle: --add-dir ${gone} does not exist`,
+    ),
   });
   expect(await mock.exec(["--worktree", "go"])).toMatchObject({
     code: 2,
@@ -106,7 +114,8 @@ test("what the Codex SDK sends is taken as it is sent: address, key and caller i
       env: { CODEX_API_KEY: "sdk-key", CODEX_INTERNAL_ORIGINATOR_OVERRIDE: "codex_sdk_ts" },
     },
   );
-  expect(ran).toMatchObject({ code: 0, stderr: "Reading prompt from stdin...\n" });
+  const note = "heddle: keys of the configuration that have no effect here: -c web_search\n";
+  expect(ran).toMatchObject({ code: 0, stderr: `Reading prompt from stdin...\n${note}` });
   expect(server.requests[0]?.headers.authorization).toBe("Bearer sdk-key");
   expect(mock.lastRequest()).toContain(PNG.toString("base64"));
   expect(mock.lastRequest()).toContain(`"effort":"high"`);

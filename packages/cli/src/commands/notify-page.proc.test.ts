@@ -31,16 +31,16 @@ async function sh(world: World, script: string): Promise<{ readonly code: number
 
 test("every configuration of both pages is right", async () => {
   const [inbox = "", webhooks = ""] = await blocksOf("inbox.md", "toml");
-  expect(inboxOf(parseOwn(inbox, "inbox.md"), ENV)).toMatchObject({
+  expect(inboxOf(parseOwn(inbox, "inbox.md").config, ENV)).toMatchObject({
     folder: "/home/ada/inbox",
     defaultWorkspace: "/home/ada/project",
   });
-  expect(inboxOf(parseOwn(webhooks, "inbox.md"), ENV).sources.map(({ name, kind }) => [name, kind])).toEqual([
+  expect(inboxOf(parseOwn(webhooks, "inbox.md").config, ENV).sources.map(({ name, kind }) => [name, kind])).toEqual([
     ["ci", "generic"],
     ["github", "github"],
   ]);
   const [notify = ""] = await blocksOf("notifications.md", "toml");
-  const { sinks } = notifyingOf(parseOwn(notify, "notifications.md"), ENV);
+  const { sinks } = notifyingOf(parseOwn(notify, "notifications.md").config, ENV);
   expect(sinks.map(({ name, kind }) => [name, kind])).toEqual([
     ["me", "desktop"],
     ["team", "slack"],

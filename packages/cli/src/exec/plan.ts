@@ -4,7 +4,7 @@
  */
 import path from "node:path";
 import type { StartWatch } from "@heddle/agent";
-import { isSandboxMode, type InputPart, type SandboxMode } from "@heddle/protocol";
+import { isHeddleError, isSandboxMode, type InputPart, type SandboxMode } from "@heddle/protocol";
 import { heddleHome, readConfiguration } from "@heddle/runtime/config";
 import {
   hooksOf,
@@ -67,9 +67,12 @@ export async function makePlan(
   const standing = isNew ? await standingOf(workspace, config.projects) : undefined;
   const mayBeOutsideGit = args.has("skip-git-repo-check") || args.has("dangerously-bypass-approvals-and-sandbox");
   if (standing !== undefined && !mayBeOutsideGit) requireStanding(workspace, standing);
+  const { addedRoots, missing } = await addedFolders(args, cwd);
+  for (const why of missing) await err.write(`heddle: ${why}; the run continues without it\n`);
   const choices = await readChoices(args, cwd, {
     isReview: request.review !== undefined,
     isTrustedFolder: standing?.isTrusted ?? false,
+    addedRoots,
   });
   const resolved = isNew ? await resolveSettings(layers, choices, env) : undefined;
   for (const note of resolved?.notes ?? []) await err.write(`heddle: ${note}\n`);
@@ -122,14 +125,29 @@ async function holdLast(
   return await (await import("../output-file.ts")).holdOutputFile(["-o", file], context, { roots });
 }
 
+/** As with Codex, a folder that is not there adds nothing and stops nothing. */
+async function addedFolders(
+  args: ParsedArgs,
+  cwd: string,
+): Promise<{ readonly addedRoots: readonly string[]; readonly missing: readonly string[] }> {
+  const [addedRoots, missing]: [string[], string[]] = [[], []];
+  for (const folder of args.values("add-dir")) {
+    try {
+      addedRoots.push(await requireFolder(path.resolve(cwd, folder), "--add-dir "));
+    } catch (error) {
+      if (!isHeddleError(error)) throw error;
+      missing.push(error.message);
+    }
+  }
+  return { addedRoots, missing };
+}
+
 async function readChoices(
   args: ParsedArgs,
   cwd: string,
-  { isReview, isTrustedFolder }: { readonly isReview: boolean; readonly isTrustedFolder: boolean },
+  known: { readonly isReview: boolean } & Required<Pick<Choices, "isTrustedFolder" | "addedRoots">>,
 ): Promise<Choices> {
-  const addedRoots = await Promise.all(
-    args.values("add-dir").map((folder) => requireFolder(path.resolve(cwd, folder), "--add-dir ")),
-  );
+  const { isReview, ...rest } = known;
   const schemaFile = args.value("output-schema");
   const script = args.value("script");
   const isLocal = args.has("oss") || args.has("local-provider");
@@ -138,9 +156,8 @@ async function readChoices(
     profile: args.value("profile"),
     // A review changes nothing.
     sandboxMode: isReview ? "read-only" : sandboxMode(args),
-    isTrustedFolder,
+    ...rest,
     ...(isLocal ? { local: { provider: args.value("local-provider") } } : {}),
-    addedRoots,
     scriptFile: script === undefined ? undefined : path.resolve(cwd, script),
     ...(schemaFile === undefined ? {} : { outputSchema: await readSchema(schemaFile, cwd) }),
   };

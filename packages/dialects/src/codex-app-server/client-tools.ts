@@ -4,7 +4,8 @@ import type { ClientTool, InputPart, Item, ItemOf } from "@heddle/protocol";
 import { dataImage } from "./input.ts";
 import type { Outgoing } from "./shapes.ts";
 
-const FunctionTool = z.object({
+/** Loose: fields of the older form are seen, and refused. */
+const FunctionTool = z.looseObject({
   type: z.literal("function"),
   name: z.string(),
   description: z.string(),
@@ -14,15 +15,28 @@ const FunctionTool = z.object({
 });
 type FunctionTool = z.infer<typeof FunctionTool>;
 
-export const DynamicToolParam = z.discriminatedUnion("type", [
+const Tool = z.discriminatedUnion("type", [
   FunctionTool,
-  z.object({
+  z.looseObject({
     type: z.literal("namespace"),
     name: z.string(),
     description: z.string(),
     tools: z.array(FunctionTool),
   }),
 ]);
+
+/** The older form: flat, without a type. */
+const LegacyTool = z.object({
+  type: z.never().optional(),
+  namespace: z.string().nullish(),
+  name: z.string(),
+  description: z.string(),
+  inputSchema: z.unknown(),
+  deferLoading: z.boolean().nullish(),
+  exposeToContext: z.boolean().nullish(),
+});
+
+export const DynamicToolParam = z.union([Tool, LegacyTool]);
 export type DynamicToolParam = z.infer<typeof DynamicToolParam>;
 
 export type ReadTools = { readonly tools: readonly ClientTool[] } | { readonly problem: string };
@@ -31,9 +45,13 @@ const NAME = /^[a-zA-Z0-9_-]+$/;
 
 /** The tools as the engine takes them, or what is wrong with the first invalid one, as the original reports it. */
 export function clientToolsFrom(given: readonly DynamicToolParam[]): ReadTools {
+  const isLegacy = given.some((tool) => tool.type === undefined || "namespace" in tool || "exposeToContext" in tool);
+  if (isLegacy && given.some(({ type }) => type !== undefined)) {
+    return { problem: "Invalid request: dynamic tools must use either canonical or legacy format consistently" };
+  }
   const tools: ClientTool[] = [];
   const names = new Set<string>();
-  for (const param of given) {
+  for (const param of given.map(canonical)) {
     const namespace = param.type === "namespace" ? param : undefined;
     const problem = namespace === undefined ? undefined : namespaceProblem(namespace);
     if (problem !== undefined) return { problem };
@@ -41,12 +59,23 @@ export function clientToolsFrom(given: readonly DynamicToolParam[]): ReadTools {
       const wrong = toolProblem(tool, namespace?.name);
       if (wrong !== undefined) return { problem: wrong };
       const whole = namespace === undefined ? tool.name : `${namespace.name}.${tool.name}`;
-      if (names.has(whole)) return { problem: `duplicate dynamic tool name: ${whole}` };
+      const where =
+        isLegacy && namespace !== undefined ? ` in namespace ${namespace.name}: ${tool.name}` : `: ${whole}`;
+      if (names.has(whole)) return { problem: `duplicate dynamic tool name${where}` };
       names.add(whole);
       tools.push(clientTool(tool, namespace?.name));
     }
   }
   return { tools };
+}
+
+function canonical(param: DynamicToolParam): z.infer<typeof Tool> {
+  if (param.type !== undefined) return param;
+  const { name, description, inputSchema, namespace, exposeToContext } = param;
+  const deferLoading = param.deferLoading ?? exposeToContext === false;
+  const tool: FunctionTool = { type: "function", name, description, inputSchema, deferLoading };
+  if (namespace === undefined || namespace === null) return tool;
+  return { type: "namespace", name: namespace, description: "", tools: [tool] };
 }
 
 function clientTool({ name, description, inputSchema }: FunctionTool, namespace: string | undefined): ClientTool {

@@ -9,9 +9,9 @@ import type { LoadOptions } from "./read-config.ts";
 import { CODEX_ONLY_KEYS, ConfigFile } from "./schema.ts";
 import { isTable, lineOfKey, splitKey } from "./toml-lines.ts";
 
-export interface Overrides {
+export interface CheckedConfig {
   readonly config: ConfigFile;
-  /** Keys that have no effect here. */
+  /** Keys that have no effect here: those of Codex, and those that nobody knows. */
   readonly passedOver: readonly string[];
 }
 
@@ -21,9 +21,11 @@ const KEY = /^(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^="'])*(?==)/;
 interface OverrideOptions extends LoadOptions {
   /** What the user wrote before the key; errors begin with it. */
   readonly writtenAfter?: string;
+  /** A key without effect is refused, too. */
+  readonly isOwnOnly?: boolean;
 }
 
-export function parseOverrides(overrides: readonly string[], options: OverrideOptions = {}): Overrides {
+export function parseOverrides(overrides: readonly string[], options: OverrideOptions = {}): CheckedConfig {
   const entries = overrides.map((override): Entry => {
     const equals = KEY.exec(override)?.[0].length ?? 0;
     const key = splitKey(override.slice(0, Math.max(0, equals)).trim());
@@ -34,7 +36,7 @@ export function parseOverrides(overrides: readonly string[], options: OverrideOp
 }
 
 /** Values as a client of a server sends them: nested, or under keys that are paths; null says nothing. */
-export function checkValues(values: Readonly<Record<string, unknown>>): ConfigFile {
+export function checkValues(values: Readonly<Record<string, unknown>>): CheckedConfig {
   const entries = Object.entries(values).map(([key, value]) => ({
     key: splitKey(key.trim()),
     value: withoutNulls(value),
@@ -42,7 +44,7 @@ export function checkValues(values: Readonly<Record<string, unknown>>): ConfigFi
   return checkEntries(
     entries.filter(({ key, value }) => key.length > 0 && value !== undefined),
     { writtenAfter: "config" },
-  ).config;
+  );
 }
 
 interface Entry {
@@ -50,17 +52,12 @@ interface Entry {
   readonly value: unknown;
 }
 
-function checkEntries(entries: readonly Entry[], { writtenAfter = "-c", isStrict }: OverrideOptions): Overrides {
+function checkEntries(entries: readonly Entry[], options: OverrideOptions): CheckedConfig {
+  const { writtenAfter = "-c", isStrict, isOwnOnly } = options;
   const raw: Record<string, unknown> = Object.create(null);
-  const passedOver: string[] = [];
-  for (const { key, value } of entries) {
-    const [first = ""] = key;
-    // Codex knows one program under this name; a table of sinks has names below it.
-    if (isCodexOnly(first) && !(first === "notify" && key.length > 1)) continue;
-    if (isForeign(first) && isStrict !== true) passedOver.push(first);
-    else setAt(raw, key, value);
-  }
-  return { config: checked(raw, (key) => `${writtenAfter} ${key.join(".")}`), passedOver: [...new Set(passedOver)] };
+  for (const { key, value } of entries) setAt(raw, key, value);
+  const mayPass = isOwnOnly === true ? () => false : passes(isStrict);
+  return checked(raw, { where: (key) => `${writtenAfter} ${key.join(".")}`, mayPass });
 }
 
 function withoutNulls(value: unknown): unknown {
@@ -70,19 +67,18 @@ function withoutNulls(value: unknown): unknown {
   return Object.fromEntries(entries.filter(([, child]) => child !== undefined));
 }
 
-function isCodexOnly(key: string): boolean {
-  return CODEX_ONLY_KEYS.has(key) || key.startsWith("experimental_");
-}
+type MayPass = (key: readonly string[]) => boolean;
 
-/** Not one of ours, and not near one either: a slip of the finger must not pass for a key of another program. */
-function isForeign(key: string): boolean {
-  const known = knownKeys([]);
-  return !known.includes(key) && nearest(key, known) === undefined && /^[a-z]\w*$/.test(key);
+/** `--strict-config` refuses what Codex would refuse, as far as whole tables go. */
+function passes(isStrict: boolean | undefined): MayPass {
+  if (isStrict !== true) return () => true;
+  return ([first = ""]) => CODEX_ONLY_KEYS.has(first) || first.startsWith("experimental_");
 }
 
 /** The whole text of Heddle's own file, checked. */
-export function parseOwn(text: string, file: string): ConfigFile {
-  const config = checked(parseToml(text, file), (key) => positionOf(text, file, key));
+export function parseOwn(text: string, file: string, { isStrict }: Pick<LoadOptions, "isStrict"> = {}): CheckedConfig {
+  const found = checked(parseToml(text, file), { where: (key) => positionOf(text, file, key), mayPass: passes(isStrict) });
+  const { config } = found;
   for (const [name, table] of Object.entries(config.model_providers ?? {})) {
     const isHosted = table.auth?.type === "vertex" || table.auth?.type === "bedrock";
     if (table.base_url !== undefined || isHosted || BUILT_IN_PROVIDERS.some(({ id }) => id === name)) continue;
@@ -101,7 +97,7 @@ export function parseOwn(text: string, file: string): ConfigFile {
       `${where}: mcp_servers.${name} needs either command, for a program to start, or url, for a server to reach`,
     );
   }
-  return config;
+  return found;
 }
 
 /**
@@ -110,28 +106,42 @@ export function parseOwn(text: string, file: string): ConfigFile {
  */
 const OWN_ONLY: ReadonlySet<string> = new Set(["hooks", "notify", "inbox"]);
 
-/** Codex's file has many keys that mean nothing here; they are dropped before the rest is checked. */
-export function parseCodex(text: string, file: string, { isStrict }: Pick<LoadOptions, "isStrict">): ConfigFile {
-  const whole = parseToml(text, file);
-  const raw: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(whole)) {
-    if (Object.hasOwn(ConfigFile.shape, key) && !OWN_ONLY.has(key)) raw[key] = value;
-    else if (isStrict === true && key !== "hooks" && !isCodexOnly(key)) {
-      throw new HeddleError("config.invalid", `${positionOf(text, file, [key])}: unknown key "${key}"`);
-    }
-  }
-  // Codex allows a table of finer rules here; its author wants to be asked.
-  if (typeof raw["approval_policy"] === "object") raw["approval_policy"] = "on-request";
-  if (isTable(raw["model_providers"])) raw["model_providers"] = withTokenCommands(raw["model_providers"]);
-  return checked(onlyKnown(ConfigFile, raw), (key) => positionOf(text, file, key));
+export function parseCodex(text: string, file: string, { isStrict }: Pick<LoadOptions, "isStrict">): CheckedConfig {
+  const whole = Object.entries(parseToml(text, file));
+  const own = whole.filter(([key]) => OWN_ONLY.has(key)).map(([key]) => key);
+  const rest = Object.fromEntries(whole.filter(([key]) => !OWN_ONLY.has(key)));
+  const found = checked(rest, { where: (key) => positionOf(text, file, key), mayPass: passes(isStrict) });
+  return { ...found, passedOver: [...own, ...found.passedOver] };
 }
 
-/** Codex knows one kind of `auth`, a program and its arguments. */
+/** What Codex writes in another form than Heddle, in Heddle's; keys under which it means something else are taken out. */
+function fromCodex(raw: Readonly<Record<string, unknown>>): {
+  readonly value: Readonly<Record<string, unknown>>;
+  readonly passedOver: readonly string[];
+} {
+  const isTheirs = (key: string, value: unknown): boolean =>
+    (key === "hooks" && isTable(value)) || (key === "notify" && Array.isArray(value));
+  const entries = Object.entries(raw);
+  const value = Object.fromEntries(
+    entries
+      .filter(([key, child]) => !isTheirs(key, child))
+      .map(([key, child]): [string, unknown] => {
+        // A table of finer rules: its author wants to be asked.
+        if (key === "approval_policy" && isTable(child)) return [key, "on-request"];
+        return [key, key === "model_providers" && isTable(child) ? withTokenCommands(child) : child];
+      }),
+  );
+  return { value, passedOver: entries.filter(([key, child]) => isTheirs(key, child)).map(([key]) => key) };
+}
+
+/** Codex knows one kind of `auth`, which needs no name: a program and its arguments. */
 function withTokenCommands(providers: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(providers).map(([id, table]) => {
       const auth = isTable(table) ? table["auth"] : undefined;
-      if (!isTable(table) || !isTable(auth) || typeof auth["command"] !== "string") return [id, table];
+      if (!isTable(table) || !isTable(auth) || auth["type"] !== undefined || typeof auth["command"] !== "string") {
+        return [id, table];
+      }
       const args = Array.isArray(auth["args"]) ? auth["args"] : [];
       const everyMs = typeof auth["refresh_interval_ms"] === "number" ? auth["refresh_interval_ms"] : 0;
       const command = {
@@ -147,14 +157,29 @@ function withTokenCommands(providers: Record<string, unknown>): Record<string, u
 
 /** Keys that a program gives as one object, as the file would hold them. */
 export function checkTable(table: Readonly<Record<string, unknown>>): ConfigFile {
-  return checked(table, (key) => `config.${key.join(".")}`);
+  return checked(table, { where: (key) => `config.${key.join(".")}`, mayPass: () => true }).config;
 }
 
-type PositionOf = (key: readonly string[]) => string;
+interface Checking {
+  /** Where a key is written, for messages. */
+  readonly where: (key: readonly string[]) => string;
+  /** Whether a key that is unknown here is passed over. */
+  readonly mayPass: MayPass;
+}
 
-function checked(raw: unknown, where: PositionOf): ConfigFile {
-  const result = ConfigFile.safeParse(raw, PLAIN);
-  if (result.success) return result.data;
+function checked(raw: Readonly<Record<string, unknown>>, { where, mayPass }: Checking): CheckedConfig {
+  const { value, passedOver } = fromCodex(raw);
+  const unknown = unknownKeys(ConfigFile, value);
+  for (const key of unknown) {
+    const [last = "", table] = [key.at(-1), knownKeys(key.slice(0, -1))];
+    // A slip of the finger must not pass for a key of another program: a wall would fall by it.
+    if (mayPass(key) && !isSlip(last, table)) continue;
+    throw new HeddleError("config.invalid", `${where(key)}: ${unknownKey(last, table)}`);
+  }
+  const result = ConfigFile.safeParse(value, PLAIN);
+  if (result.success) {
+    return { config: result.data, passedOver: [...passedOver, ...new Set(unknown.map((key) => key.join(".")))] };
+  }
   const [issue] = result.error.issues;
   throw new HeddleError(
     "config.invalid",
@@ -162,21 +187,29 @@ function checked(raw: unknown, where: PositionOf): ConfigFile {
   );
 }
 
+/** One letter more, less, other, or two swapped; in a shorter word that is as likely another word. */
+function isSlip(word: string, known: readonly string[]): boolean {
+  return word.length > 4 && nearest(word, known, 1) !== undefined;
+}
+
 function positionOf(text: string, file: string, key: readonly string[]): string {
   const line = lineOfKey(text, key);
   return line === undefined ? file : `${file}:${line}`;
 }
 
-function explain(issue: z.core.$ZodIssue, where: PositionOf): string {
+function explain(issue: z.core.$ZodIssue, where: Checking["where"]): string {
   const key = issue.path.map(String);
   if (issue.code === "unrecognized_keys") {
     const [unknown = ""] = issue.keys;
-    const known = knownKeys(key);
-    return `${where([...key, unknown])}: unknown key "${unknown}"${didYouMean(unknown, known) || `; known here: ${known.join(", ")}`}`;
+    return `${where([...key, unknown])}: ${unknownKey(unknown, knownKeys(key))}`;
   }
   // As TOML names them.
   const message = issue.message.replace(/ a string$/, " a string in quotes").replace(/ an object$/, " a table");
   return `${where(key)}: ${key.join(".")} ${message}`;
+}
+
+function unknownKey(key: string, known: readonly string[]): string {
+  return `unknown key "${key}"${didYouMean(key, known) || `; known here: ${known.join(", ")}`}`;
 }
 
 function knownKeys(key: readonly string[]): readonly string[] {
@@ -233,14 +266,17 @@ function setAt(target: Record<string, unknown>, key: readonly string[], value: u
   if (last !== undefined) table[last] = value;
 }
 
-/** A value without the keys that its schema does not name, at every depth. */
-function onlyKnown(schema: z.ZodType, value: unknown): unknown {
-  if (!isTable(value)) return value;
-  const isOpen = unwrapped(schema) instanceof z.ZodRecord;
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([key, child]) => {
-      const childSchema = childOf(schema, key);
-      return childSchema === undefined ? (isOpen ? [[key, child]] : []) : [[key, onlyKnown(childSchema, child)]];
-    }),
-  );
+/** Keys that the tables of this value have and their schemas do not name, as far as such keys may be Codex's. */
+function unknownKeys(schema: z.ZodType, value: unknown, above: readonly string[] = []): readonly (readonly string[])[] {
+  const inner = unwrapped(schema);
+  if (!isTable(value) || !(inner instanceof z.ZodRecord || isShared(inner))) return [];
+  return Object.entries(value).flatMap(([name, child]) => {
+    const key = [...above, name];
+    const known = childOf(inner, name);
+    return known === undefined ? [key] : unknownKeys(known, child, key);
+  });
+}
+
+function isShared(schema: z.ZodType): boolean {
+  return schema instanceof z.ZodObject && schema.def.catchall === undefined;
 }

@@ -1,6 +1,6 @@
 /** The layers of a configuration, read once: the file with its profiles, and above it what the caller says. */
 import { HeddleError } from "@heddle/protocol";
-import type { Overrides } from "./check-config.ts";
+import type { CheckedConfig } from "./check-config.ts";
 import { loadConfig, type LoadOptions } from "./read-config.ts";
 import type { ConfigFile, McpServerTable, NotifyTable, ProviderTable } from "./schema.ts";
 
@@ -27,14 +27,23 @@ export interface Configuration extends Layers {
 
 export async function readConfiguration(choices: ConfigChoices, env: NodeJS.ProcessEnv): Promise<Configuration> {
   const { config: overrides, passedOver } = await readOverrides(choices);
-  const { config: file, file: path } = await loadConfig(env, choices);
-  const warnings =
-    passedOver.length === 0 ? [] : [`unknown configuration keys, without effect here: ${passedOver.join(", ")}`];
+  const loaded = await loadConfig(env, choices);
+  const { config: file, file: path } = loaded;
+  const unused = [...passedOver.map((key) => `-c ${key}`), ...loaded.passedOver];
+  const warnings = unused.length === 0 ? [] : [`keys of the configuration that have no effect here: ${named(unused)}`];
   return { choices, path, file, overrides, config: effectiveConfig({ file, overrides }, choices.profile), warnings };
 }
 
+const MAX_NAMED = 12;
+
+/** A configuration that was made for Codex may have many. */
+function named(keys: readonly string[]): string {
+  const more = keys.length - MAX_NAMED;
+  return `${keys.slice(0, MAX_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
 /** Most runs have none, and what reads them need not be loaded then. */
-async function readOverrides({ overrides = [], ...loading }: ConfigChoices): Promise<Overrides> {
+async function readOverrides({ overrides = [], ...loading }: ConfigChoices): Promise<CheckedConfig> {
   if (overrides.length === 0) return { config: {}, passedOver: [] };
   return (await import("./check-config.ts")).parseOverrides(overrides, loading);
 }

@@ -51,6 +51,7 @@ model = "small"
     await writeFile(own(), text);
     expect(await loadConfig(env)).toEqual({
       file: own(),
+      passedOver: [],
       config: {
         model: "gpt-5.1",
         model_provider: "local",
@@ -72,12 +73,41 @@ model = "small"
   test("of 0 bytes is an empty configuration, and Codex's file is then not read", async () => {
     await writeFile(own(), "");
     await writeFile(codex(), `model = "from-codex"`);
-    expect(await loadConfig(env)).toEqual({ config: {}, file: own() });
+    expect(await loadConfig(env)).toEqual({ config: {}, file: own(), passedOver: [] });
   });
 
   test("with an unknown key names its line and the nearest key", async () => {
     expect(await failureOf(`# mine\nmodel = "a"\nmodle_provider = "x"\n`)).toBe(
       `config.toml:3: unknown key "modle_provider"; did you mean "model_provider"?`,
+    );
+  });
+
+  test("15.2: with keys of Codex is read without them; in a table of Heddle's alone an unknown key is a mistake", async () => {
+    await writeFile(
+      own(),
+      `model = "a"\nsome_day = 1\n[tui]\nx = 1\n[model_providers.openai]\nsupports_websockets = false\n[mcp_servers.s]\ncommand = "c"\nauth = "x"\n[profiles.p]\nmodel_verbosity = "low"\n`,
+    );
+    expect(await loadConfig(env)).toEqual({
+      file: own(),
+      passedOver: [
+        "some_day",
+        "tui",
+        "model_providers.openai.supports_websockets",
+        "mcp_servers.s.auth",
+        "profiles.p.model_verbosity",
+      ],
+      config: {
+        model: "a",
+        model_providers: { openai: {} },
+        mcp_servers: { s: { command: "c" } },
+        profiles: { p: {} },
+      },
+    });
+    expect(await failureOf(`[tasks]\nsome_day = 1\n`)).toMatch(
+      /^config\.toml:2: unknown key "some_day"; known here: concurrency/,
+    );
+    expect(await failureOf(`[model_providers.openai.prices.m]\ninput = 1\noutput = 1\nsome_day = 1\n`)).toMatch(
+      /^config\.toml:4: unknown key "some_day"/,
     );
   });
 
@@ -136,11 +166,18 @@ describe("Codex's config.toml", () => {
     );
     expect(await loadConfig(env)).toEqual({
       file: codex(),
+      passedOver: [
+        "notify",
+        "hooks",
+        "profiles.p.model_verbosity",
+        "sandbox_workspace_write.exclude_slash_tmp",
+        "mcp_servers.a.odd",
+      ],
       config: {
         model: "gpt-5.1",
         approval_policy: "on-request",
         model_providers: {
-          mock: { base_url: "http://127.0.0.1:1/v1", env_key: "K" },
+          mock: { base_url: "http://127.0.0.1:1/v1", requires_openai_auth: true, env_key: "K" },
           builtin: { name: "no address" },
         },
         profiles: { p: { model: "b" } },
@@ -160,7 +197,7 @@ describe("Codex's config.toml", () => {
   test("is left alone with --ignore-user-config, like Heddle's own", async () => {
     await writeFile(codex(), `model = "a"`);
     await writeFile(own(), `model = "b"`);
-    expect(await loadConfig(env, { isIgnored: true })).toEqual({ config: {}, file: undefined });
+    expect(await loadConfig(env, { isIgnored: true })).toEqual({ config: {}, file: undefined, passedOver: [] });
   });
 
   test("has profiles in files of their own, laid over it", async () => {
@@ -188,7 +225,7 @@ describe("Codex's config.toml", () => {
   });
 
   test("and Heddle's may both be missing", async () => {
-    expect(await loadConfig(env)).toEqual({ config: {}, file: undefined });
+    expect(await loadConfig(env)).toEqual({ config: {}, file: undefined, passedOver: [] });
   });
 });
 
@@ -212,17 +249,44 @@ describe("-c", () => {
     });
   });
 
-  test("passes over keys only Codex knows, names those nobody knows, refuses a slip of the finger", () => {
-    const codexOnly = [`web_search="disabled"`, "features.x=true", "experimental_y=1"];
-    expect(parseOverrides(codexOnly)).toEqual({ config: {}, passedOver: [] });
-    expect(parseOverrides(["frobnication.depth=3", "frobnication.width=1"])).toEqual({
-      config: {},
-      passedOver: ["frobnication"],
+  test("15.2: passes over keys of Codex at any depth and names them, refuses a slip of the finger", () => {
+    const given = [
+      `web_search="disabled"`,
+      "features.x=true",
+      "model_providers.mock.supports_websockets=false",
+      `notify=["x"]`,
+      "hooks.y=1",
+      "frobnication.depth=3",
+      "frobnication.width=1",
+    ];
+    expect(parseOverrides(given)).toEqual({
+      config: { model_providers: { mock: {} } },
+      passedOver: [
+        "notify",
+        "hooks",
+        "web_search",
+        "features",
+        "model_providers.mock.supports_websockets",
+        "frobnication",
+      ],
     });
+    expect(parseOverrides(given.slice(0, 2), { isStrict: true }).passedOver).toEqual(["web_search", "features"]);
     expect(() => parseOverrides(["frobnication.depth=3"], { isStrict: true })).toThrow(/unknown key "frobnication"/);
+    expect(() => parseOverrides([given[0] ?? ""], { isOwnOnly: true })).toThrow(/unknown key "web_search"/);
     expect(() => parseOverrides(["sandbox_mod=read-only"])).toThrow(
       `-c sandbox_mod: unknown key "sandbox_mod"; did you mean "sandbox_mode"?`,
     );
+    expect(() => parseOverrides(["model_providers.x.env_kye=K"])).toThrow(/did you mean "env_key"/);
+  });
+
+  test("reads what Codex writes in a form of its own", () => {
+    const auth = `model_providers.x.auth={command="print-token",args=["a"],refresh_interval_ms=5000}`;
+    expect(parseOverrides([auth, "approval_policy={granular={}}"]).config).toEqual({
+      approval_policy: "on-request",
+      model_providers: {
+        x: { auth: { type: "command", command: ["print-token", "a"], refresh_seconds: 5 } },
+      },
+    });
   });
 
   test("without an equals sign says how to write it", () => {
@@ -231,7 +295,7 @@ describe("-c", () => {
   });
 
   test("cannot reach the prototype of anything", () => {
-    expect(() => parseOverrides(["__proto__.polluted=1"])).toThrow(/unknown key/);
+    expect(parseOverrides(["__proto__.polluted=1"])).toEqual({ config: {}, passedOver: ["__proto__"] });
     expect("polluted" in {}).toBe(false);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Reads config.toml. Heddle's own file is strict: a key it does not know or a value of the wrong kind is an error that
- * names file, line and what to write. Without one, Codex's file is read for the keys both know. Nothing in a workspace is
+ * Reads config.toml: Heddle's own or, where there is none, Codex's. A value of the wrong kind, a mistyped key or an unknown
+ * one in a table of Heddle's alone is an error that names file, line and what to write. Nothing in a workspace is
  * configuration. What judges the keys is loaded only for a text that has not been judged before.
  */
 import { readFileSync } from "node:fs";
@@ -9,6 +9,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import { heddleHome } from "@heddle/models";
 import { HeddleError, hostFaultOr, reasonOf } from "@heddle/protocol";
+import type { CheckedConfig } from "./check-config.ts";
 import { isKnownGood, rememberGood } from "./known-good.ts";
 import { parseToml } from "./parse-toml.ts";
 import type { ConfigFile } from "./schema.ts";
@@ -17,12 +18,14 @@ export interface LoadedConfig {
   readonly config: ConfigFile;
   /** The file it came from; undefined when there is none. */
   readonly file: string | undefined;
+  /** Keys of it that have no effect here. */
+  readonly passedOver: readonly string[];
 }
 
 export interface LoadOptions {
   /** `--ignore-user-config`. */
   readonly isIgnored?: boolean;
-  /** Codex's file too may hold only keys that Codex or Heddle knows. */
+  /** Only keys that Codex or Heddle knows. */
   readonly isStrict?: boolean;
   /** Codex keeps a profile in a file of its own beside config.toml. */
   readonly profile?: string | undefined;
@@ -46,22 +49,25 @@ export function ownConfigFile(env: NodeJS.ProcessEnv): string {
 }
 
 export async function loadConfig(env: NodeJS.ProcessEnv, options: LoadOptions = {}): Promise<LoadedConfig> {
-  if (options.isIgnored === true) return { config: {}, file: undefined };
+  if (options.isIgnored === true) return NONE;
   const own = ownConfigFile(env);
   const ownText = readConfigText(own);
-  if (ownText !== undefined) return { config: await ownConfig(ownText, own), file: own };
+  if (ownText !== undefined) return { ...(await ownConfig(ownText, own, options)), file: own };
   const codex = path.join(codexHome(env), "config.toml");
   const codexText = readConfigText(codex);
-  const config = codexText === undefined ? {} : await parseCodex(codexText, codex, options);
+  const common = codexText === undefined ? NONE : { ...(await parseCodex(codexText, codex, options)), file: codex };
   const { profile } = options;
-  if (profile !== undefined && config.profiles?.[profile] === undefined && /^[\w-]+$/.test(profile)) {
-    const layer = path.join(codexHome(env), `${profile}.config.toml`);
-    const layerText = readConfigText(layer);
-    if (layerText !== undefined)
-      return { config: withLayer(config, profile, await parseCodex(layerText, layer, options)), file: layer };
-  }
-  return { config, file: codexText === undefined ? undefined : codex };
+  if (profile === undefined || common.config.profiles?.[profile] !== undefined || !/^[\w-]+$/.test(profile))
+    return common;
+  const file = path.join(codexHome(env), `${profile}.config.toml`);
+  const text = readConfigText(file);
+  if (text === undefined) return common;
+  const layer = await parseCodex(text, file, options);
+  const passedOver = [...new Set([...common.passedOver, ...layer.passedOver])];
+  return { config: withLayer(common.config, profile, layer.config), file, passedOver };
 }
+
+const NONE: LoadedConfig = { config: {}, file: undefined, passedOver: [] };
 
 /** A profile's file over the common one: tables are joined key by key, anything else is replaced. */
 function withLayer(config: ConfigFile, profile: string, layer: ConfigFile): ConfigFile {
@@ -76,16 +82,16 @@ function withLayer(config: ConfigFile, profile: string, layer: ConfigFile): Conf
   };
 }
 
-async function ownConfig(text: string, file: string): Promise<ConfigFile> {
+async function ownConfig(text: string, file: string, options: LoadOptions): Promise<CheckedConfig> {
   const cache = path.join(path.dirname(file), "cache");
-  // The checks change nothing in what they let pass.
-  if (isKnownGood(cache, text)) return parseToml(text, file);
-  const config = (await import("./check-config.ts")).parseOwn(text, file);
-  rememberGood(cache, text);
-  return config;
+  // The checks change nothing in a text without keys that are passed over, and only such a text is remembered.
+  if (isKnownGood(cache, text)) return { config: parseToml(text, file), passedOver: [] };
+  const found = (await import("./check-config.ts")).parseOwn(text, file, options);
+  if (found.passedOver.length === 0) rememberGood(cache, text);
+  return found;
 }
 
-async function parseCodex(text: string, file: string, options: LoadOptions): Promise<ConfigFile> {
+async function parseCodex(text: string, file: string, options: LoadOptions): Promise<CheckedConfig> {
   return (await import("./check-config.ts")).parseCodex(text, file, options);
 }
 

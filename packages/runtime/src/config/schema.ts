@@ -1,6 +1,7 @@
 /**
- * The keys of config.toml: Heddle's own, strict, and with the same names and meanings as Codex has where both know them.
- * Every key is optional.
+ * The keys of config.toml, with the names and meanings of Codex where both know them. Every key is optional. A table that
+ * Codex has too is a `z.object`: a key it does not name is Codex's, and passed over. A table of Heddle's alone is a
+ * `z.strictObject`: a key it does not name is a mistake.
  */
 import path from "node:path";
 import { HookConfig, SandboxMode } from "@heddle/protocol";
@@ -69,13 +70,15 @@ const PriceTable = z.strictObject({
   cache_write: rate.optional(),
 });
 
-const ProviderTable = z.strictObject({
+const ProviderTable = z.object({
   name: text.optional(),
   /** Needed unless the name is that of a built-in provider. */
   base_url: z.url({ protocol: /^https?$/ }).optional(),
   wire_api: z.enum(["responses", "chat", "anthropic", "gemini"]).optional(),
   /** The environment variable that holds the key; without one, no key is sent. */
   env_key: text.optional(),
+  /** Without a variable of its own it is sent the key of OpenAI, where there is one. */
+  requires_openai_auth: z.boolean().optional(),
   auth: AuthTable.optional(),
   /** Off: known, and refused whenever it is asked for. `openai-codex` is off unless this says otherwise. */
   enabled: z.boolean().optional(),
@@ -98,7 +101,7 @@ export type ProviderTable = z.infer<typeof ProviderTable>;
 const ApprovalMode = z.enum(["auto", "approve", "prompt", "deny"]);
 
 /** One MCP server: `command` for one that is started here, `url` for one that is reached over HTTP. */
-const McpServerTable = z.strictObject({
+const McpServerTable = z.object({
   command: text.optional(),
   args: z.array(z.string()).optional(),
   env: strings.optional(),
@@ -110,9 +113,7 @@ const McpServerTable = z.strictObject({
   /** Of a login at this server: heddle mcp login. */
   scopes: z.array(text).optional(),
   oauth_resource: z.url({ protocol: /^https?$/ }).optional(),
-  oauth: z
-    .strictObject({ client_id: text.optional(), callback_port: z.int().min(1).max(65_535).optional() })
-    .optional(),
+  oauth: z.object({ client_id: text.optional(), callback_port: z.int().min(1).max(65_535).optional() }).optional(),
   http_headers: strings.optional(),
   env_http_headers: strings.optional(),
   startup_timeout_sec: z.number().positive().optional(),
@@ -125,7 +126,7 @@ const McpServerTable = z.strictObject({
   disabled_tools: z.array(text).optional(),
   /** Who decides about a call: the policy of the turn, a user, or no one. `approve` is Codex's name for the first. */
   default_tools_approval_mode: ApprovalMode.optional(),
-  tools: z.record(text, z.strictObject({ approval_mode: ApprovalMode.optional() })).optional(),
+  tools: z.record(text, z.object({ approval_mode: ApprovalMode.optional() })).optional(),
   /** This server reaches the network, whatever the sandbox lets others do. */
   network_access: z.boolean().optional(),
 });
@@ -140,7 +141,7 @@ const HookTable = z.strictObject({
 });
 export type HookTable = z.infer<typeof HookTable>;
 
-const ProjectTable = z.strictObject({ trust_level: z.enum(["trusted", "untrusted"]).optional() });
+const ProjectTable = z.object({ trust_level: z.enum(["trusted", "untrusted"]).optional() });
 
 /** Policies that need a user to ask; `exec` has none, so there they all mean `never`. */
 const ApprovalPolicyKey = z.enum(["never", "on-request", "untrusted", "on-failure"]);
@@ -159,7 +160,7 @@ const Choices = {
   approval_policy: ApprovalPolicyKey.optional(),
   sandbox_mode: SandboxMode.optional(),
   sandbox_workspace_write: z
-    .strictObject({ writable_roots: z.array(absolute).optional(), network_access: z.boolean().optional() })
+    .object({ writable_roots: z.array(absolute).optional(), network_access: z.boolean().optional() })
     .optional(),
 };
 
@@ -229,7 +230,7 @@ const InboxTable = z.strictObject({
 });
 export type InboxTable = z.infer<typeof InboxTable>;
 
-export const ConfigFile = z.strictObject({
+export const ConfigFile = z.object({
   ...Choices,
   /** So long a question waits for an answer before it counts as declined; for ever unless said. */
   approval_timeout_sec: z.number().positive().max(MAX_TIMER_SEC).optional(),
@@ -269,11 +270,11 @@ export const ConfigFile = z.strictObject({
   notify: z.record(text.regex(/^[\w.-]+$/, "must be letters, digits, dots and hyphens"), NotifyTable).optional(),
   /** By absolute folder. In a trusted one the sandbox lets the agent write unless something says otherwise. */
   projects: z.record(text, ProjectTable).optional(),
-  profiles: z.record(text, z.strictObject(Choices)).optional(),
+  profiles: z.record(text, z.object(Choices)).optional(),
 });
 export type ConfigFile = z.infer<typeof ConfigFile>;
 
-/** Keys of Codex that have no meaning here. Given with `-c` they are passed over, so that its callers need no change. */
+/** Keys of Codex that have no effect here; `--strict-config` lets them pass. */
 export const CODEX_ONLY_KEYS: ReadonlySet<string> = new Set([
   "analytics",
   "chatgpt_base_url",

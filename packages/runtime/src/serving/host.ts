@@ -2,6 +2,7 @@
 import type { Accounts } from "@heddle/models/accounts";
 import type { ConfigSource, Host, HostSkills } from "@heddle/server";
 import { readConfiguration, type Configuration } from "../config/layers.ts";
+import { codexLogin } from "../settings/codex-login.ts";
 import { hooksOf, mcpServersOf } from "../settings/extensions.ts";
 import type { OnSecrets } from "../settings/logins.ts";
 import { openOwnAccounts } from "../store/open-accounts.ts";
@@ -19,6 +20,9 @@ export interface OpenHostOptions {
   readonly onConfigChange: (file: ConfigFile) => void;
   readonly onSecrets: OnSecrets;
 }
+
+/** Those that need no word of the configuration to be asked with OpenAI's key or login. */
+const OPENAI_PROVIDERS: ReadonlySet<string> = new Set(["openai", "openai-codex"]);
 
 export async function openHost(options: OpenHostOptions): Promise<Host & AsyncDisposable> {
   const { env, writeRoots } = options;
@@ -42,6 +46,11 @@ export async function openHost(options: OpenHostOptions): Promise<Host & AsyncDi
     hooks: hooksOf(config),
     mcpServers: await mcpServersOf(config, env),
     readMcpServers: async () => mcpServersOf((await readConfiguration(choices, env)).config, env),
+    async openAiAuth(provider) {
+      const { model_providers: tables } = (await readConfiguration(choices, env)).config;
+      const isRequired = OPENAI_PROVIDERS.has(provider) || tables?.[provider]?.requires_openai_auth === true;
+      return { isRequired, hasCodexKey: (await codexLogin(env)).kind === "key" };
+    },
     accounts: () => (opened ??= openOwnAccounts(env, options)),
     async [Symbol.asyncDispose]() {
       await (await opened?.catch(() => undefined))?.[Symbol.asyncDispose]();

@@ -30,7 +30,9 @@ export async function withLogin(
   if (!needsLogin(configs, providerId, env)) return configs;
   const { openAccounts } = await import("@heddle/models/accounts");
   await using accounts = openAccounts({ home: heddleHome(env), env, configs, onSecrets });
-  const { key, keyFrom, credential } = await accounts.provide(providerId);
+  const { key, keyFrom, credential } = await accounts.provide(
+    sharesKey(configs, providerId, env) ? "openai" : providerId,
+  );
   if (key !== undefined) return withEntry(configs, { id: providerId, key, keyFrom });
   if (credential !== undefined) return withEntry(configs, { id: providerId, credential });
   return withCodexKey(configs, providerId, env);
@@ -60,7 +62,9 @@ function lazySource(
     // Says what is missing: a variable, or a login.
     resolveProvider(entries, id, env);
     if (found !== undefined) return found;
-    found = sourceOf(findConfig(entries, id, heddleHome(env)));
+    const entry = findConfig(entries, id, heddleHome(env));
+    const isKeyless = entry.usesOpenAiKey === true && entry.key === undefined && entry.credential === undefined;
+    found = isKeyless ? NO_KEY : sourceOf(entry);
     for (const listener of listeners) found.hear?.(listener);
     return found;
   };
@@ -77,6 +81,13 @@ function lazySource(
   };
 }
 
+const NO_KEY: CredentialSource = {
+  source: "no key",
+  headers: async () => ({}),
+  renew: async () => false,
+  secrets: () => [],
+};
+
 function needsLogin(configs: Configs, id: string, env: NodeJS.ProcessEnv): boolean {
   const config = findConfig(configs, id, heddleHome(env));
   if (config.isEnabled === false || config.key !== undefined || config.credential !== undefined) return false;
@@ -91,10 +102,14 @@ function withEntry(configs: Configs, entry: ProviderConfig): Configs {
   return [...configs.filter(({ id }) => id !== entry.id), { ...own, ...entry }];
 }
 
-/** The key Codex was logged in with, where OpenAI itself is asked. */
+function sharesKey(configs: Configs, id: string, env: NodeJS.ProcessEnv): boolean {
+  return findConfig(configs, id, heddleHome(env)).usesOpenAiKey === true;
+}
+
+/** The key Codex was logged in with, where OpenAI itself is asked, or who is to be sent its key. */
 async function withCodexKey(configs: Configs, providerId: string, env: NodeJS.ProcessEnv): Promise<Configs> {
-  const own = configs.find(({ id }) => id === "openai");
-  if (providerId !== "openai" || own?.baseUrl !== undefined) return configs;
+  const isOpenAi = providerId === "openai" && configs.find(({ id }) => id === "openai")?.baseUrl === undefined;
+  if (!isOpenAi && !sharesKey(configs, providerId, env)) return configs;
   const login = await (await import("./codex-login.ts")).codexLogin(env);
   if (login.kind === "none") return configs;
   if (login.kind === "account") {
@@ -103,7 +118,7 @@ async function withCodexKey(configs: Configs, providerId: string, env: NodeJS.Pr
       "Codex is logged in with a ChatGPT account, which only Codex itself may use; Heddle needs a key: set the environment variable OPENAI_API_KEY",
     );
   }
-  return withEntry(configs, { id: "openai", key: login.key, keyFrom: "Codex's login" });
+  return withEntry(configs, { id: providerId, key: login.key, keyFrom: "Codex's login" });
 }
 
 /** `provider:model`; undefined when no provider is named before the colon. */

@@ -3,7 +3,7 @@ import { parseCodex, parseOwn } from "../config/check-config.ts";
 import { providerConfigs } from "./settings.ts";
 
 function authOf(line: string, parse: typeof parseOwn = parseOwn) {
-  const config = parse(`[model_providers.x]\nbase_url = "https://x.example"\n${line}\n`, "config.toml");
+  const { config } = parse(`[model_providers.x]\nbase_url = "https://x.example"\n${line}\n`, "config.toml");
   return providerConfigs(config, {}, {}).find(({ id }) => id === "x")?.auth;
 }
 

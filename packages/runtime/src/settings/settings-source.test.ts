@@ -13,7 +13,7 @@ test("a client's settings may name folders with dots and equals signs", async ()
 });
 
 test("a dotted key is a path", async () => {
-  await expect(resolve({ "projects.nowhere.trust": "x" })).rejects.toThrow("trust_level");
+  await expect(resolve({ "projects.nowhere.trust_levl": "x" })).rejects.toThrow("trust_level");
 });
 
 test("12.19: a client adds no provider, however it spells the key", async () => {

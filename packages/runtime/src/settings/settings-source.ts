@@ -1,9 +1,8 @@
 /** What a request of a client comes to under the configuration of the server. */
 import type { ResolvedSettings, SettingsRequest, SettingsSource } from "@heddle/server";
 import { isKeyWithoutEffect } from "@heddle/dialects/codex-app-server";
-import { checkValues } from "../config/check-config.ts";
+import { checkValues, type CheckedConfig } from "../config/check-config.ts";
 import { effectiveConfig, mergeConfig, profileOf, type Layers } from "../config/layers.ts";
-import type { ConfigFile } from "../config/schema.ts";
 import { callerLayers, defaultLayer, patchOfConfig, settle } from "./settings.ts";
 import { standingOf } from "./workspace.ts";
 
@@ -18,10 +17,11 @@ export function settingsSource(options: SourceOptions): SettingsSource {
     explain,
     resolve: async (request) => (await explain(request)).settings,
     patchOf(config) {
-      const overrides = clientConfig(config);
+      const { config: overrides } = clientConfig(config);
       const profile = overrides.profile === undefined ? {} : profileOf({ file: options.file, overrides }, undefined);
       return patchOfConfig(mergeConfig(profile, overrides));
     },
+    unusedOf: (config) => clientConfig(config).passedOver,
   };
 }
 
@@ -52,8 +52,9 @@ async function explainFor(options: SourceOptions, request: SettingsRequest): Pro
 }
 
 /** Which servers and providers there are, and what is started for them, only the owner decides; clients are told so. */
-function clientConfig(values: Readonly<Record<string, unknown>>): ConfigFile {
+function clientConfig(values: Readonly<Record<string, unknown>>): CheckedConfig {
   const heeded = Object.entries(values).filter(([key]) => !isKeyWithoutEffect(key));
-  const { model_providers: _providers, mcp_servers: _servers, ...asked } = checkValues(Object.fromEntries(heeded));
-  return asked;
+  const { config, passedOver } = checkValues(Object.fromEntries(heeded));
+  const { model_providers: _providers, mcp_servers: _servers, ...asked } = config;
+  return { config: asked, passedOver };
 }

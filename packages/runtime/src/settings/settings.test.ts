@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import type { ConfigFile } from "../config/schema.ts";
+import type { ConfigFile, ProviderTable } from "../config/schema.ts";
 import { resolveSettings, type Choices, type Resolved } from "./settings.ts";
 
 const LOCAL = { base_url: "http://127.0.0.1:1/v1" };
@@ -97,10 +97,26 @@ test("an address that is not the maker's own may serve any model", async () => {
   expect((await resolve(file)).settings.model).toBe("anything");
 });
 
-test("a provider without a default model asks for one", async () => {
-  await expect(resolve({ model_provider: "local", model_providers: { local: LOCAL } })).rejects.toThrow(
-    `name a model for provider "local": -m MODEL`,
+test("15.2: a provider of the owner's own without a model is asked for the usual one of its wire, and that is said", async () => {
+  const of = (table: Partial<ProviderTable>) =>
+    resolve({ model_provider: "local", model_providers: { local: { ...LOCAL, ...table } } });
+  expect(await of({})).toMatchObject({
+    settings: { model: "gpt-5.5" },
+    notes: ["no model is named; asking local for gpt-5.5"],
+  });
+  expect((await of({ wire_api: "anthropic" })).settings.model).toMatch(/^claude-/);
+  await expect(resolve({ model_provider: "openrouter" }, {}, { env: { OPENROUTER_API_KEY: "k" } })).rejects.toThrow(
+    `name a model for provider "openrouter": -m MODEL`,
   );
+});
+
+test.each([
+  ["CODEX_API_KEY", { CODEX_API_KEY: "sk-codex", OPENAI_API_KEY: "sk-open" }, { authorization: "Bearer sk-codex" }],
+  ["OPENAI_API_KEY", { OPENAI_API_KEY: "sk-open" }, { authorization: "Bearer sk-open" }],
+  ["nothing", {}, {}],
+])("15.2: a provider that wants OpenAI's key is sent %s", async (_, env, headers) => {
+  const file = { model: "m", model_provider: "x", model_providers: { x: { ...LOCAL, requires_openai_auth: true } } };
+  expect((await resolve(file, {}, { env })).provider.headers()).toEqual(headers);
 });
 
 test("a provider table becomes a provider, and -c changes only what it names", async () => {

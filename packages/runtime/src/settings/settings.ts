@@ -166,7 +166,7 @@ export async function settle(question: Settling, env: NodeJS.ProcessEnv): Promis
     selected?.provider ?? kept ?? unnamed?.provider ?? chooseProvider(config, played, selected?.model ?? named);
   const providers = mayLackKey === true ? withLazyLogins(configs, env) : await withLogin(configs, providerId, env);
   const provider = resolveProvider(providers, providerId, env);
-  const model = chooseModel(provider, selected?.model ?? named, env);
+  const { model, note } = chooseModel(provider, { named: selected?.model ?? named, config, env });
   // A script with a mistake in it is found now, not at the first request.
   if (provider.wire === "scripted") await provider.script();
   const { effort, mode, contextTokens, compactAtTokens, asksUser } = values;
@@ -184,7 +184,8 @@ export async function settle(question: Settling, env: NodeJS.ProcessEnv): Promis
     ...(asksUser === true ? { asksUser } : {}),
     ...(config.sandbox_ceiling === undefined ? {} : { ceiling: config.sandbox_ceiling }),
   };
-  return { settings, sources, providers, provider, notes: unnamed === undefined ? [] : [unnamed.note] };
+  const notes = [unnamed?.note, note].filter((text) => text !== undefined);
+  return { settings, sources, providers, provider, notes };
 }
 
 /** A script that was played once is not played on. */
@@ -239,7 +240,7 @@ function providerConfig(id: string, table: ProviderTable): ProviderConfig {
     // Without an address of its own it changes an entry that is known, which has its wire.
     ...(wire === undefined && (isBuiltIn || table.base_url === undefined) ? {} : { wire: wire ?? "openai-responses" }),
     ...(table.base_url === undefined ? {} : { baseUrl: table.base_url }),
-    ...(table.env_key === undefined ? {} : { envKey: table.env_key }),
+    ...keyOf(table),
     ...(table.auth === undefined ? {} : { auth: providerAuth(table.auth) }),
     ...(table.enabled === undefined ? {} : { isEnabled: table.enabled }),
     ...(table.account === undefined ? {} : { account: table.account }),
@@ -251,6 +252,14 @@ function providerConfig(id: string, table: ProviderTable): ProviderConfig {
     ...attemptsOf(table),
     ...(table.stream_idle_timeout_ms === undefined ? {} : { idleTimeoutMs: table.stream_idle_timeout_ms }),
   };
+}
+
+/** Callers of Codex set the first one; it is meant for exactly this process. */
+const OPENAI_VARIABLES = ["CODEX_API_KEY", "OPENAI_API_KEY"];
+
+function keyOf(table: ProviderTable): Pick<ProviderConfig, "envKey" | "usesOpenAiKey"> {
+  if (table.env_key !== undefined) return { envKey: table.env_key };
+  return table.requires_openai_auth === true ? { envKey: OPENAI_VARIABLES, usesOpenAiKey: true } : {};
 }
 
 function pricesOf({ prices }: ProviderTable): Pick<ProviderConfig, "prices"> {
@@ -276,14 +285,32 @@ function chooseProvider(config: ConfigFile, played: Pick<Choices, "scriptFile" |
   return config.model_provider ?? makerOf(model) ?? "openai";
 }
 
-function chooseModel(provider: Provider, named: string | undefined, env: NodeJS.ProcessEnv): string {
-  const model = named ?? DEFAULT_MODELS[provider.id];
-  if (model === undefined) {
-    throw new HeddleError("model.unknown", `name a model for provider "${provider.id}": -m MODEL`);
-  }
-  checkModel(provider, model, env);
-  return model;
+interface ModelChoice {
+  readonly named: string | undefined;
+  readonly config: ConfigFile;
+  readonly env: NodeJS.ProcessEnv;
 }
+
+function chooseModel(provider: Provider, { named, config, env }: ModelChoice): { model: string; note?: string } {
+  const model = named ?? DEFAULT_MODELS[provider.id];
+  if (model !== undefined) {
+    checkModel(provider, model, env);
+    return { model };
+  }
+  const maker =
+    config.model_providers?.[provider.id]?.base_url === undefined ? undefined : MAKER_OF_WIRE[provider.wire];
+  const usual = maker === undefined ? undefined : DEFAULT_MODELS[maker];
+  if (usual !== undefined) return { model: usual, note: `no model is named; asking ${provider.name} for ${usual}` };
+  throw new HeddleError("model.unknown", `name a model for provider "${provider.id}": -m MODEL`);
+}
+
+/** As with Codex, a provider of the owner's own is asked for the usual model of those who speak as it does. */
+const MAKER_OF_WIRE: Partial<Record<Provider["wire"], string>> = {
+  "openai-responses": "openai",
+  "openai-chat": "openai",
+  anthropic: "anthropic",
+  gemini: "gemini",
+};
 
 /** Who makes a model of this name; asked of a provider that says nothing itself. */
 function makerOf(model: string | undefined): string | undefined {

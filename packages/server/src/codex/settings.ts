@@ -34,6 +34,8 @@ export interface SettingsSource {
   explain(request: SettingsRequest): Promise<ResolvedSettings>;
   /** Keys of the configuration, dotted or nested, as a client sends them: what it asks for with them. */
   patchOf(config: Readonly<Record<string, unknown>>): SettingsPatch;
+  /** Those of the same keys that are passed over. */
+  unusedOf(config: Readonly<Record<string, unknown>>): readonly string[];
 }
 
 /** What a turn without further settings runs with; undefined: no provider or key is configured. */

@@ -14,6 +14,8 @@ export interface Host {
   readonly config?: ConfigSource | undefined;
   /** Shared by all clients; closed by the program that opened it. */
   readonly accounts?: (() => Promise<Accounts>) | undefined;
+  /** Whether this provider is asked with the key or the login of OpenAI, and whether Codex has stored such a key. */
+  readonly openAiAuth?: ((provider: string) => Promise<OpenAiAuth>) | undefined;
   readonly hooks?: readonly HookConfig[] | undefined;
   /** Absolute paths hidden from commands and MCP servers, in addition to Heddle's home: the server's own sockets. */
   readonly masked?: readonly string[] | undefined;
@@ -22,6 +24,11 @@ export interface Host {
   readonly mcpServers?: readonly McpServerConfig[] | undefined;
   /** As the configuration is now. */
   readonly readMcpServers?: (() => Promise<readonly McpServerConfig[]>) | undefined;
+}
+
+export interface OpenAiAuth {
+  readonly isRequired: boolean;
+  readonly hasCodexKey: boolean;
 }
 
 export interface HostSkills extends SkillChoices {

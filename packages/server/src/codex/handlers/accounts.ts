@@ -1,6 +1,7 @@
 /** `account/*`: keys and logins, in the one store that every door uses. */
 import { isHeddleError, isUuid } from "@heddle/protocol";
 import type { Accounts, AccountStatus, StartedLogin } from "@heddle/models/accounts";
+import type { OpenAiAuth } from "../../host/host.ts";
 import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { refuse } from "../thread-facts.ts";
 
@@ -10,22 +11,39 @@ const REFRESH_MS = 20_000;
 
 export const readAccount: Handler<"account/read"> = async ({ refreshToken }, { server }) => {
   const accounts = await server.host.accounts?.();
-  const none = { result: { account: null, requiresOpenaiAuth: false, workspaceRouting: null } };
-  if (accounts === undefined) return none;
   if (refreshToken === true) {
     // A login that cannot be renewed shows in its status; this call does not fail.
-    await accounts.refresh({ provider: LOGIN_PROVIDER }, AbortSignal.timeout(REFRESH_MS)).catch(() => undefined);
+    await accounts?.refresh({ provider: LOGIN_PROVIDER }, AbortSignal.timeout(REFRESH_MS)).catch(() => undefined);
   }
-  const account = accountOf(await loggedIn(accounts));
-  return account === null ? none : { result: { account, requiresOpenaiAuth: false, workspaceRouting: null } };
+  const { isRequired, hasCodexKey } = await openAiAuth(server);
+  const account = accountOf(await loggedIn(accounts)) ?? (isRequired && hasCodexKey ? { type: "apiKey" } : null);
+  return { result: { account, requiresOpenaiAuth: isRequired, workspaceRouting: null } };
 };
 
 /** The older form of the same method; a token is never sent. */
 export const readAuthStatus: Handler<"getAuthStatus"> = async (_, { server }) => {
-  const accounts = await server.host.accounts?.();
-  const authMethod = accounts === undefined ? null : authModeOf(await loggedIn(accounts));
-  return { result: { authMethod, authToken: null, requiresOpenaiAuth: false } };
+  const { isRequired, hasCodexKey } = await openAiAuth(server);
+  const authMethod = authModeOf(await loggedIn(await server.host.accounts?.()));
+  return {
+    result: {
+      authMethod: authMethod ?? (isRequired && hasCodexKey ? "apikey" : null),
+      authToken: null,
+      requiresOpenaiAuth: isRequired,
+    },
+  };
 };
+
+/** Of the provider that a turn without further settings asks. */
+async function openAiAuth({ host, settings }: ServerContext): Promise<OpenAiAuth> {
+  const { provider } = await settings.resolve({ mayLackKey: true }).catch(withoutProvider);
+  return (await host.openAiAuth?.(provider)) ?? { isRequired: false, hasCodexKey: false };
+}
+
+/** None can be chosen yet: OpenAI would be asked. */
+function withoutProvider(error: unknown): { readonly provider: string } {
+  if (isHeddleError(error)) return { provider: KEY_PROVIDER };
+  throw error;
+}
 
 export const startLogin: Handler<"account/login/start"> = async (params, { server }) => {
   const accounts = await requireAccounts(server);
@@ -105,8 +123,7 @@ export const logout: Handler<"account/logout"> = async (_, { server }) => {
 };
 
 export const readRateLimits: Handler<"account/rateLimits/read"> = async (_, { server }) => {
-  const accounts = await server.host.accounts?.();
-  const status = accounts === undefined ? undefined : await loggedIn(accounts);
+  const status = await loggedIn(await server.host.accounts?.());
   throw refuse(
     status?.provider === LOGIN_PROVIDER
       ? "account/rateLimits/read: the limits of an account are known only to its provider"
@@ -121,7 +138,8 @@ async function requireAccounts({ host }: ServerContext): Promise<Accounts> {
 }
 
 /** A login is preferred to a key. undefined: neither exists. */
-async function loggedIn(accounts: Accounts): Promise<AccountStatus | undefined> {
+async function loggedIn(accounts: Accounts | undefined): Promise<AccountStatus | undefined> {
+  if (accounts === undefined) return undefined;
   for (const provider of [LOGIN_PROVIDER, KEY_PROVIDER]) {
     const status = await accounts.status({ provider }).catch(() => undefined);
     if (status?.isLoggedIn === true && status.isEnabled) return status;

@@ -47,7 +47,7 @@ export const startThread: Handler<"thread/start"> = async (params, { server, con
     return server.threads.get(threadId) ?? server.threads.load({ threadId, workspace, isEphemeral });
   };
   const shadowed = tools.filter(({ name, namespace }) => namespace === undefined && isBuiltInName(name));
-  const unused = [...fieldsWithoutEffect(params), ...shadowed.map(({ name }) => `dynamicTools.${name}`)];
+  const unused = [...unusedIn(server, params), ...shadowed.map(({ name }) => `dynamicTools.${name}`)];
   return began(begin, { server, connection }, { unused, isSandboxGiven: isGiven(params.sandbox) });
 };
 
@@ -87,7 +87,7 @@ export const forkThread: Handler<"thread/fork"> = async (params, { server, conne
     return loaded;
   };
   const withTurns = params.excludeTurns !== true;
-  const beginning = { unused: fieldsWithoutEffect(params), isSandboxGiven: isGiven(params.sandbox), withTurns };
+  const beginning = { unused: unusedIn(server, params), isSandboxGiven: isGiven(params.sandbox), withTurns };
   return began(begin, { server, connection }, beginning);
 };
 
@@ -167,7 +167,7 @@ export const resumeThread: Handler<"thread/resume"> = async (params, { server, c
         seq: seen,
       },
       after() {
-        warnOfFieldsWithoutEffect(connection, threadId, fieldsWithoutEffect(params));
+        warnOfFieldsWithoutEffect(connection, threadId, unusedIn(server, params));
         if (params.excludeTurns !== true || isBack) sendUsage(feed, connection);
         // The goal is sent to every follower again.
         feed.tell(goalNotice(threadId, goal));
@@ -205,6 +205,11 @@ async function backwardsFrom({ heddle }: ServerContext, threadId: string, seen: 
 /** A client that loads a thread with its past is sent its usage so far. */
 function sendUsage(feed: ThreadFeed, connection: Connection): void {
   if (feed.usage !== undefined) connection.notify(feed.usage);
+}
+
+function unusedIn({ settings }: ServerContext, params: BeginParams): readonly string[] {
+  const keys = settings.unusedOf(params.config ?? {}).map((key) => `config.${key}`);
+  return [...fieldsWithoutEffect(params), ...keys];
 }
 
 /** What was asked for and is not done must not look as if it were. */
