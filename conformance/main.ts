@@ -3,7 +3,7 @@
  * the SDK over both, and fails on every difference that is not listed.
  * Usage: npm run conformance -- [pattern] [--record] [--no-sdk] [--pin]
  *        npm run conformance -- app [pattern] [--record]
- *        npm run conformance -- methods    writes down which methods Codex's schema has
+ *        npm run conformance -- methods    writes down which methods and params Codex's schema has
  * A pattern plays only the cases it matches, against what Codex did when it was recorded; --record plays Codex again.
  * --pin writes the differences that are seen into differences.json, where each still needs its reason.
  */

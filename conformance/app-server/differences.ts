@@ -6,6 +6,7 @@ import type { Found } from "./compare.ts";
 import { GAPS } from "./differences/gaps.ts";
 import { MEANT } from "./differences/meant.ts";
 import { OF_EVERY_MESSAGE } from "./differences/everywhere.ts";
+import { AROUND_PARAMS } from "./differences/params.ts";
 import { AROUND_TOOLS } from "./differences/tools.ts";
 
 export interface Difference {
@@ -21,7 +22,13 @@ export interface Difference {
   readonly isGap?: true;
 }
 
-export const DIFFERENCES: readonly Difference[] = [...OF_EVERY_MESSAGE, ...MEANT, ...AROUND_TOOLS, ...GAPS];
+export const DIFFERENCES: readonly Difference[] = [
+  ...OF_EVERY_MESSAGE,
+  ...MEANT,
+  ...AROUND_TOOLS,
+  ...AROUND_PARAMS,
+  ...GAPS,
+];
 
 export function explains(difference: Difference, found: Found): boolean {
   const word = found.message.replace(/^\w+: /, "");

@@ -4,6 +4,7 @@
  */
 import type { Fault, RecordedRequest } from "@heddle/models/testing";
 import type { Step } from "../exec-case.ts";
+import { responsesBody } from "./responses-body.ts";
 
 export function namespacedAnswer({ answers }: RecordedRequest, step: Step | undefined): Fault | undefined {
   const [call] = step?.calls ?? [];
@@ -13,21 +14,5 @@ export function namespacedAnswer({ answers }: RecordedRequest, step: Step | unde
   const words = typeof call.args === "string" ? call.args : JSON.stringify(call.args);
   const namespace = `mcp__${server}`;
   const item = { type: "function_call", id, call_id, namespace, name, arguments: words, status: "completed" };
-  const response = { id: `resp_${answers + 1}`, object: "response", output: [item] };
-  const usage = {
-    input_tokens: 100,
-    input_tokens_details: { cached_tokens: 40, cache_write_tokens: 0 },
-    output_tokens: 20,
-    output_tokens_details: { reasoning_tokens: 5 },
-    total_tokens: 120,
-  };
-  const events = [
-    { type: "response.created", response: { ...response, status: "in_progress", output: [] } },
-    { type: "response.output_item.done", output_index: 0, item },
-    { type: "response.completed", response: { ...response, status: "completed", usage } },
-  ];
-  return {
-    kind: "body",
-    body: events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(""),
-  };
+  return { kind: "body", body: responsesBody(answers + 1, [item]) };
 }

@@ -165,7 +165,8 @@ class Table {
   #fill<T>(value: T): T {
     if (value === undefined) return value;
     let words = this.#fixture.fill(JSON.stringify(value), this.#names.get("thread") ?? "{thread}");
-    for (const [name, known] of this.#names) words = words.replaceAll(`{${name}}`, known);
+    // Into the JSON of a text.
+    for (const [name, known] of this.#names) words = words.replaceAll(`{${name}}`, JSON.stringify(known).slice(1, -1));
     return JSON.parse(words);
   }
 

@@ -29,11 +29,15 @@ export function readSeen(id: string): ScenarioSeen {
   return { ...end, heard };
 }
 
-/** What Codex's schema says a client may call: `npm run conformance -- methods`. */
+type Names = Readonly<Record<string, readonly string[]>>;
+
+/** What Codex's schema says a client may call, and the names of the params: `npm run conformance -- methods`. */
 export interface RecordedMethods {
   readonly codex: string;
-  readonly stable: readonly string[];
-  readonly experimental: readonly string[];
+  readonly stable: Names;
+  readonly experimental: Names;
+  /** Params of stable methods that only clients with `experimentalApi` may send. */
+  readonly experimentalParams: Names;
 }
 
 const METHODS_FILE = path.join(FOLDER, "methods.json");

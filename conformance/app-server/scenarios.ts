@@ -2,9 +2,18 @@
 import type { Scenario } from "./scenario.ts";
 import { APPROVALS } from "./scenarios/approvals.ts";
 import { MCP } from "./scenarios/mcp.ts";
+import { PAGES } from "./scenarios/pages.ts";
 import { QUESTIONS } from "./scenarios/questions.ts";
 import { THREADS } from "./scenarios/threads.ts";
 import { TOOLS } from "./scenarios/tools.ts";
 import { TURNS } from "./scenarios/turns.ts";
 
-export const SCENARIOS: readonly Scenario[] = [...QUESTIONS, ...TURNS, ...APPROVALS, ...MCP, ...TOOLS, ...THREADS];
+export const SCENARIOS: readonly Scenario[] = [
+  ...QUESTIONS,
+  ...TURNS,
+  ...APPROVALS,
+  ...MCP,
+  ...TOOLS,
+  ...THREADS,
+  ...PAGES,
+];

@@ -9,7 +9,9 @@ import path from "node:path";
 import { codex } from "../program.ts";
 import type { Message } from "./client.ts";
 import { wordOf } from "./compare.ts";
+import { paramNames, type Definitions, type Schema } from "./param-names.ts";
 import type { Heard } from "./play.ts";
+import type { RecordedMethods } from "./recorded.ts";
 
 const FOLDER = path.join(import.meta.dirname, "..", "results", "schema-0.166");
 const STABLE_FOLDER = `${FOLDER}-stable`;
@@ -37,13 +39,13 @@ function openValidator(): Validator {
 interface Branch {
   readonly properties: {
     readonly method: { readonly enum: readonly string[] };
-    readonly params?: { readonly $ref?: string };
+    readonly params?: Schema;
   };
 }
 
 interface Union {
   readonly oneOf: readonly Branch[];
-  readonly definitions: object;
+  readonly definitions: Definitions;
 }
 
 export interface Misfit {
@@ -116,16 +118,30 @@ export class MessageSchema {
   }
 }
 
-/** Methods of calls that the schema describes, in its order, for every client and for those with `experimentalApi`. */
-export function describedMethods(): { readonly stable: readonly string[]; readonly experimental: readonly string[] } {
+/**
+ * Methods of calls that the schema describes, in its order, with the names of their params: for every client, and what
+ * those with `experimentalApi` have besides.
+ */
+export function describedMethods(): Omit<RecordedMethods, "codex"> {
   generateInto(FOLDER, ["--experimental"]);
   generateInto(STABLE_FOLDER, []);
   const stable = methodsOf(readUnion("ClientRequest", STABLE_FOLDER));
-  return { stable, experimental: methodsOf(readUnion("ClientRequest")).filter((name) => !stable.includes(name)) };
+  const besides = [...methodsOf(readUnion("ClientRequest"))].flatMap(([method, names]) => {
+    const known = stable.get(method);
+    const more = names.filter((name) => known?.includes(name) !== true);
+    return known !== undefined && more.length === 0 ? [] : [[method, more] as const];
+  });
+  return {
+    stable: Object.fromEntries(stable),
+    experimental: Object.fromEntries(besides.filter(([method]) => !stable.has(method))),
+    experimentalParams: Object.fromEntries(besides.filter(([method]) => stable.has(method))),
+  };
 }
 
-function methodsOf({ oneOf }: Union): readonly string[] {
-  return oneOf.flatMap(({ properties }) => properties.method.enum);
+function methodsOf({ oneOf, definitions }: Union): ReadonlyMap<string, readonly string[]> {
+  return new Map(
+    oneOf.map(({ properties: { method, params = {} } }) => [method.enum[0] ?? "", paramNames(params, definitions)]),
+  );
 }
 
 function generateInto(folder: string, options: readonly string[]): void {

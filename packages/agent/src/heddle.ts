@@ -146,7 +146,7 @@ export interface GivenAnswer extends ApprovalAnswer {
 /** Calls that change something, all recorded with their author. */
 export interface Acts {
   createThread(thread: NewThread, beginning?: ThreadBeginning): Promise<string>;
-  /** A new thread with the past of another, up to its last ended turn or to `atTurn`; returns its id. */
+  /** A new thread with the past of another, up to its last ended turn or as the fork says; returns its id. */
   forkThread(fork: ForkThread): Promise<string>;
   nameThread(name: NameThread): Promise<void>;
   /** Archives a thread or restores it. What still runs in an archived one is ended, unless a turn runs there. */
@@ -165,8 +165,8 @@ export interface Acts {
    * request.
    */
   runShell(shell: RunShell): Promise<ShellHandle>;
-  /** Adds input to a running turn of any process; the agent sees it at the next safe point. */
-  steer(turnId: string, input: readonly InputPart[]): Promise<void>;
+  /** Adds input to a running turn of any process; the agent sees it at the next safe point. The same client id adds once. */
+  steer(turnId: string, input: readonly InputPart[], clientId?: string): Promise<void>;
   interrupt(turnId: string, reason: InterruptReason): Promise<void>;
   /** Answers a question of any kind; the first answer wins. */
   answer(given: GivenAnswer): Promise<void>;

@@ -165,7 +165,8 @@ class Engine implements Heddle {
           return this.#continue(threadId, { input: [], settings, task: "compact", by });
         }),
       runShell: (shell) => this.#runShell({ ...shell, by }),
-      steer: async (turnId, input) => (await import("./turns/sent.ts")).steerOnce(journal, turnId, { input, by }),
+      steer: async (turnId, input, clientId) =>
+        (await import("./turns/sent.ts")).steerOnce(journal, turnId, { input, clientId, by }),
       interrupt: (turnId, reason) =>
         interruptTurn(journal, this.#running.get(turnId), { turnId, reason, by, ends: this.#ends }),
       answer: (given) => this.#answer({ ...given, by }),

@@ -12,8 +12,17 @@ import type { StreamedDelta } from "./http-shapes.ts";
 export const ItemStatus = z.enum(["inProgress", "completed", "failed", "declined", "interrupted", "unknown"]);
 export type ItemStatus = z.infer<typeof ItemStatus>;
 
+/** A piece of a text that its client draws in its own way; models are not told of it. */
+export const TextSpan = z.object({
+  /** Bytes of the text in UTF-8; the end is not part of it. */
+  start: z.int().nonnegative(),
+  end: z.int().nonnegative(),
+  placeholder: z.string().optional(),
+});
+export type TextSpan = z.infer<typeof TextSpan>;
+
 export const InputPart = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("text"), text: z.string() }),
+  z.object({ type: z.literal("text"), text: z.string(), spans: z.array(TextSpan).optional() }),
   z.object({ type: z.literal("image"), mediaType: z.string(), base64: z.string() }),
 ]);
 export type InputPart = z.infer<typeof InputPart>;

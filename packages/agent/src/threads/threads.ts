@@ -2,7 +2,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { HeddleError, newThreadId, visibleLine, type By, type EventOf } from "@heddle/protocol";
-import type { Journal, ThreadRow } from "@heddle/journal";
+import type { Journal, ThreadRow, TurnRow } from "@heddle/journal";
 import { ancestry, lineage, type ForkPoint } from "./history.ts";
 import { isThreadId } from "../heddle.ts";
 import { isKept, readPlan, turnsBack, type Past } from "./past.ts";
@@ -74,7 +74,10 @@ function ambiguous(wanted: string, found: readonly ThreadRow[]): HeddleError {
 
 export interface ForkThread {
   readonly threadId: string;
+  /** The last turn it begins with; absent: the last that has ended. */
   readonly atTurn?: string;
+  /** It begins with what came before this turn; instead of `atTurn`. */
+  readonly beforeTurn?: string;
   readonly origin: string;
   readonly workspace?: string;
   readonly isEphemeral?: true;
@@ -94,19 +97,30 @@ export async function planFork(
 }
 
 /** Where the history is cut. The turn may be inherited; then the fork point is in its own stream. */
-async function forkPoint(journal: Journal, { threadId, atTurn }: ForkThread): Promise<ForkPoint> {
+async function forkPoint(journal: Journal, { threadId, atTurn, beforeTurn }: ForkThread): Promise<ForkPoint> {
   const past = await readPlan(journal, threadId);
+  if (beforeTurn !== undefined) {
+    const turn = await journal.threads.turn(beforeTurn);
+    if (turn === undefined || !isKept(past, turn)) throw notInThread(beforeTurn, threadId);
+    return (await lastEnd(journal, past, turn)) ?? { threadId: past.parts[0]?.stream ?? threadId, version: 1 };
+  }
   const asked = atTurn === undefined ? undefined : await journal.threads.turn(atTurn);
   const found = asked !== undefined && isKept(past, asked) ? asked : undefined;
   if (atTurn === undefined) return (await lastEnd(journal, past)) ?? { threadId, version: 1 };
   if (found?.endedVersion !== undefined) return { threadId: found.threadId, version: found.endedVersion };
-  const why = found !== undefined ? "has not ended yet" : `is not in thread ${threadId}`;
-  throw new HeddleError("turn.not-found", `turn ${visibleLine(atTurn)} ${why}`);
+  if (found === undefined) throw notInThread(atTurn, threadId);
+  throw new HeddleError("turn.not-found", `turn ${visibleLine(atTurn)} has not ended yet`);
 }
 
-async function lastEnd(journal: Journal, past: Past): Promise<ForkPoint | undefined> {
-  for await (const { threadId, endedVersion: version = Infinity, range } of turnsBack(journal, past)) {
-    if (version <= range.upTo) return { threadId, version };
+function notInThread(turnId: string, threadId: string): HeddleError {
+  return new HeddleError("turn.not-found", `turn ${visibleLine(turnId)} is not in thread ${threadId}`);
+}
+
+async function lastEnd(journal: Journal, past: Past, before?: TurnRow): Promise<ForkPoint | undefined> {
+  let isThere = before === undefined;
+  for await (const { id, threadId, endedVersion: version = Infinity, range } of turnsBack(journal, past)) {
+    if (isThere && version <= range.upTo) return { threadId, version };
+    isThere ||= id === before?.id;
   }
   return undefined;
 }

@@ -236,7 +236,7 @@ test.each([
   [
     CODEX_PARAMS["thread/list"],
     { sortKey: "size" },
-    "unknown variant `size`, expected one of `created_at`, `updated_at`, `recency_at`, `section_entered_at`",
+    "unknown variant `size`, expected one of `created_at`, `updated_at`, `recency_at`, `section_position`",
   ],
 ])("params that do not fit are refused in the original's words (%#)", (schema, params, message) => {
   const parsed = schema.safeParse(params, { reportInput: true });

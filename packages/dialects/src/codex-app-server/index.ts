@@ -5,7 +5,7 @@
 export { answerFrom } from "./approvals.ts";
 export { clientAnswerFrom, clientToolsFrom } from "./client-tools.ts";
 export { invalidParams, unknownVariant } from "./errors.ts";
-export { inputFrom, type UserInput } from "./input.ts";
+export { inputFrom, shownInput, type UserInput } from "./input.ts";
 export { CODEX_METHODS, type CodexMethod } from "./methods.ts";
 export { ThreadDialect, type ThreadState } from "./notifications.ts";
 export {
@@ -19,6 +19,7 @@ export {
   type SupportedMethod,
 } from "./params.ts";
 export { threadNews } from "./thread-news.ts";
+export { PARAMS_OF_NO_CONCERN, PARAMS_WITHOUT_EFFECT, unusedParams } from "./unused-params.ts";
 export { codexGoal, goalNotice } from "./goals.ts";
 export { injectedEntries, type ReadItems } from "./injected.ts";
 export { settingsUpdated } from "./thread-settings.ts";
@@ -26,6 +27,8 @@ export {
   approvalPolicyFrom,
   collaborationMode,
   sandboxFrom,
+  PROFILES,
+  sandboxOfProfile,
   sandboxPolicy,
   threadSettings,
   type SandboxChoice,

@@ -2,8 +2,14 @@
 import { z } from "zod";
 import type { InputPart } from "@heddle/protocol";
 
+const offset = z.int().nonnegative();
+const TextElement = z.object({
+  byteRange: z.object({ start: offset, end: offset }),
+  placeholder: z.string().nullish(),
+});
+
 export const UserInput = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("text"), text: z.string() }),
+  z.object({ type: z.literal("text"), text: z.string(), text_elements: z.array(TextElement).optional() }),
   z.object({ type: z.literal("image"), url: z.string().nullish(), fileId: z.string().nullish() }),
   z.object({ type: z.literal("localImage"), path: z.string() }),
   z.object({ type: z.literal("audio"), url: z.string().nullish() }),
@@ -29,8 +35,13 @@ export function dataImage(url: string): InputPart | undefined {
 
 export function inputFrom(input: UserInput): ReadInput {
   switch (input.type) {
-    case "text":
-      return { type: "text", text: input.text };
+    case "text": {
+      const spans = (input.text_elements ?? []).map(({ byteRange, placeholder }) => ({
+        ...byteRange,
+        ...(typeof placeholder === "string" ? { placeholder } : {}),
+      }));
+      return { type: "text", text: input.text, ...(spans.length === 0 ? {} : { spans }) };
+    }
     case "image": {
       return dataImage(input.url ?? "") ?? { type: "unsupported", what: "an image that is not a data: URL" };
     }
@@ -45,4 +56,15 @@ export function inputFrom(input: UserInput): ReadInput {
     case "localAudio":
       return { type: "unsupported", what: "audio" };
   }
+}
+
+/** Input as clients are shown it again. */
+export function shownInput(part: InputPart): Readonly<Record<string, unknown>> {
+  if (part.type === "image")
+    return { type: "image", url: `data:${part.mediaType};base64,${part.base64}`, detail: null };
+  const text_elements = (part.spans ?? []).map(({ start, end, placeholder }) => ({
+    byteRange: { start, end },
+    placeholder: placeholder ?? null,
+  }));
+  return { type: "text", text: part.text, text_elements };
 }

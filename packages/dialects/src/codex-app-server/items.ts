@@ -1,8 +1,9 @@
 /** One stored item as the original shows it. */
-import { never, type FileChangeEntry, type InputPart, type Item, type ItemOf, type ItemStatus } from "@heddle/protocol";
+import { never, type FileChangeEntry, type Item, type ItemOf, type ItemStatus } from "@heddle/protocol";
 import { joinShellWords } from "../shell-words.ts";
 import { clientCallFields, isClientCall } from "./client-tools.ts";
 import { shownDiff } from "./file-diffs.ts";
+import { shownInput } from "./input.ts";
 import type { CodexThreadItem } from "./shapes.ts";
 
 export type ItemTimes = Pick<CodexThreadItem, "startedAtMs" | "completedAtMs">;
@@ -22,7 +23,7 @@ function details(item: Item): Fields | undefined {
   const { id } = item;
   switch (item.type) {
     case "userMessage":
-      return { type: "userMessage", id, clientId: item.clientId ?? null, content: item.content.map(userInput) };
+      return { type: "userMessage", id, clientId: item.clientId ?? null, content: item.content.map(shownInput) };
     case "agentMessage":
       return {
         type: "agentMessage",
@@ -186,10 +187,4 @@ function change(entry: FileChangeEntry): Record<string, unknown> {
     diff: shownDiff(entry),
     ...(diffTruncatedBytes === undefined ? {} : { diffTruncatedBytes }),
   };
-}
-
-function userInput(part: InputPart): Record<string, unknown> {
-  return part.type === "text"
-    ? { type: "text", text: part.text, text_elements: [] }
-    : { type: "image", url: `data:${part.mediaType};base64,${part.base64}`, detail: null };
 }

@@ -25,18 +25,36 @@ const choices = {
   config: z.record(z.string(), z.unknown()).nullish(),
   baseInstructions: z.unknown().optional(),
   developerInstructions: z.unknown().optional(),
-  permissions: z.unknown().optional(),
+  permissions: text,
 };
 
 const sortDirection = z.enum(["asc", "desc"]).nullish();
 const page = { cursor: text, limit: count };
 const sortedPage = { ...page, sortDirection };
+const itemsView = z.enum(["notLoaded", "summary", "full"]).nullish();
+const sourceKinds = z
+  .array(
+    z.enum([
+      "cli",
+      "vscode",
+      "exec",
+      "appServer",
+      "subAgent",
+      "subAgentReview",
+      "subAgentCompact",
+      "subAgentThreadSpawn",
+      "subAgentOther",
+      "unknown",
+    ]),
+  )
+  .nullish();
 
 /** What a turn may choose, and what may be changed between turns. */
 const turnChoices = {
   cwd: text,
   approvalPolicy: ApprovalPolicyParam.nullish(),
   sandboxPolicy: SandboxPolicyParam.nullish(),
+  permissions: text,
   model: text,
   effort: text,
 };
@@ -62,14 +80,40 @@ export const CODEX_PARAMS = {
     /** Beyond Codex: the same id again is the same thread. */
     clientThreadId: z.string().min(1).max(256).nullish(),
   }),
-  "thread/resume": z.object({ ...choices, threadId, excludeTurns: flag }),
-  "thread/fork": z.object({ ...choices, threadId, lastTurnId: text, ephemeral: flag, excludeTurns: flag }),
+  "thread/resume": z.object({
+    ...choices,
+    threadId,
+    path: text,
+    /** Refused: the past of a thread is what is stored. */
+    history: z.unknown().optional(),
+    excludeTurns: flag,
+    initialTurnsPage: z.object({ limit: count, sortDirection, itemsView }).nullish(),
+  }),
+  "thread/fork": z.object({
+    ...choices,
+    threadId,
+    path: text,
+    lastTurnId: text,
+    beforeTurnId: text,
+    ephemeral: flag,
+    excludeTurns: flag,
+    /** These are refused: forks are threads like any other, and nothing is predicted. */
+    attachToSource: flag,
+    experimentalPredictionMode: flag,
+    experimentalDisablePredictionMcp: flag,
+  }),
   "thread/list": z.object({
     ...sortedPage,
-    sortKey: z.enum(["created_at", "updated_at", "recency_at", "section_entered_at"]).nullish(),
+    sortKey: z.enum(["created_at", "updated_at", "recency_at", "section_position"]).nullish(),
     excludedThreadIds: z.array(z.string()).nullish(),
     modelProviders: z.array(z.string()).nullish(),
-    sourceKinds: z.array(z.string()).nullish(),
+    originators: z.array(z.string()).nullish(),
+    sourceKinds,
+    sectionId: text,
+    projectId: text,
+    parentThreadId: text,
+    ancestorThreadId: text,
+    attachedToThreadId: text,
     archived: flag,
     cwd: z.union([z.string(), z.array(z.string())]).nullish(),
     searchTerm: text,
@@ -78,13 +122,13 @@ export const CODEX_PARAMS = {
   "thread/turns/list": z.object({
     threadId,
     ...sortedPage,
-    itemsView: z.enum(["notLoaded", "summary", "full"]).nullish(),
+    itemsView,
   }),
   "thread/items/list": z.object({
     threadId,
     turnId: text,
     ...sortedPage,
-    cursor: z.union([z.string(), z.object({ itemId: z.string() })]).nullish(),
+    cursor: z.union([z.string(), z.object({ type: z.string().optional(), itemId: z.string() })]).nullish(),
   }),
   "thread/loaded/list": z.object(page),
   "thread/unsubscribe": ofThread,
@@ -100,8 +144,15 @@ export const CODEX_PARAMS = {
     ...turnChoices,
     outputSchema: z.unknown().optional(),
     collaborationMode: CollaborationModeParam.nullish(),
+    /** Refused: what a tool said comes from the tool. */
+    toolOutput: z.unknown().optional(),
   }),
-  "turn/steer": z.object({ threadId, expectedTurnId: z.string(), input: z.array(UserInput) }),
+  "turn/steer": z.object({
+    threadId,
+    expectedTurnId: z.string(),
+    input: z.array(UserInput),
+    clientUserMessageId: text,
+  }),
   "turn/interrupt": z.object({ threadId, turnId: z.string() }),
   "model/list": z.object({ ...page, includeHidden: flag }),
   "permissionProfile/list": z.object({ ...page, cwd: text }),
@@ -152,7 +203,7 @@ export const CODEX_PARAMS = {
     ...page,
     sortKey: z.enum(["created_at", "updated_at", "recency_at"]).nullish(),
     sortDirection,
-    sourceKinds: z.array(z.string()).nullish(),
+    sourceKinds,
     archived: flag,
     searchTerm: z.string(),
   }),
@@ -169,13 +220,8 @@ export function isSupported(method: string): method is SupportedMethod {
 export type BeginParams = CodexParams<"thread/start" | "thread/resume" | "thread/fork">;
 
 /** Fields that a client sets and that have no effect here; it gets a warning. */
-export function fieldsWithoutEffect({
-  baseInstructions,
-  developerInstructions,
-  permissions,
-  config,
-}: BeginParams): string[] {
-  const fields = Object.entries({ baseInstructions, developerInstructions, permissions });
+export function fieldsWithoutEffect({ baseInstructions, developerInstructions, config }: BeginParams): string[] {
+  const fields = Object.entries({ baseInstructions, developerInstructions });
   const keys = Object.keys(config ?? {}).filter((key) => isKeyWithoutEffect(key));
   return [
     ...fields.filter(([, value]) => value !== undefined && value !== null).map(([name]) => name),
@@ -216,6 +262,7 @@ export const EXPERIMENTAL_FIELDS: Readonly<Record<string, readonly string[]>> = 
     "runtimeWorkspaceRoots",
   ],
   "thread/list": ["ancestorThreadId", "attachedToThreadId", "parentThreadId", "projectId"],
+  "thread/metadata/update": ["daybreakEnabled", "projectId"],
   "turn/start": [
     "additionalContext",
     "collaborationMode",

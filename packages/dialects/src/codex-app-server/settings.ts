@@ -5,6 +5,19 @@ import type { CodexSandboxPolicy } from "./shapes.ts";
 
 export const SandboxModeParam = z.enum(["read-only", "workspace-write", "danger-full-access"]);
 
+/** Profiles that exist everywhere, by the mode they come to. */
+export const PROFILES = {
+  "read-only": ":read-only",
+  "workspace-write": ":workspace",
+  "danger-full-access": ":danger-full-access",
+} as const;
+
+/** undefined: there is no profile of this name. */
+export function sandboxOfProfile(name: string): SandboxChoice | undefined {
+  const mode = SandboxModeParam.options.find((candidate) => PROFILES[candidate] === name);
+  return mode === undefined ? undefined : { sandboxMode: mode, networkAccess: false, writableRoots: [] };
+}
+
 /** The original's fourth word takes an object; Heddle asks whenever that form could have asked. */
 export const ApprovalPolicyParam = z.union([
   z.enum(["untrusted", "on-request", "granular", "never"]),
@@ -83,12 +96,6 @@ export function sandboxPolicy(settings: TurnSettings): CodexSandboxPolicy {
     excludeSlashTmp: false,
   };
 }
-
-const PROFILES = {
-  "read-only": ":read-only",
-  "workspace-write": ":workspace",
-  "danger-full-access": ":danger-full-access",
-};
 
 /** What thread/start, thread/resume and thread/fork answer in addition to the thread. */
 export function threadSettings(

@@ -3,14 +3,34 @@ import { constants, open } from "node:fs/promises";
 import path from "node:path";
 import { imageTypeOf, HeddleError, hostFaultOr, type InputPart } from "@heddle/protocol";
 import { inputFrom, type UserInput } from "@heddle/dialects/codex-app-server";
+import { RPC, RpcError } from "../rpc/peer.ts";
 
 /** What the largest provider takes for one image. */
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
 
 export async function readInput(input: readonly UserInput[], workspace: string): Promise<readonly InputPart[]> {
+  requireFitting(input);
   const parts = await Promise.all(input.map((part) => readPart(part, workspace)));
   if (parts.length === 0) throw new HeddleError("prompt.empty", "input must not be empty");
   return parts;
+}
+
+/** What the original takes, in characters; clients look for the figures. */
+const MAX_CHARS = 1024 * 1024;
+
+export function requireFitting(input: readonly UserInput[]): void {
+  const actual_chars = input.reduce((sum, part) => sum + (part.type === "text" ? charsIn(part.text) : 0), 0);
+  if (actual_chars <= MAX_CHARS) return;
+  const message = `Input exceeds the maximum length of ${MAX_CHARS} characters.`;
+  throw new RpcError(RPC.invalidParams, message, {
+    input_error_code: "input_too_large",
+    max_chars: MAX_CHARS,
+    actual_chars,
+  });
+}
+
+function charsIn(text: string): number {
+  return text.length - (text.match(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g)?.length ?? 0);
 }
 
 async function readPart(input: UserInput, workspace: string): Promise<InputPart> {

@@ -9,9 +9,11 @@ import {
   invalidParams,
   isSupported,
   unknownVariant,
+  unusedParams,
   type CodexParams,
   type SupportedMethod,
 } from "@heddle/dialects/codex-app-server";
+import { z } from "zod";
 import type { Call, Handler } from "../rpc/call.ts";
 import { RPC, RpcError, type Reply } from "../rpc/peer.ts";
 import * as accounts from "./handlers/accounts.ts";
@@ -128,7 +130,27 @@ export async function callMethod(name: string, params: unknown, call: Call): Pro
     if (!client.isExperimental) refuseExperimental(name, known.isExperimental, params);
   }
   if (carryOut === undefined) throw unsupportedError(name);
-  return carryOut(call);
+  return warned(await carryOut(call), unusedParams(params), { params, connection: call.connection });
+}
+
+const OfThread = z.object({ threadId: z.string() });
+const WithThread = z.object({ thread: z.object({ id: z.string() }) });
+
+/** What was asked for and is not done must not look as if it were. */
+function warned(
+  reply: Reply,
+  unused: readonly string[],
+  { params, connection }: { readonly params: unknown } & Pick<Call, "connection">,
+): Reply {
+  if (unused.length === 0) return reply;
+  const threadId = OfThread.safeParse(params).data?.threadId ?? WithThread.safeParse(reply.result).data?.thread.id;
+  return {
+    ...reply,
+    after() {
+      reply.after?.();
+      threads.warnOfFieldsWithoutEffect(connection, threadId, unused);
+    },
+  };
 }
 
 function prepare<Method extends SupportedMethod>(name: Method, params: unknown): (call: Call) => Promise<Reply> {
@@ -152,6 +174,10 @@ function refuseExperimental(name: string, isExperimental: boolean, params: unkno
   const given = new Map(Object.entries(params));
   for (const field of EXPERIMENTAL_FIELDS[name] ?? []) {
     const value = given.get(field) ?? undefined;
-    if (value !== undefined && value !== false) refuse(`${name}.${field}`);
+    const isLeftOut = value === undefined || value === false || (field === "path" && value === "");
+    if (!isLeftOut) refuse(`${name}.${field}`);
+  }
+  if (typeof given.get("approvalPolicy") === "object" && given.get("approvalPolicy") !== null) {
+    refuse("askForApproval.granular");
   }
 }

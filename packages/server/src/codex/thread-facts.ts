@@ -17,7 +17,7 @@ export function refuse(message: string): RpcError {
 }
 
 /** A malformed id is refused in the words of the original. */
-export function requireThreadId(text: string, what = "thread"): string {
+export function requireThreadId(text: string, what = "thread", because: typeof refuse = refuse): string {
   const id = text.toLowerCase();
   if (isUuid(id)) return id;
   const at = text.search(/[^0-9a-f-]/i);
@@ -25,7 +25,7 @@ export function requireThreadId(text: string, what = "thread"): string {
     at < 0
       ? `invalid length: expected length 32 for simple format, found ${text.length}`
       : `invalid character: expected an optional prefix of \`urn:uuid:\` followed by [0-9a-fA-F-], found \`${text[at]}\` at ${at + 1}`;
-  throw refuse(`invalid ${what} id: ${why}`);
+  throw because(`invalid ${what} id: ${why}`);
 }
 
 export function requireLoaded(server: ServerContext, threadId: string): LoadedThread {
@@ -41,7 +41,19 @@ export async function requireRow(server: ServerContext, threadId: string, otherw
   return row;
 }
 
+/** Only a thread that is kept has something stored beside its turns; `unkept`: the message for another one. */
+export async function requireKept(
+  server: ServerContext,
+  threadId: string,
+  { missing = NO_ROLLOUT, unkept = missing }: { readonly missing?: string; readonly unkept?: string } = {},
+): Promise<ThreadRow> {
+  const row = await requireRow(server, threadId, missing);
+  if (row.isEphemeral) throw refuse(`${unkept}${row.id}`);
+  return row;
+}
+
 export const NO_ROLLOUT = "no rollout found for thread id ";
+export const NO_METADATA = "ephemeral thread does not support metadata updates: ";
 
 type Shown = Pick<TurnSettings, "provider" | "model" | "effort">;
 

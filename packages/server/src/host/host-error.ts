@@ -2,8 +2,6 @@
 import { isHeddleError } from "@heddle/protocol";
 import { RPC, RpcError } from "../rpc/peer.ts";
 
-const INVALID_PARAMS = -32602;
-
 /** Linux. */
 const MESSAGES: Readonly<Record<string, readonly [message: string, number: number]>> = {
   EPERM: ["Operation not permitted", 1],
@@ -34,7 +32,7 @@ export function asOsError(error: unknown): unknown {
 }
 
 export function invalidArgument(message: string): RpcError {
-  return new RpcError(INVALID_PARAMS, message);
+  return new RpcError(RPC.invalidParams, message);
 }
 
 export function errnoOf(error: unknown): string | undefined {

@@ -33,7 +33,13 @@ export class RpcError extends Error {
   }
 }
 
-export const RPC = { invalidRequest: -32600, methodNotFound: -32601, internal: -32603, overloaded: -32001 } as const;
+export const RPC = {
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internal: -32603,
+  overloaded: -32001,
+} as const;
 
 /** The answer of a client to a request of the server; `gone`: its connection ended first. */
 export type Answered =

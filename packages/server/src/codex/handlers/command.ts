@@ -1,8 +1,8 @@
 /** `command/exec`: one command outside any thread, in the sandbox that the client asks for. */
 import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
-import type { ClientAct, SandboxMode } from "@heddle/protocol";
-import { sandboxFrom, type CodexParams, type SandboxChoice } from "@heddle/dialects/codex-app-server";
+import type { ClientAct } from "@heddle/protocol";
+import { sandboxFrom, sandboxOfProfile, type CodexParams, type SandboxChoice } from "@heddle/dialects/codex-app-server";
 import { commandEnvironment, envelopeFor, heddleFolders } from "@heddle/tools";
 import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { beginAct, type BegunAct } from "../../host/client-acts.ts";
@@ -11,6 +11,7 @@ import { HostCommand, type CommandContext, type HostCommandOptions } from "../..
 import { base64Bytes, invalidArgument } from "../../host/host-error.ts";
 import { RPC, RpcError } from "../../rpc/peer.ts";
 import { DEFAULT_SIZE, inTerminal } from "../../host/terminal.ts";
+import { unknownProfile } from "../profiles.ts";
 import { defaultSettings } from "../settings.ts";
 import { refuse } from "../thread-facts.ts";
 
@@ -136,12 +137,6 @@ async function folder(asked: string, { cwd, home }: ServerContext): Promise<stri
   return real;
 }
 
-const PROFILES: Readonly<Record<string, SandboxMode>> = {
-  ":read-only": "read-only",
-  ":workspace": "workspace-write",
-  ":danger-full-access": "danger-full-access",
-};
-
 async function contextOf(
   params: ExecParams,
   { server, cwd }: { readonly server: ServerContext; readonly cwd: string },
@@ -168,9 +163,9 @@ async function contextOf(
 async function sandboxChoice(params: ExecParams, server: ServerContext): Promise<SandboxChoice> {
   const { permissionProfile: profile, sandboxPolicy } = params;
   if (typeof profile === "string") {
-    const sandboxMode = Object.hasOwn(PROFILES, profile) ? PROFILES[profile] : undefined;
-    if (sandboxMode === undefined) throw refuse(`unknown permission profile: ${profile}`);
-    return { sandboxMode };
+    const choice = sandboxOfProfile(profile);
+    if (choice === undefined) throw refuse(`invalid permission profile: ${unknownProfile(profile)}`);
+    return choice;
   }
   if (sandboxPolicy !== undefined && sandboxPolicy !== null) {
     const choice = sandboxFrom(sandboxPolicy);

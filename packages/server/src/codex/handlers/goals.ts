@@ -3,12 +3,12 @@ import { clearGoal as clear, readGoal, setGoal as set } from "@heddle/agent";
 import { codexGoal } from "@heddle/dialects/codex-app-server";
 import type { Handler } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
-import { refuse, requireRow } from "../thread-facts.ts";
+import { refuse, requireKept } from "../thread-facts.ts";
 
-const NOT_FOUND = "thread not found: ";
+const KEPT = { missing: "thread not found: ", unkept: "ephemeral thread does not support goals: " };
 
 export const setGoal: Handler<"thread/goal/set"> = async (params, { server, connection }) => {
-  const { id } = await requireRow(server, params.threadId, NOT_FOUND);
+  const { id } = await requireKept(server, params.threadId, KEPT);
   const { journal } = server.heddle;
   if (params.objective?.trim() === "") throw refuse("goal objective must not be empty");
   const known = await readGoal(journal, id);
@@ -28,12 +28,12 @@ export const setGoal: Handler<"thread/goal/set"> = async (params, { server, conn
 };
 
 export const getGoal: Handler<"thread/goal/get"> = async ({ threadId }, { server }) => {
-  const { id } = await requireRow(server, threadId, NOT_FOUND);
+  const { id } = await requireKept(server, threadId, KEPT);
   const goal = await readGoal(server.heddle.journal, id);
   return { result: { goal: goal === undefined ? null : codexGoal(id, goal) } };
 };
 
 export const clearGoal: Handler<"thread/goal/clear"> = async ({ threadId }, { server, connection }) => {
-  const { id } = await requireRow(server, threadId, NOT_FOUND);
+  const { id } = await requireKept(server, threadId, KEPT);
   return heldBack(connection, id, async () => ({ cleared: await clear(server.heddle.journal, id, connection.by) }));
 };

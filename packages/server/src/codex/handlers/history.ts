@@ -4,7 +4,15 @@ import { isHeddleError } from "@heddle/protocol";
 import { injectedEntries } from "@heddle/dialects/codex-app-server";
 import type { Handler } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
-import { describeThread, NO_ROLLOUT, refuse, requireLoaded, requireRow } from "../thread-facts.ts";
+import {
+  describeThread,
+  NO_METADATA,
+  NO_ROLLOUT,
+  refuse,
+  requireKept,
+  requireLoaded,
+  requireRow,
+} from "../thread-facts.ts";
 
 export const injectItems: Handler<"thread/inject_items"> = async ({ threadId, items }, { server, connection }) => {
   const { threadId: id } = requireLoaded(server, threadId);
@@ -20,7 +28,8 @@ export const injectItems: Handler<"thread/inject_items"> = async ({ threadId, it
 };
 
 export const revertThread: Handler<"thread/revert"> = async ({ threadId, beforeTurnId }, { server, connection }) => {
-  const { threadId: id } = requireLoaded(server, threadId);
+  const { threadId: id, isEphemeral } = requireLoaded(server, threadId);
+  if (isEphemeral) throw refuse("ephemeral threads do not support thread/revert");
   return heldBack(connection, id, async () => {
     try {
       await revert(server.heddle.journal, { threadId: id, beforeTurnId, by: connection.by });
@@ -40,7 +49,7 @@ export const updateMetadata: Handler<"thread/metadata/update"> = async (
   { threadId, gitInfo },
   { server, connection },
 ) => {
-  const { id } = await requireRow(server, threadId, "thread not found: ");
+  const { id } = await requireKept(server, threadId, { missing: "thread not found: ", unkept: NO_METADATA });
   if (gitInfo === undefined || gitInfo === null) {
     throw refuse("thread metadata update must include at least one field");
   }

@@ -2,10 +2,10 @@
 import { HeddleError } from "@heddle/protocol";
 import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
-import { describeThread, NO_ROLLOUT, refuse, requireRow } from "../thread-facts.ts";
+import { describeThread, NO_METADATA, NO_ROLLOUT, refuse, requireKept, requireRow } from "../thread-facts.ts";
 
 export const nameThread: Handler<"thread/name/set"> = async ({ threadId, name }, { server, connection }) => {
-  const { id } = await requireRow(server, threadId, NO_ROLLOUT);
+  const { id } = await requireKept(server, threadId, { unkept: NO_METADATA });
   if (name.trim() === "") throw refuse("thread name must not be empty");
   return heldBack(connection, id, async () => {
     await server.heddle.as(connection.by).nameThread({ threadId: id, name });
@@ -14,7 +14,7 @@ export const nameThread: Handler<"thread/name/set"> = async ({ threadId, name },
 };
 
 export const archiveThread: Handler<"thread/archive"> = async ({ threadId }, { server, connection }) => {
-  const { id, lastTurnStatus } = await requireRow(server, threadId, NO_ROLLOUT);
+  const { id, lastTurnStatus } = await requireKept(server, threadId);
   if (lastTurnStatus === "open") throw new HeddleError("turn.active", `thread ${id} is busy; interrupt it first`);
   return heldBack(connection, id, async () => {
     await server.heddle.as(connection.by).archiveThread({ threadId: id, isArchived: true });
@@ -24,7 +24,7 @@ export const archiveThread: Handler<"thread/archive"> = async ({ threadId }, { s
 };
 
 export const unarchiveThread: Handler<"thread/unarchive"> = async ({ threadId }, { server, connection }) => {
-  const { id } = await requireRow(server, threadId, "no archived rollout found for thread id ");
+  const { id } = await requireKept(server, threadId, { missing: "no archived rollout found for thread id " });
   return heldBack(connection, id, async () => {
     await server.heddle.as(connection.by).archiveThread({ threadId: id, isArchived: false });
     return { thread: await describeThread(server, await requireRow(server, id, NO_ROLLOUT)) };
@@ -32,7 +32,7 @@ export const unarchiveThread: Handler<"thread/unarchive"> = async ({ threadId },
 };
 
 export const deleteThread: Handler<"thread/delete"> = async ({ threadId }, { server, connection }) => {
-  const { id } = await requireRow(server, threadId, NO_ROLLOUT);
+  const { id } = await requireKept(server, threadId, { unkept: "thread is not persisted and cannot be deleted: " });
   return heldBack(connection, id, async () => {
     await server.heddle.as(connection.by).deleteThread({ threadId: id });
     await caughtUp(server);

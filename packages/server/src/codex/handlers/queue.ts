@@ -1,6 +1,6 @@
 /** Input that waits for its turn: the one queue of the thread, whichever door filled it. */
 import { queuedInputs, type QueuedInput } from "@heddle/agent";
-import type { InputPart } from "@heddle/protocol";
+import { shownInput } from "@heddle/dialects/codex-app-server";
 import type { Handler } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
 import { readInput } from "../input.ts";
@@ -38,11 +38,5 @@ export const deleteQueued: Handler<"thread/queue/delete"> = async (params, { ser
 };
 
 function shown({ turnId, input, clientId }: Pick<QueuedInput, "turnId" | "input" | "clientId">): object {
-  return { id: turnId, input: input.map(userInput), clientUserMessageId: clientId ?? turnId };
-}
-
-function userInput(part: InputPart): object {
-  return part.type === "text"
-    ? { type: "text", text: part.text, text_elements: [] }
-    : { type: "image", url: `data:${part.mediaType};base64,${part.base64}` };
+  return { id: turnId, input: input.map(shownInput), clientUserMessageId: clientId ?? turnId };
 }

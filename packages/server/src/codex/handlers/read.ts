@@ -7,6 +7,7 @@ import {
   isInteractive,
   itemsOf,
   storedTurns,
+  type CodexThread,
   type CodexThreadItem,
   type CodexTurn,
   type StoredTurn,
@@ -14,39 +15,102 @@ import {
 } from "@heddle/dialects/codex-app-server";
 import type { Handler, ServerContext } from "../../rpc/call.ts";
 import type { Connection } from "../../rpc/connection.ts";
-import { afterCursor, invalidCursor, pageFrom, pageLimit, pageOf, cursorPosition } from "../../rpc/paging.ts";
+import { invalidArgument } from "../../host/host-error.ts";
+import {
+  afterCursor,
+  invalidCursor,
+  pageFrom,
+  pageLimit,
+  pageOf,
+  cursorPosition,
+  type Page,
+} from "../../rpc/paging.ts";
 import { pastTurns, turnEvents, type PastTurn } from "../../turns/past-turns.ts";
-import { describeThread, refuse, requireRow } from "../thread-facts.ts";
+import { describeThread, refuse, requireRow, requireThreadId } from "../thread-facts.ts";
 
 const NOT_LOADED = "thread not loaded: ";
 
 export const listThreads: Handler<"thread/list"> = async (params, { server }) => {
+  checkFilters(params);
   const kinds = params.sourceKinds ?? [];
   const wanted = kinds.length === 0 ? ["cli", "vscode"] : kinds;
   const [isInteractiveWanted, isExecWanted] = [wanted.includes("vscode"), wanted.includes("exec")];
   const limit = pageLimit(params.limit);
   const folders = [params.cwd ?? []].flat();
   const from = await beginOf(params.cursor, server);
-  const rows =
-    isInteractiveWanted || isExecWanted
-      ? await server.heddle.journal.threads.page({
-          sortBy: params.sortKey === "updated_at" || params.sortKey === "recency_at" ? "updatedAt" : "createdAt",
-          direction: params.sortDirection ?? "desc",
-          limit: limit + 1,
-          isArchived: params.archived ?? false,
-          excludedIds: params.excludedThreadIds ?? [],
-          text: params.searchTerm ?? "",
-          ...(from === undefined ? {} : { from }),
-          ...(folders.length === 0 ? {} : { workspaces: folders }),
-          ...(isInteractiveWanted && isExecWanted
-            ? {}
-            : { origin: { prefix: appServerOrigin(""), begins: isInteractiveWanted } }),
-        })
-      : [];
-  const { data, ...cursors } = pageFrom(rows, limit, ({ id }) => id);
-  const threads = await Promise.all(data.map((row) => describeThread(server, row)));
-  return { result: { data: threads, readStates: null, ...cursors } };
+  const isAny = (isInteractiveWanted || isExecWanted) && !RELATIONS.some((name) => typeof params[name] === "string");
+  const page = isAny
+    ? await threadPage(server, params.modelProviders ?? [], {
+        sortBy: params.sortKey === "updated_at" || params.sortKey === "recency_at" ? "updatedAt" : "createdAt",
+        direction: params.sortDirection ?? "desc",
+        limit,
+        isArchived: params.archived ?? false,
+        excludedIds: params.excludedThreadIds ?? [],
+        text: params.searchTerm ?? "",
+        ...(from === undefined ? {} : { from }),
+        ...(folders.length === 0 ? {} : { workspaces: folders }),
+        ...(isInteractiveWanted && isExecWanted
+          ? {}
+          : { origin: { prefix: appServerOrigin(""), begins: isInteractiveWanted } }),
+      })
+    : pageFrom([], limit, String);
+  return { result: { readStates: null, ...page } };
 };
+
+/** What a thread may belong to in the original; none does here. */
+const RELATIONS = ["sectionId", "parentThreadId", "ancestorThreadId", "attachedToThreadId"] as const;
+const MAX_EXCLUDED = 100;
+
+function checkFilters(params: CodexParams<"thread/list">): void {
+  const { originators, excludedThreadIds, sortKey, sectionId, projectId, parentThreadId, ancestorThreadId } = params;
+  const excluded = excludedThreadIds ?? [];
+  if ((originators ?? []).length > 0) {
+    throw invalidArgument("originator filtering is not supported by the local app-server");
+  }
+  if (excluded.length > MAX_EXCLUDED) {
+    throw invalidArgument(`excludedThreadIds accepts at most ${MAX_EXCLUDED} entries`);
+  }
+  for (const id of excluded) requireThreadId(id, "excluded thread", invalidArgument);
+  if (typeof projectId === "string") throw invalidArgument(`project not found: ${projectId}`);
+  if (typeof parentThreadId === "string" && typeof ancestorThreadId === "string") {
+    throw refuse("parentThreadId and ancestorThreadId are mutually exclusive");
+  }
+  if (typeof parentThreadId === "string") requireThreadId(parentThreadId, "parent thread");
+  if (typeof ancestorThreadId === "string") requireThreadId(ancestorThreadId, "ancestor thread");
+  if (sortKey === "section_position" && sectionId === undefined) {
+    throw refuse("section-position sorting requires a section filter");
+  }
+}
+
+/** For a page of one provider. Which one a thread has is known only once it has been looked at. */
+const MAX_LOOKED_AT = 500;
+
+async function threadPage(
+  server: ServerContext,
+  providers: readonly string[],
+  request: ThreadPageRequest,
+): Promise<Page<CodexThread>> {
+  const limit = request.limit + 1;
+  const found: CodexThread[] = [];
+  let { from } = request;
+  for (let lookedAt = 0; lookedAt < MAX_LOOKED_AT; lookedAt += limit) {
+    const rows = await server.heddle.journal.threads.page({
+      ...request,
+      limit,
+      ...(from === undefined ? {} : { from }),
+    });
+    const shown = await Promise.all(rows.map((row) => describeThread(server, row)));
+    found.push(...shown.filter(({ modelProvider }) => providers.length === 0 || providers.includes(modelProvider)));
+    const last = rows.at(-1);
+    if (found.length >= limit || last === undefined || rows.length < limit) {
+      return pageFrom(found, request.limit, ({ id }) => id);
+    }
+    from = { thread: last, isIncluded: false };
+  }
+  // A page may be short, and go on.
+  const page = pageFrom(found, request.limit, ({ id }) => id);
+  return { ...page, nextCursor: from === undefined ? null : afterCursor(from.thread.id) };
+}
 
 /** A cursor names a thread, and is valid as long as that thread exists. */
 async function beginOf(
@@ -78,16 +142,18 @@ export const readThread: Handler<"thread/read"> = async ({ threadId, includeTurn
 
 export const listTurns: Handler<"thread/turns/list"> = async (params, { server }) => {
   const row = await requireRow(server, params.threadId, NOT_LOADED);
-  const { journal } = server.heddle;
-  const past = await pastTurns(journal, row.id);
-  const { data, ...cursors } = pageOf(
-    params.sortDirection === "asc" ? past : past.toReversed(),
-    params,
-    ({ id }) => id,
-  );
-  const turns = (await readTurns(journal, data)).map((turn) => codexTurn(turn, params.itemsView ?? "summary"));
-  return { result: { ...cursors, data: turns } };
+  return { result: await turnsPage(server, row.id, params) };
 };
+
+type TurnsPage = Omit<CodexParams<"thread/turns/list">, "threadId"> & { readonly seen?: number };
+
+export async function turnsPage({ heddle: { journal } }: ServerContext, threadId: string, wanted: TurnsPage) {
+  const past = await pastTurns(journal, threadId, wanted.seen);
+  const sorted = wanted.sortDirection === "asc" ? past : past.toReversed();
+  const { data, ...cursors } = pageOf(sorted, wanted, ({ id }) => id);
+  const turns = (await readTurns(journal, data)).map((turn) => codexTurn(turn, wanted.itemsView ?? "summary"));
+  return { ...cursors, data: turns };
+}
 
 /** Turn by turn, until the page is full. */
 export const listItems: Handler<"thread/items/list"> = async (params, { server }) => {

@@ -2,16 +2,15 @@
 import { homedir } from "node:os";
 import path from "node:path";
 import { foldersFromRoot, loadSkills } from "@heddle/agent";
+import { PROFILES } from "@heddle/dialects/codex-app-server";
 import type { Call, Handler, ServerContext } from "../../rpc/call.ts";
 import { pageOf } from "../../rpc/paging.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import { defaultSettings } from "../settings.ts";
 import { folderOf } from "./threads.ts";
 
-const PROFILES = [":read-only", ":workspace", ":danger-full-access"];
-
 export const listProfiles: Handler<"permissionProfile/list"> = async (params) => {
-  const { data, nextCursor } = pageOf(PROFILES, params, (id) => id);
+  const { data, nextCursor } = pageOf(Object.values(PROFILES), params, (id) => id);
   return { result: { data: data.map((id) => ({ id, description: null, allowed: true })), nextCursor } };
 };
 

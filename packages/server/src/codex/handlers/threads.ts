@@ -1,8 +1,8 @@
 /** Threads that a client begins, takes up, forks or leaves. */
 import path from "node:path";
-import { readGoal } from "@heddle/agent";
+import { readGoal, type Acts } from "@heddle/agent";
 import { wordsOf, type SettingsPatch } from "@heddle/agent/settings";
-import type { ClientTool } from "@heddle/protocol";
+import { isHeddleError, type ClientTool } from "@heddle/protocol";
 import {
   appServerOrigin,
   clientToolsFrom,
@@ -22,12 +22,13 @@ import type { Call, Handler, ServerContext } from "../../rpc/call.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import type { LoadedThread } from "../loaded.ts";
 import { fromCursor, pageOf } from "../../rpc/paging.ts";
+import { profileChoice } from "../profiles.ts";
 import { changesBetween, nextSettings, storeChanges } from "../settings.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import type { ThreadFeed } from "../../followers/subscribe.ts";
-import { describeThread, NO_ROLLOUT, refuse, requireRow, requireThreadId } from "../thread-facts.ts";
+import { describeThread, NO_ROLLOUT, refuse, requireKept, requireRow, requireThreadId } from "../thread-facts.ts";
 import { pastTurns } from "../../turns/past-turns.ts";
-import { fullTurns, warnOfHydration, readTurns } from "./read.ts";
+import { fullTurns, readTurns, turnsPage, warnOfHydration } from "./read.ts";
 
 export const startThread: Handler<"thread/start"> = async (params, { server, connection }) => {
   const workspace = await folderOf(params.cwd, server);
@@ -67,19 +68,21 @@ export const forkThread: Handler<"thread/fork"> = async (params, { server, conne
   if (params.ephemeral === true && params.excludeTurns !== true) {
     throw refuse("ephemeral paginated thread/fork requires `excludeTurns: true`");
   }
-  const parent = await requireRow(server, params.threadId, NO_ROLLOUT);
+  refuseKindsOfForks(params);
+  const parent = await requireKept(server, params.threadId);
   if (params.excludeTurns !== true) warnOfHydration(connection, "excludeTurns");
   const workspace =
     params.cwd === undefined || params.cwd === null ? parent.workspace : await folderOf(params.cwd, server);
   const patch = patchOf(server, params);
   const settings = await nextSettings(server, { threadId: parent.id, workspace }, { patch });
   const begin = async (): Promise<LoadedThread> => {
-    const threadId = await server.heddle.as(connection.by).forkThread({
+    const threadId = await forked(server.heddle.as(connection.by), {
       threadId: parent.id,
       origin: appServerOrigin(connection.client?.name ?? ""),
       workspace,
       ...(params.ephemeral === true ? { isEphemeral: true as const } : {}),
-      ...(typeof params.lastTurnId === "string" ? { atTurn: params.lastTurnId } : {}),
+      ...(isGiven(params.lastTurnId) ? { atTurn: params.lastTurnId } : {}),
+      ...(isGiven(params.beforeTurnId) ? { beforeTurn: params.beforeTurnId } : {}),
     });
     const loaded = server.threads.load({ threadId, workspace, isEphemeral: params.ephemeral === true });
     const changes = changesBetween(await nextSettings(server, loaded), settings);
@@ -90,6 +93,23 @@ export const forkThread: Handler<"thread/fork"> = async (params, { server, conne
   const beginning = { unused: unusedIn(server, params), isSandboxGiven: isGiven(params.sandbox), withTurns };
   return began(begin, { server, connection }, beginning);
 };
+
+async function forked(acts: Acts, fork: Parameters<Acts["forkThread"]>[0]): Promise<string> {
+  try {
+    return await acts.forkThread(fork);
+  } catch (error) {
+    if (!isHeddleError(error) || error.code !== "turn.not-found") throw error;
+    throw refuse(`turn not found: ${fork.beforeTurn ?? fork.atTurn}`);
+  }
+}
+
+function refuseKindsOfForks(params: CodexParams<"thread/fork">): void {
+  if (isGiven(params.beforeTurnId) && isGiven(params.lastTurnId)) {
+    throw refuse("`beforeTurnId` cannot be combined with `lastTurnId`");
+  }
+  const asked = (["attachToSource", "experimentalPredictionMode"] as const).find((name) => params[name] === true);
+  if (asked !== undefined) throw refuse(`\`${asked}\` is not supported: a fork is a thread like any other`);
+}
 
 interface Beginning {
   readonly unused: readonly string[];
@@ -133,6 +153,7 @@ async function began(
 export const resumeThread: Handler<"thread/resume"> = async (params, { server, connection }) => {
   const row = await requireRow(server, requireThreadId(params.threadId, "session"), NO_ROLLOUT);
   if (row.isArchived) throw refuse(`thread ${row.id} is archived; unarchive it first`);
+  if (isGiven(params.history)) throw refuse("`history` is not supported: use `thread/inject_items` on a new thread");
   if (params.excludeTurns !== true) warnOfHydration(connection, "excludeTurns");
   const { id: threadId, isEphemeral } = row;
   const loaded = server.threads.get(threadId);
@@ -162,7 +183,9 @@ export const resumeThread: Handler<"thread/resume"> = async (params, { server, c
         thread,
         ...threadSettings(settings, workspace),
         collaborationMode: collaborationMode(settings),
-        initialTurnsPage: null,
+        initialTurnsPage: isGiven(params.initialTurnsPage)
+          ? await turnsPage(server, threadId, { ...params.initialTurnsPage, seen })
+          : null,
         ...(await backwardsFrom(server, threadId, seen)),
         seq: seen,
       },
@@ -213,10 +236,14 @@ function unusedIn({ settings }: ServerContext, params: BeginParams): readonly st
 }
 
 /** What was asked for and is not done must not look as if it were. */
-export function warnOfFieldsWithoutEffect(connection: Connection, threadId: string, unused: readonly string[]): void {
+export function warnOfFieldsWithoutEffect(
+  connection: Connection,
+  threadId: string | undefined,
+  unused: readonly string[],
+): void {
   if (unused.length === 0) return;
   const message = `these have no effect in heddle app-server: ${unused.join(", ")}`;
-  connection.notify({ method: "warning", params: { threadId, message } });
+  connection.notify({ method: "warning", params: { threadId: threadId ?? null, message } });
 }
 
 export const unsubscribe: Handler<"thread/unsubscribe"> = async ({ threadId }, { server, connection }) => {
@@ -235,9 +262,10 @@ export const listLoaded: Handler<"thread/loaded/list"> = async (params, { server
 
 /** What a client asks for when it starts or resumes a thread; `config` counts less than the other params. */
 function patchOf({ settings }: ServerContext, params: BeginParams): SettingsPatch {
-  const { model, modelProvider: provider, sandbox: sandboxMode, approvalPolicy, config } = params;
+  const { model, modelProvider: provider, sandbox: sandboxMode, approvalPolicy, permissions, config } = params;
   return {
     ...settings.patchOf(config ?? {}),
+    ...profileChoice(permissions, { field: "sandbox", value: sandboxMode }),
     ...(isGiven(model) ? { model } : {}),
     ...(isGiven(provider) ? { provider } : {}),
     ...(isGiven(sandboxMode) ? { sandboxMode } : {}),

@@ -5,7 +5,8 @@ import { HeddleError, isHeddleError, type By, type InputPart, type TurnSettings 
 import { approvalPolicyFrom, newTurn, sandboxFrom, type CodexParams } from "@heddle/dialects/codex-app-server";
 import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
-import { readInput } from "../input.ts";
+import { readInput, requireFitting } from "../input.ts";
+import { profileChoice } from "../profiles.ts";
 import { changesBetween, nextSettings, storeChanges } from "../settings.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
 import { caughtUp } from "./keep.ts";
@@ -15,6 +16,9 @@ import { folderOf, warnOfFieldsWithoutEffect } from "./threads.ts";
 const MAX_TRIES = 5;
 
 export const startTurn: Handler<"turn/start"> = async (params, { server, connection }) => {
+  if ((params.toolOutput ?? undefined) !== undefined) {
+    throw refuse("`toolOutput` is not supported: tools of a client answer when they are called");
+  }
   const loaded = requireLoaded(server, params.threadId);
   const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : loaded.workspace;
   const input = await readInput(params.input, workspace);
@@ -75,15 +79,19 @@ async function startOrSteer(
       if (!isHeddleError(error) || error.code !== "turn.active") throw error;
     }
     const running = await openTurn(server, threadId);
-    if (running !== undefined && (await steered(acts, running, input))) return { turnId: running, isSteered: true };
+    if (running !== undefined && (await steered(acts, running, wanted))) return { turnId: running, isSteered: true };
   }
   throw new HeddleError("store.busy", `thread ${threadId} is being changed by another process; try again`);
 }
 
 /** False when the turn has ended meanwhile. */
-async function steered(acts: Acts, turnId: string, input: readonly InputPart[]): Promise<boolean> {
+async function steered(
+  acts: Acts,
+  turnId: string,
+  { input, clientId }: Pick<Wanted, "input" | "clientId">,
+): Promise<boolean> {
   try {
-    await acts.steer(turnId, input);
+    await acts.steer(turnId, input, clientId);
     return true;
   } catch (error) {
     if (isHeddleError(error) && error.code === "turn.not-found") return false;
@@ -93,14 +101,17 @@ async function steered(acts: Acts, turnId: string, input: readonly InputPart[]):
 
 export const steerTurn: Handler<"turn/steer"> = async (params, { server, connection }) => {
   const { threadId, workspace } = requireLoaded(server, params.threadId);
-  const input = await readInput(params.input, workspace);
+  const clientId = params.clientUserMessageId ?? undefined;
+  requireFitting(params.input);
   return heldBack(connection, threadId, async () => {
     const running = await openTurn(server, threadId);
     if (running === undefined) throw refuse("no active turn to steer");
     if (running !== params.expectedTurnId) {
       throw refuse(`expected active turn id \`${params.expectedTurnId}\` but found \`${running}\``);
     }
-    if (!(await steered(server.heddle.as(connection.by), running, input))) throw refuse("no active turn to steer");
+    const input = await readInput(params.input, workspace);
+    if (!(await steered(server.heddle.as(connection.by), running, { input, clientId })))
+      throw refuse("no active turn to steer");
     return { turnId: running };
   });
 };
@@ -133,12 +144,13 @@ async function openTurn({ heddle }: ServerContext, threadId: string): Promise<st
 }
 
 function patchFrom(params: Omit<CodexParams<"thread/settings/update">, "threadId" | "cwd">): SettingsPatch {
-  const { approvalPolicy, sandboxPolicy, collaborationMode } = params;
+  const { approvalPolicy, sandboxPolicy, permissions, collaborationMode } = params;
   const { model = params.model, reasoning_effort: effort = params.effort } = collaborationMode?.settings ?? {};
   if (sandboxPolicy?.type === "externalSandbox") {
     throw new HeddleError("usage.invalid", "a sandbox that another program holds is not supported");
   }
   return {
+    ...profileChoice(permissions, { field: "sandboxPolicy", value: sandboxPolicy }),
     ...(sandboxPolicy === undefined || sandboxPolicy === null ? {} : sandboxFrom(sandboxPolicy)),
     model: model ?? undefined,
     effort: effort ?? undefined,

@@ -1,0 +1,10 @@
+/** Differences that are meant: around params, what is refused, and what a thread shows of itself. */
+import type { Difference } from "../differences.ts";
+
+export const AROUND_PARAMS: readonly Difference[] = [
+  {
+    in: /^params-refused$/,
+    path: /error\.message$/,
+    why: "what is not done is refused whatever stands beside it, with what to use instead",
+  },
+];
