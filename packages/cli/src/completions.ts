@@ -31,7 +31,7 @@ function bash(commands: readonly CompletedCommand[]): string {
       return [`    ${pattern}) ${reply(option.completes === "folder" ? "-d" : "-f")}; return ;;`];
     }),
   );
-  const words = commands.map(({ name, subcommands, options }) => {
+  const lines = commands.map(({ name, subcommands, options }) => {
     const all = [...subcommands, ...options.map((option) => `--${option.name}`)];
     return `    ${name}) ${reply(`-W "${all.join(" ")}"`)} ;;`;
   });
@@ -48,7 +48,7 @@ ${values.join("\n")}
   esac
   case "$command" in
     "") ${reply(`-W "${names.join(" ")} --help --version"`)} ;;
-${words.join("\n")}
+${lines.join("\n")}
   esac
 }
 complete -o default -F _heddle heddle

@@ -23,15 +23,15 @@ const MAX_PROMPT_BYTES = 8 * 1024 * 1024;
 /** It is copied into every result. */
 const MAX_MANIFEST_BYTES = 1024 * 1024;
 
-/** The prompt of `--prompt-file`, in the place of the words of the command line. */
+/** The prompt of `--prompt-file`, instead of that of the command line. */
 export async function promptFromFile(
   args: ParsedArgs,
   cwd: string,
-  words: readonly string[],
+  prompt: readonly string[],
 ): Promise<readonly string[]> {
   const given = args.value("prompt-file");
-  if (given === undefined) return words;
-  if (words.length > 0) throw usage("--prompt-file is given and a prompt as well; give one of them");
+  if (given === undefined) return prompt;
+  if (prompt.length > 0) throw usage("--prompt-file is given and a prompt as well; give one of them");
   const file = path.resolve(cwd, given);
   const bytes = await readInputFile(file, "--prompt-file", MAX_PROMPT_BYTES);
   try {

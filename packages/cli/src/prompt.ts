@@ -11,7 +11,7 @@ import { readBeside } from "./stdin/read-beside.ts";
 
 export interface PromptSource {
   /** What stands in the place of the prompt, and a `-` after it. */
-  readonly words: readonly string[];
+  readonly args: readonly string[];
   readonly stdin: NodeJS.ReadStream;
   /** Ends the wait for standard input. */
   readonly signal: AbortSignal;
@@ -32,9 +32,9 @@ export interface PromptReading {
 
 /** Begins to listen at once; the waiting is done by the time the rest of a run is prepared. */
 export function beginPrompt(source: PromptSource): PromptReading {
-  const [first, second] = source.words;
-  if (isSecondPrompt(source.words)) {
-    const quoted = `heddle exec "${source.words.join(" ")}"`;
+  const [first, second] = source.args;
+  if (isSecondPrompt(source.args)) {
+    const quoted = `heddle exec "${source.args.join(" ")}"`;
     return refused(new HeddleError("usage.invalid", `one prompt is expected; put it in quotes: ${quoted}`));
   }
   const argument = first === undefined || first === "-" ? undefined : checkedArgument(first);

@@ -118,10 +118,10 @@ function blockRefusal(block: Fields, before: Fields, betas: string): string | un
 /** What a signature is bound to: everything before the block but its cache marks. */
 export function prefixOf(body: unknown): string {
   const { system, tools, messages } = record(body) ?? {};
-  const words = JSON.stringify([system, tools, messages], (name, value: unknown) =>
+  const content = JSON.stringify([system, tools, messages], (name, value: unknown) =>
     name === "cache_control" || name === "signature" ? undefined : value,
   );
-  return createHash("sha256").update(words).digest("hex").slice(0, 12);
+  return createHash("sha256").update(content).digest("hex").slice(0, 12);
 }
 
 function responsesRefusal(body: Fields): Refusal | undefined {

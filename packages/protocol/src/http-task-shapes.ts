@@ -22,12 +22,12 @@ export const SinkParams = z.strictObject({ sink: Id });
 export const SourceParams = z.strictObject({ source: Id });
 
 /** `a,b`: each of them one of these. */
-const listOf = <T extends readonly [string, ...string[]]>(words: T) =>
+const listOf = <T extends readonly [string, ...string[]]>(values: T) =>
   z
     .string()
     .max(500)
     .transform((text) => text.split(","))
-    .pipe(z.array(z.enum(words)).min(1));
+    .pipe(z.array(z.enum(values)).min(1));
 
 export const TasksQuery = PageQuery.extend({
   state: listOf(TASK_STATES).optional().describe("Only these states, separated by commas"),

@@ -18,7 +18,7 @@ import {
 import type { StallAction, TaskSource, TaskSpec } from "@heddle/protocol/tasks";
 import { findThread } from "@heddle/agent";
 import type { Journal, TaskPageRequest } from "@heddle/journal";
-import { BUDGET_WORDS, describe, usedUp, wordOf } from "./attempt/budget.ts";
+import { BUDGET_NAMES, describe, usedUp, wordOf } from "./attempt/budget.ts";
 import { changeTask, existing } from "./queue/change.ts";
 import { accepted } from "./owner/accept.ts";
 import type { DiffOptions, WorkDiff } from "./owner/diff-work.ts";
@@ -279,9 +279,9 @@ function relieved({ id, attempt, stall }: TaskRecord, action: StallAction): Task
 /** Refused while what ran out was not increased: the task would be paused again at once. */
 function resumed(task: TaskRecord, budget: Readonly<Record<string, number>> | undefined): TaskEventBody {
   for (const [word, more] of Object.entries(budget ?? {})) {
-    if (!BUDGET_WORDS.has(word) || !(more > 0)) {
-      const words = [...BUDGET_WORDS].join(", ");
-      throw new HeddleError("task.invalid", `${word} = ${more} is not a budget; more can be given of ${words}`);
+    if (!BUDGET_NAMES.has(word) || !(more > 0)) {
+      const names = [...BUDGET_NAMES].join(", ");
+      throw new HeddleError("task.invalid", `${word} = ${more} is not a budget; more can be given of ${names}`);
     }
   }
   const extraBudget = { ...task.extraBudget };

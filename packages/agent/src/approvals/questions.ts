@@ -30,7 +30,7 @@ function checkAnswers(question: ApprovalQuestion, answers: NonNullable<ApprovalA
     if (!ids.includes(id)) {
       throw new HeddleError("usage.invalid", `there is no question ${id.slice(0, 100)}; there are: ${ids.join(", ")}`);
     }
-    if (given.length > MAX_ANSWERS || given.some((words) => words.length > MAX_ANSWER_CHARS)) {
+    if (given.length > MAX_ANSWERS || given.some((text) => text.length > MAX_ANSWER_CHARS)) {
       const most = `${MAX_ANSWERS} answers of ${MAX_ANSWER_CHARS} characters`;
       throw new HeddleError("usage.invalid", `question ${id} takes at most ${most}`);
     }

@@ -6,7 +6,7 @@
  */
 import type { EventOf, ModelOutputPart, PlanStep } from "@heddle/protocol";
 import { fitText } from "@heddle/tools";
-import { summaryText, wordsOf } from "./compacted-context.ts";
+import { summaryText, textOf } from "./compacted-context.ts";
 import type { ContextEntry } from "./context-entry.ts";
 import { BYTES_A_TOKEN, textTokens } from "./context-size.ts";
 
@@ -158,14 +158,14 @@ const FRAME_BYTES = 256;
 function piece({ role, input }: ContextEntry, maxBytes: number): string {
   switch (input.kind) {
     case "user":
-      return `${role === "message" ? "User" : "Note"}: ${fitText(wordsOf(input.parts), maxBytes)}`;
+      return `${role === "message" ? "User" : "Note"}: ${fitText(textOf(input.parts), maxBytes)}`;
     case "assistant":
       return input.parts
         .map((part) => outputText(part, maxBytes))
         .filter((text) => text !== "")
         .join("\n");
     case "toolResult":
-      return `Result of ${input.name}${input.isError ? " (error)" : ""}: ${fitText(wordsOf(input.parts), maxBytes)}`;
+      return `Result of ${input.name}${input.isError ? " (error)" : ""}: ${fitText(textOf(input.parts), maxBytes)}`;
   }
 }
 

@@ -32,11 +32,11 @@ function cutOf(entries: readonly ContextEntry[], keptFrom: string | undefined): 
 /** Text only: a message that has to be cut has no room for its images. */
 function shortened(entry: ContextEntry, maxBytes: number | undefined): ContextEntry {
   if (maxBytes === undefined || entry.input.kind !== "user") return entry;
-  const text = fitText(wordsOf(entry.input.parts), maxBytes);
+  const text = fitText(textOf(entry.input.parts), maxBytes);
   return entryOf("message", userText(text), entry.name);
 }
 
-export function wordsOf(parts: readonly InputPart[]): string {
+export function textOf(parts: readonly InputPart[]): string {
   return parts.map((part) => (part.type === "text" ? part.text : `[image ${part.mediaType}]`)).join("\n");
 }
 

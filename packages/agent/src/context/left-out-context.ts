@@ -4,7 +4,7 @@
  */
 import type { EventOf, InputPart, ModelOutputPart } from "@heddle/protocol";
 import type { ModelInput } from "@heddle/models";
-import { wordsOf } from "./compacted-context.ts";
+import { textOf } from "./compacted-context.ts";
 import { entryOf, userText, type ContextEntry } from "./context-entry.ts";
 
 export type LeftOut = Pick<EventOf<"context.left-out">, "parts" | "turnId">;
@@ -37,7 +37,7 @@ const REDUCE: Readonly<Record<LeftOut["parts"], Reduce>> = {
     return { ...input, parts: input.parts.map(asText) };
   },
   structure(input) {
-    if (input.kind === "toolResult") return userText(`Result of ${input.name}: ${wordsOf(input.parts.map(asText))}`);
+    if (input.kind === "toolResult") return userText(`Result of ${input.name}: ${textOf(input.parts.map(asText))}`);
     if (input.kind === "user") return REDUCE.images(input);
     if (input.parts.every((part) => part.kind === "text" && part.opaque === undefined)) return input;
     const text = input.parts.flatMap(outputTexts).join("\n");

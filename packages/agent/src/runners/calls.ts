@@ -9,7 +9,7 @@
 import { HeddleError, newItemId, type EventOf, type Item, type ModelToolCall } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { dispatch, fitText, type DispatchOutcome, type Sandbox, type Toolset } from "@heddle/tools";
-import { wordsOf } from "../context/compacted-context.ts";
+import { textOf } from "../context/compacted-context.ts";
 import { hookTool } from "../hooks/hook-tools.ts";
 import type { RunnerEvent, TurnIo, TurnRequest } from "./runner.ts";
 import { hookNotes } from "./notes.ts";
@@ -126,7 +126,7 @@ async function askAfter(
   { turn, io }: CallsContext,
 ): Promise<RunnerEvent[]> {
   const { name, names, input } = hookTool(outcome.tool, intended);
-  const response = { output: fitText(wordsOf(outcome.output), MAX_RESPONSE_BYTES), is_error: outcome.kind !== "ok" };
+  const response = { output: fitText(textOf(outcome.output), MAX_RESPONSE_BYTES), is_error: outcome.kind !== "ok" };
   const payload = { tool_name: name, tool_input: input, tool_response: response, tool_use_id: call.callId };
   const verdict = await io.policy.hooks.run("PostToolUse", { subject: call.callId, names, payload });
   return hookNotes(turn.turnId, "PostToolUse", [...verdict.notes, ...(verdict.isBlocked ? [verdict.reason] : [])]);

@@ -12,7 +12,7 @@ export class PlannedText {
   readonly #splitter = new PlanSplitter();
   readonly #plans: ItemOf<"proposedPlan">[] = [];
   #message: ItemOf<"agentMessage"> | undefined;
-  #words = "";
+  #text = "";
   #chars = 0;
 
   constructor(turnId: string, io: Pick<TurnIo, "record" | "stream">) {
@@ -29,7 +29,7 @@ export class PlannedText {
   async complete(text: string): Promise<void> {
     await this.say(text.slice(this.#chars));
     await this.#tell(this.#splitter.end());
-    const message = this.#message === undefined ? [] : [{ ...this.#message, text: this.#words }];
+    const message = this.#message === undefined ? [] : [{ ...this.#message, text: this.#text }];
     const plans = this.#plans.map((plan) => ({ ...plan, status: "completed" as const }));
     const ended = [...plans, ...message].map((item) => ({ type: "item.completed", v: 1, ...this.#of(item) }) as const);
     await this.#io.record(ended);
@@ -57,12 +57,12 @@ export class PlannedText {
   }
 
   async #speak(delta: string): Promise<void> {
-    this.#words += delta;
-    if (this.#words.trim() === "") return;
+    this.#text += delta;
+    if (this.#text.trim() === "") return;
     const isFirst = this.#message === undefined;
     this.#message ??= { type: "agentMessage", id: newItemId(), text: "" };
     if (isFirst) await this.#start(this.#message);
-    this.#io.stream({ itemId: this.#message.id, channel: "text", delta: isFirst ? this.#words : delta });
+    this.#io.stream({ itemId: this.#message.id, channel: "text", delta: isFirst ? this.#text : delta });
   }
 
   async #start(item: Item): Promise<void> {

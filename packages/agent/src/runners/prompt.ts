@@ -5,7 +5,7 @@
 import { HeddleError, inputItemId, type InputPart } from "@heddle/protocol";
 import type { GoalEndStatus, Skill } from "@heddle/tools";
 import { ADMITTED, STEERING } from "../context/context.ts";
-import { wordsOf } from "../context/compacted-context.ts";
+import { textOf } from "../context/compacted-context.ts";
 import { admissionOf } from "../turns/outcome.ts";
 import { goalOf, goalText } from "../context/goal.ts";
 import type { RunnerEvent, SteeringInput, TurnIo, TurnRequest } from "./runner.ts";
@@ -49,7 +49,7 @@ export async function recordPrompt(run: RunContext): Promise<readonly Skill[]> {
   const verdict = await hooks.run("UserPromptSubmit", {
     subject: ADMITTED,
     names: [],
-    payload: { prompt: wordsOf(admitted.input) },
+    payload: { prompt: textOf(admitted.input) },
   });
   const message =
     admitted.task === "goal"
@@ -80,7 +80,7 @@ export async function recordSteering(
   const { turn, io } = run;
   let told = 0;
   for (const { input, clientId, by } of steering) {
-    const payload = { prompt: wordsOf(input) };
+    const payload = { prompt: textOf(input) };
     const verdict = await io.policy.hooks.run("UserPromptSubmit", { subject: STEERING, names: [], payload });
     if (verdict.isBlocked) {
       const message = `a UserPromptSubmit hook refused input that was added to this turn: ${verdict.reason}`;

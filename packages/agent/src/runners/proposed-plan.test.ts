@@ -68,8 +68,8 @@ test("wherever a text is cut, into two pieces, three or single characters, it is
 
 test("words that cannot become a tag are passed on at once", () => {
   const splitter = new PlanSplitter();
-  expect(splitter.push("Hello")).toEqual([{ kind: "words", text: "Hello" }]);
-  expect(splitter.push(" <proposed_plan>")).toEqual([{ kind: "words", text: " <proposed_plan>" }]);
-  expect(splitter.push("\n<prop")).toEqual([{ kind: "words", text: "\n" }]);
-  expect(splitter.push("er>")).toEqual([{ kind: "words", text: "<proper>" }]);
+  expect(splitter.push("Hello")).toEqual([{ kind: "text", text: "Hello" }]);
+  expect(splitter.push(" <proposed_plan>")).toEqual([{ kind: "text", text: " <proposed_plan>" }]);
+  expect(splitter.push("\n<prop")).toEqual([{ kind: "text", text: "\n" }]);
+  expect(splitter.push("er>")).toEqual([{ kind: "text", text: "<proper>" }]);
 });

@@ -5,7 +5,7 @@
 
 /** `begin`: what follows as `plan` is another plan. */
 export type PlanPiece =
-  | { readonly kind: "words"; readonly text: string }
+  | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "begin" }
   | { readonly kind: "plan"; readonly text: string };
 
@@ -59,6 +59,6 @@ export class PlanSplitter {
   }
 
   #said(text: string): PlanPiece {
-    return { kind: this.#isInPlan ? "plan" : "words", text };
+    return { kind: this.#isInPlan ? "plan" : "text", text };
   }
 }

@@ -7,4 +7,4 @@ export {
   type SettingsQuestion,
 } from "./resolve.ts";
 export { storedSettings, type StoredSettings } from "./stored.ts";
-export { wordsOf } from "./words.ts";
+export { storedForm } from "./stored-keys.ts";

@@ -2,7 +2,7 @@ import type { EventBody, StoredEvent, TurnSettings } from "@heddle/protocol";
 import { expect, test } from "vitest";
 import { resolveSettings } from "./resolve.ts";
 import { storedSettings } from "./stored.ts";
-import { patchOf, wordsOf } from "./words.ts";
+import { patchOf, storedForm } from "./stored-keys.ts";
 
 const SETTINGS: TurnSettings = {
   provider: "mock",
@@ -72,12 +72,12 @@ test("a sandbox mode brings its own network and folders, a model leaves the ques
   expect(before).not.toHaveProperty("networkAccess");
 });
 
-test("words of other doors that mean nothing here are passed over, and what is said is kept in them", () => {
+test("settings of other doors that mean nothing here are passed over, and what is said is kept in them", () => {
   expect(patchOf({ model: 7, effort: "auto", sandbox: "huge", runner: "x", approval_policy: "always" })).toEqual({
     approvalPolicy: "untrusted",
   });
   const patch = { model: "m", mode: "plan", writableRoots: ["/a"], contextTokens: 5 } as const;
-  expect(patchOf(wordsOf(patch))).toEqual(patch);
+  expect(patchOf(storedForm(patch))).toEqual(patch);
 });
 
 test("later wins value by value, and every value knows where it comes from", () => {

@@ -9,7 +9,7 @@ import { eventAt } from "../threads/history.ts";
 import { readPlan, turnsBack, type Past } from "../threads/past.ts";
 import { requireThread } from "../threads/threads.ts";
 import { companionsOf, KEPT_KEYS, SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
-import { patchOf, wordOf } from "./words.ts";
+import { patchOf, storedKey } from "./stored-keys.ts";
 
 export interface StoredSettings {
   readonly turn: SettingsPatch;
@@ -93,18 +93,18 @@ class SettingsFold {
   }
 
   #change(changes: Readonly<Record<string, unknown>>): void {
-    const isSaid = (key: SettingKey): boolean => changes[wordOf(key)] !== undefined;
+    const isSaid = (key: SettingKey): boolean => changes[storedKey(key)] !== undefined;
     if (isSaid("sandboxMode")) for (const key of companionsOf("sandboxMode")) this.#forget(key);
     if (isSaid("model") && !isSaid("provider")) {
       const { provider } = this.settings.thread;
-      this.#thread.delete(wordOf("provider"));
+      this.#thread.delete(storedKey("provider"));
       if (changes["model"] === null) this.#turn.delete("provider");
       else if (provider !== undefined) this.#turn.set("provider", provider);
     }
     for (const key of SETTING_KEYS) if (isSaid(key)) this.#forget(key);
-    for (const [word, value] of Object.entries(changes)) {
-      if (value === null) this.#thread.delete(word);
-      else this.#thread.set(word, value);
+    for (const [key, value] of Object.entries(changes)) {
+      if (value === null) this.#thread.delete(key);
+      else this.#thread.set(key, value);
     }
   }
 
@@ -120,6 +120,6 @@ class SettingsFold {
 
   #forget(key: SettingKey): void {
     this.#turn.delete(key);
-    this.#thread.delete(wordOf(key));
+    this.#thread.delete(storedKey(key));
   }
 }

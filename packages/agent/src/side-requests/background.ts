@@ -202,8 +202,8 @@ async function transcript(journal: Journal, threadId: string, maxChars: number):
     for (let after = 0; after < upTo && said.length < 2 * maxChars;) {
       const page = await journal.read({ stream, after, limit: TRANSCRIPT_PAGE, types: ["item.completed"] });
       for (const { version, body } of page) {
-        const words = version <= upTo && body.type === "item.completed" ? wordsOf(body.item) : undefined;
-        if (words !== undefined) said += `${said === "" ? "" : "\n\n"}${words.slice(0, maxChars)}`;
+        const text = version <= upTo && body.type === "item.completed" ? textOf(body.item) : undefined;
+        if (text !== undefined) said += `${said === "" ? "" : "\n\n"}${text.slice(0, maxChars)}`;
       }
       after = page.length < TRANSCRIPT_PAGE ? upTo : (page.at(-1)?.version ?? upTo);
     }
@@ -213,7 +213,7 @@ async function transcript(journal: Journal, threadId: string, maxChars: number):
 
 const TRANSCRIPT_PAGE = 100;
 
-function wordsOf(item: Item): string | undefined {
+function textOf(item: Item): string | undefined {
   if (item.type === "agentMessage" || item.type === "proposedPlan") return `Agent: ${item.text}`;
   if (item.type !== "userMessage") return undefined;
   return `Person: ${item.content.map((part) => (part.type === "text" ? part.text : "[image]")).join("\n")}`;
@@ -223,7 +223,7 @@ function wordsOf(item: Item): string | undefined {
 const MAX_ANSWER_CHARS = 1000;
 
 export function cleanTitle(answer: string): string | undefined {
-  const line = answer.split("\n").find((words) => words.trim() !== "") ?? "";
+  const line = answer.split("\n").find((text) => text.trim() !== "") ?? "";
   const bare = visibleLine(line.slice(0, MAX_ANSWER_CHARS).replaceAll(/\s+/gu, " "))
     .replace(/^[\s#*>"'`“”‘’«»_-]+|[\s*"'`“”‘’«»_.]+$/gu, "")
     .replaceAll(/["“”«»]/gu, "")

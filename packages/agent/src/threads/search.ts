@@ -33,7 +33,7 @@ export async function searchThreads(journal: Journal, text: string): Promise<rea
     const step = await journal.threads.mentions({ text, below, events: STEP_EVENTS });
     if (step.lowest === 0) break;
     for (const { stream: threadId, body } of step.found) {
-      const snippet = found.has(threadId) ? undefined : snippetOf(wordsOf(body), text);
+      const snippet = found.has(threadId) ? undefined : snippetOf(textOf(body), text);
       if (snippet === undefined) continue;
       if ("turnId" in body && (await isReverted(threadId, body.turnId))) continue;
       found.set(threadId, { threadId, snippet });
@@ -44,7 +44,7 @@ export async function searchThreads(journal: Journal, text: string): Promise<rea
   return [...found.values()];
 }
 
-function wordsOf(body: EventBody): string {
+function textOf(body: EventBody): string {
   if (body.type === "thread.named") return body.name;
   return body.type === "item.completed" ? said(body.item) : "";
 }
@@ -55,11 +55,11 @@ function said(item: Item): string {
   return item.content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
 }
 
-function snippetOf(words: string, text: string): string | undefined {
-  const at = words.toLowerCase().indexOf(text.toLowerCase());
+function snippetOf(content: string, text: string): string | undefined {
+  const at = content.toLowerCase().indexOf(text.toLowerCase());
   if (at === -1) return undefined;
   const from = Math.max(0, at - AROUND_CHARS);
   const to = at + text.length + AROUND_CHARS;
-  const cut = words.slice(from, to).replaceAll(/\s+/gu, " ").trim();
-  return `${from > 0 ? "…" : ""}${cut}${to < words.length ? "…" : ""}`;
+  const cut = content.slice(from, to).replaceAll(/\s+/gu, " ").trim();
+  return `${from > 0 ? "…" : ""}${cut}${to < content.length ? "…" : ""}`;
 }

@@ -61,8 +61,8 @@ async function notFound(journal: Journal, wanted: string): Promise<HeddleError> 
 
 function ambiguous(wanted: string, found: readonly ThreadRow[]): HeddleError {
   const shown = found.slice(0, MAX_CANDIDATES).map(({ id, name, preview, workspace }) => {
-    const words = [name, preview].filter((text) => text !== undefined).map((text) => visibleLine(text));
-    return `  ${id}  ${visibleLine(workspace)}  ${words.join("  ")}`.trimEnd();
+    const columns = [name, preview].filter((text) => text !== undefined).map((text) => visibleLine(text));
+    return `  ${id}  ${visibleLine(workspace)}  ${columns.join("  ")}`.trimEnd();
   });
   const more = found.length > MAX_CANDIDATES ? ["  …"] : [];
   const message = [`${visibleLine(wanted)} fits more than one thread; name one by its id:`, ...shown, ...more].join(

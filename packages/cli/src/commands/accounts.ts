@@ -72,7 +72,7 @@ function detail(account: AccountStatus): string {
     codex: `Codex's login${email === undefined ? "" : `, ${email}`}`,
     program: account.isLoggedIn
       ? "its own program is logged in"
-      : `its own program: ${WORDS[account.problem ?? ""] ?? "no answer"}`,
+      : `its own program: ${TEXTS[account.problem ?? ""] ?? "no answer"}`,
     machine:
       account.place === undefined
         ? (account.hint ?? "no credentials found")
@@ -83,7 +83,7 @@ function detail(account: AccountStatus): string {
   return `${from}${HEALTH[health] === "" ? "" : `; ${HEALTH[health]}`}${validated}`;
 }
 
-const WORDS: Readonly<Record<string, string>> = {
+const TEXTS: Readonly<Record<string, string>> = {
   loggedOut: "not logged in",
   installed: "installed",
   noAnswer: "does not respond",

@@ -83,10 +83,10 @@ async function list(
 function statusText(name: string, { bearer_token_env_var: variable }: McpServerTable, status: McpAuthStatus): string {
   if (variable !== undefined && status === "notLoggedIn")
     return visibleText(`no token: the environment variable ${variable} is not set`);
-  return WORDS[status].replace("NAME", name);
+  return TEXTS[status].replace("NAME", name);
 }
 
-const WORDS: Readonly<Record<McpAuthStatus, string>> = {
+const TEXTS: Readonly<Record<McpAuthStatus, string>> = {
   unknown: "does not respond",
   unsupported: "no login",
   notLoggedIn: "not logged in; heddle mcp login NAME",

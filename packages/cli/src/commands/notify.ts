@@ -43,16 +43,17 @@ export const notifyCommand: Command = {
 };
 
 async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
-  const [verb, ...words] = args.positionals;
+  const [verb, ...positionals] = args.positionals;
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
   const isJson = args.has("json");
-  if (verb === "list" && words.length === 0) return list(await sinksOf(args, env), env, { out, isJson });
-  const [word, ...more] = words;
-  if (verb === "test" && word !== undefined && more.length === 0) {
-    return test(chosen(await sinksOf(args, env), word), { out, isJson });
+  if (verb === "list" && positionals.length === 0) return list(await sinksOf(args, env), env, { out, isJson });
+  const [first, ...more] = positionals;
+  if (verb === "test" && first !== undefined && more.length === 0) {
+    return test(chosen(await sinksOf(args, env), first), { out, isJson });
   }
-  if (verb === "dead" && word === undefined) return dead(args, env, { out, isJson });
-  if (verb === "redeliver" && args.has("all") === (word === undefined)) return putBack(words, env, { out, isJson });
+  if (verb === "dead" && first === undefined) return dead(args, env, { out, isJson });
+  if (verb === "redeliver" && args.has("all") === (first === undefined))
+    return putBack(positionals, env, { out, isJson });
   const hint = verb === undefined ? "" : didYouMean(verb, VERBS);
   throw usage(`write heddle notify list, test SINK, dead, redeliver ID or redeliver --all${hint}`);
 }

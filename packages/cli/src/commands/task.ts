@@ -136,24 +136,24 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
 }
 
 async function runVerb(args: ParsedArgs, context: CommandContext): Promise<number> {
-  const [word, ...words] = args.positionals;
-  const verb = VERBS.find((known) => known === word);
+  const [verbGiven, ...rest] = args.positionals;
+  const verb = VERBS.find((known) => known === verbGiven);
   if (verb === undefined)
-    throw usage(`write heddle task ${VERBS.join(", ")}${word === undefined ? "" : didYouMean(word, VERBS)}`);
+    throw usage(`write heddle task ${VERBS.join(", ")}${verbGiven === undefined ? "" : didYouMean(verbGiven, VERBS)}`);
   const foreign = foreignOption(OPTIONS, args, verb);
   if (foreign !== undefined) throw usage(`--${foreign.name} belongs to heddle task ${foreign.owners.join(" and ")}`);
-  const [first, ...more] = words;
+  const [first, ...more] = rest;
   if (verb === "retry" && args.has("from-baseline")) {
     if (first === undefined || more.length > 0) throw usage("write heddle task retry ID --from-baseline");
     return undoTask(first, args, context, { isRetried: true });
   }
-  if (isChange(verb)) return changeTasks(verb, words, args, context);
-  if (verb === "init") return init(words, args, context);
-  if (verb === "plan") return planTask(words, args, context);
-  if (verb === "diff" && first !== undefined) return diffTask(words, args, context);
+  if (isChange(verb)) return changeTasks(verb, rest, args, context);
+  if (verb === "init") return init(rest, args, context);
+  if (verb === "plan") return planTask(rest, args, context);
+  if (verb === "diff" && first !== undefined) return diffTask(rest, args, context);
   if (verb === "verify" && more.length === 0) return verifyTask(first, args, context);
-  const isWordless = verb === "list" || verb === "collect";
-  if (more.length > 0 || (isWordless && first !== undefined)) throw usage(`write heddle task ${FORMS[verb]}`);
+  const takesNothing = verb === "list" || verb === "collect";
+  if (more.length > 0 || (takesNothing && first !== undefined)) throw usage(`write heddle task ${FORMS[verb]}`);
   if (verb === "list") return listTasks(args, context);
   if (verb === "collect") return collect(args, context);
   if (first === undefined) throw usage(`write heddle task ${FORMS[verb]}`);
@@ -199,8 +199,8 @@ const FORMS: Readonly<Record<Exclude<Verb, Change | "init" | "plan">, string>> =
   collect: "collect, with --dry-run to look first",
 };
 
-async function init(words: readonly string[], args: ParsedArgs, { cwd }: CommandContext): Promise<number> {
-  const goal = words.join(" ");
+async function init(rest: readonly string[], args: ParsedArgs, { cwd }: CommandContext): Promise<number> {
+  const goal = rest.join(" ");
   const file = await initTask({ path: args.value("path"), goal }, cwd);
   const next = `heddle task lint ${file} --run`;
   const first = goal.trim() === "" ? "write its goal" : "look at its checks";

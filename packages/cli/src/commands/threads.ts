@@ -134,9 +134,9 @@ async function page(
 function rowLine(row: ThreadRow, hasFolder: boolean): string {
   const when = localTime(row.updatedAt);
   const turns = `${row.turnCount} turn${row.turnCount === 1 ? "" : "s"}`;
-  const words = [row.name ?? row.title, row.preview].filter((text) => text !== undefined).map(visibleLine);
+  const columns = [row.name ?? row.title, row.preview].filter((text) => text !== undefined).map(visibleLine);
   const folder = hasFolder ? `  ${visibleLine(row.workspace)}` : "";
-  return `${row.id}  ${when}  ${turns.padEnd(8)}${folder}  ${words.join(": ")}`.trimEnd();
+  return `${row.id}  ${when}  ${turns.padEnd(8)}${folder}  ${columns.join(": ")}`.trimEnd();
 }
 
 async function show(id: string, args: ParsedArgs, { env }: CommandContext, out: Output): Promise<number> {

@@ -48,7 +48,7 @@ export async function makePlan(
   };
   const reading = request.needsPrompt
     ? beginPrompt({
-        words: await promptFromFile(args, cwd, request.promptWords),
+        args: await promptFromFile(args, cwd, request.promptArgs),
         get stdin() {
           return process.stdin;
         },

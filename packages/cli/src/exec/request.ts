@@ -1,4 +1,4 @@
-/** What the words of `heddle exec` ask for: a new thread, an old one, a fork of one, or a review; and where the prompt is. */
+/** What the arguments of `heddle exec` ask for: a new thread, an old one, a fork of one, or a review; and where the prompt is. */
 import type { ReviewTarget } from "@heddle/agent/review";
 import { foreignOption, usage, type ParsedArgs } from "../args.ts";
 import { EXEC_OPTIONS, EXEC_SUBCOMMANDS, type ExecSubcommand } from "../commands/exec-options.ts";
@@ -13,7 +13,7 @@ export interface ExecRequest {
   readonly thread: ThreadChoice;
   readonly review: ReviewTarget | undefined;
   /** What stands in the place of the prompt; empty: it is on standard input, or there is none to be read. */
-  readonly promptWords: readonly string[];
+  readonly promptArgs: readonly string[];
   /** A fork or a review can do without a prompt. */
   readonly needsPrompt: boolean;
 }
@@ -31,11 +31,11 @@ export function parseRequest(args: ParsedArgs): ExecRequest {
     case "review":
       return review(args, rest);
     case undefined:
-      return { thread: { kind: "new" }, review: undefined, promptWords: args.positionals, needsPrompt: true };
+      return { thread: { kind: "new" }, review: undefined, promptArgs: args.positionals, needsPrompt: true };
   }
 }
 
-/** More words than one prompt, and a `-` after it for what is piped in. */
+/** More arguments than one prompt, and a `-` after it for what is piped in. */
 export function hasSecondPrompt(args: ParsedArgs): boolean {
   const isWord = args.positionalsBeforeDashes > 0;
   const subcommand = isWord ? EXEC_SUBCOMMANDS.find((name) => name === args.positionals[0]) : undefined;
@@ -54,28 +54,28 @@ function refuseForeignOptions(args: ParsedArgs, subcommand: ExecSubcommand | und
   throw usage(`--${name} belongs to ${owners.join(" and ")}: heddle exec ${owners[0] ?? ""} --${name}`);
 }
 
-function resume(args: ParsedArgs, words: readonly string[]): ExecRequest {
+function resume(args: ParsedArgs, rest: readonly string[]): ExecRequest {
   const common = { review: undefined, needsPrompt: true };
   if (args.has("last")) {
     const thread: ThreadChoice = { kind: "resumeLast", isEverywhere: args.has("all") };
-    return { ...common, thread, promptWords: words };
+    return { ...common, thread, promptArgs: rest };
   }
-  const [selector, ...promptWords] = words;
+  const [selector, ...promptArgs] = rest;
   if (selector === undefined || selector === "-") {
     throw usage("name the thread to resume: heddle exec resume ID, or heddle exec resume --last");
   }
-  return { ...common, thread: { kind: "resume", selector }, promptWords };
+  return { ...common, thread: { kind: "resume", selector }, promptArgs };
 }
 
-function fork([selector, ...promptWords]: readonly string[]): ExecRequest {
+function fork([selector, ...promptArgs]: readonly string[]): ExecRequest {
   if (selector === undefined || selector === "-") {
     throw usage("name the thread to fork: heddle exec fork ID; heddle threads list shows them");
   }
-  const needsPrompt = promptWords.length > 0;
-  return { thread: { kind: "fork", selector }, review: undefined, promptWords, needsPrompt };
+  const needsPrompt = promptArgs.length > 0;
+  return { thread: { kind: "fork", selector }, review: undefined, promptArgs, needsPrompt };
 }
 
-function review(args: ParsedArgs, promptWords: readonly string[]): ExecRequest {
+function review(args: ParsedArgs, promptArgs: readonly string[]): ExecRequest {
   const base = args.value("base");
   const commit = args.value("commit");
   const title = args.value("title");
@@ -87,11 +87,11 @@ function review(args: ParsedArgs, promptWords: readonly string[]): ExecRequest {
   const [target, ...more] = targets;
   if (more.length > 0) throw usage("review one thing: --uncommitted, --base BRANCH or --commit SHA");
   if (title !== undefined && commit === undefined) throw usage("--title names a commit; give --commit SHA with it");
-  if (target === undefined && promptWords.length === 0) {
+  if (target === undefined && promptArgs.length === 0) {
     throw usage(`say what to review: --uncommitted, --base BRANCH, --commit SHA, or your own instructions`);
   }
-  const needsPrompt = promptWords.length > 0;
-  return { thread: { kind: "new" }, review: target ?? { kind: "custom" }, promptWords, needsPrompt };
+  const needsPrompt = promptArgs.length > 0;
+  return { thread: { kind: "new" }, review: target ?? { kind: "custom" }, promptArgs, needsPrompt };
 }
 
 export function notesFor(args: ParsedArgs, warnings: readonly string[]): readonly string[] {

@@ -18,7 +18,7 @@ const MAX_TEXT_LINES = 12;
 export function eventLines(event: StoredEvent, style: Style): readonly string[] {
   const time = localTime(event.at, "clock");
   const head = `${style.dim(`${String(event.version).padStart(4)} ${time}`)} ${style.bold(event.body.type)} ${style.dim(event.author)}`;
-  const texts = words(event.body).filter((text) => text !== "");
+  const texts = textsOf(event.body).filter((text) => text !== "");
   // Behind words of Heddle on the first line; the others stand in the gutter.
   const [first, ...rest] = behind(texts.map((text) => text.trimEnd()).join("\n")).split("\n");
   const shown = rest.slice(0, MAX_TEXT_LINES);
@@ -30,7 +30,7 @@ export function eventLines(event: StoredEvent, style: Style): readonly string[] 
   ];
 }
 
-function words(body: EventBody): readonly string[] {
+function textsOf(body: EventBody): readonly string[] {
   switch (body.type) {
     case "turn.queued":
       return [`queued: ${inputText(body.input)}`];
@@ -62,12 +62,12 @@ function words(body: EventBody): readonly string[] {
     case "context.injected":
     case "context.compacted":
     case "context.left-out":
-      return contextWords(body);
+      return contextTexts(body);
     case "hook.ran":
       return [`${body.event} ${body.outcome}: ${body.command}`, body.reason ?? body.failure?.message ?? body.output];
     case "item.started":
     case "item.completed":
-      return itemWords(body.item);
+      return itemTexts(body.item);
     case "item.checkpointed":
       return [`${body.itemId} ${body.channel} +${body.appended.length}`];
     case "model.requested":
@@ -99,16 +99,16 @@ function words(body: EventBody): readonly string[] {
     case "hop.taken":
     case "hop.refused":
     case "path.violated":
-      return boundsWords(body);
+      return boundsTexts(body);
     default:
-      return isOutsideThreads(body) ? [JSON.stringify(body)] : threadWords(body);
+      return isOutsideThreads(body) ? [JSON.stringify(body)] : threadTexts(body);
   }
 }
 
 /** What holds a turn inside its bounds, and what went beyond them. */
 type BoundsEvent = Extract<EventBody, { type: "sandbox.opened" | "path.violated" | `hop.${string}` }>;
 
-function boundsWords(body: BoundsEvent): readonly string[] {
+function boundsTexts(body: BoundsEvent): readonly string[] {
   switch (body.type) {
     case "sandbox.opened":
       return [`${body.level}, ${holdsText(body.holds)}`];
@@ -123,7 +123,7 @@ function boundsWords(body: BoundsEvent): readonly string[] {
   }
 }
 
-function contextWords(body: Extract<EventBody, { type: `context.${string}` }>): readonly string[] {
+function contextTexts(body: Extract<EventBody, { type: `context.${string}` }>): readonly string[] {
   switch (body.type) {
     case "context.loaded":
       return [body.sources.map(({ path }) => path).join(", ")];
@@ -141,10 +141,10 @@ function contextWords(body: Extract<EventBody, { type: `context.${string}` }>): 
 /** About the thread itself, or beside its turns. */
 type ThreadEvent = Extract<EventBody, { type: `thread.${string}` | `client.${string}` }>;
 
-function threadWords(body: ThreadEvent): readonly string[] {
+function threadTexts(body: ThreadEvent): readonly string[] {
   switch (body.type) {
     case "client.intended":
-      return [`${body.client} ${body.actId}: ${actWords(body.act)}`];
+      return [`${body.client} ${body.actId}: ${actTexts(body.act)}`];
     case "client.settled":
       return [`${body.actId} ${body.outcome}${body.exitCode === undefined ? "" : ` (exit code ${body.exitCode})`}`];
     case "thread.created":
@@ -176,7 +176,7 @@ function inputText(parts: readonly InputPart[]): string {
   return parts.map((part) => (part.type === "text" ? part.text : `[${part.mediaType}]`)).join("\n");
 }
 
-function itemWords(item: Item): readonly string[] {
+function itemTexts(item: Item): readonly string[] {
   switch (item.type) {
     case "userMessage":
       return [item.type, inputText(item.content)];
@@ -217,7 +217,7 @@ function itemWords(item: Item): readonly string[] {
   }
 }
 
-function actWords(act: ClientAct): string {
+function actTexts(act: ClientAct): string {
   if (act.kind === "mcpTool") return `calls ${act.tool} of the MCP server ${act.server}`;
   return `runs ${act.argv.join(" ")} in ${act.cwd}${act.isConfined ? "" : ", with full access"}`;
 }

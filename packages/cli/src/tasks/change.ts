@@ -90,11 +90,11 @@ function changeOf(verb: Change, args: ParsedArgs): Act {
 }
 
 /** `turns=5`, `time=30m`, `tokens=100000`, `cost_usd=2`. */
-function moreBudget(words: readonly string[]): Readonly<Record<string, number>> | undefined {
-  if (words.length === 0) return undefined;
+function moreBudget(given: readonly string[]): Readonly<Record<string, number>> | undefined {
+  if (given.length === 0) return undefined;
   const keys = new Map(Object.entries({ turns: "turns", tokens: "tokens", time: "timeMs", cost_usd: "costUsd" }));
   const budget: Record<string, number> = {};
-  for (const word of words.flatMap((list) => list.split(","))) {
+  for (const word of given.flatMap((list) => list.split(","))) {
     const [name = "", value = ""] = word.split("=");
     const key = keys.get(name);
     const number = name === "time" ? parseDuration(value) : Number(value);

@@ -9,8 +9,8 @@ import { watchForStop } from "../stop.ts";
 import { onTask } from "./on-task.ts";
 import { count } from "./outcome.ts";
 
-export async function diffTask(words: readonly string[], args: ParsedArgs, { env }: CommandContext): Promise<number> {
-  const [selector = "", ...paths] = words;
+export async function diffTask(rest: readonly string[], args: ParsedArgs, { env }: CommandContext): Promise<number> {
+  const [selector = "", ...paths] = rest;
   using stop = watchForStop(undefined);
   return await onTask(selector, args, env, async ({ tasks, task: { id }, style, print }) => {
     const of = { ...(paths.length === 0 ? {} : { paths }), isStat: args.has("stat"), signal: stop.signal };

@@ -47,7 +47,7 @@ function isFiltered(args: ParsedArgs): boolean {
 }
 
 function wantedStates(args: ParsedArgs): readonly TaskState[] {
-  const named = args.values("state").flatMap((words) => words.split(","));
+  const named = args.values("state").flatMap((states) => states.split(","));
   if (named.length === 0) return args.has("all") ? TASK_STATES : SHOWN_STATES;
   return named.map((word) => {
     const state = TASK_STATES.find((known) => known === word);

@@ -13,8 +13,8 @@ import { say } from "../print/screen.ts";
 import { watchForStop } from "../stop.ts";
 import { warn } from "./read-tasks.ts";
 
-export async function planTask(words: readonly string[], args: ParsedArgs, context: CommandContext): Promise<number> {
-  const prompt = words.join(" ").trim();
+export async function planTask(rest: readonly string[], args: ParsedArgs, context: CommandContext): Promise<number> {
+  const prompt = rest.join(" ").trim();
   if (prompt === "") throw usage('write heddle task plan "what is to be done" > FILE.yaml');
   const { env, cwd } = context;
   using stop = watchForStop(undefined);

@@ -152,12 +152,12 @@ function checked(
 /** A pass is plain: only the whole is verified. */
 export function checkLines(result: CheckResult, style: Style, work?: JudgedWork): readonly string[] {
   const { name, outcome, message, output, isFlaky } = result;
-  const words = `${visibleLine(name)}: ${visibleLine(message)}`;
-  if (outcome === "passed") return [`  passed ${words}${flags(result, style)}`, ...restsLine(result, work)];
+  const text = `${visibleLine(name)}: ${visibleLine(message)}`;
+  if (outcome === "passed") return [`  passed ${text}${flags(result, style)}`, ...restsLine(result, work)];
   const tail = (output ?? "").trimEnd().split("\n").slice(-SHOWN_LINES);
   const shown = quoted(tail.filter((line) => line.trim() !== "").join("\n")).map((line) => style.dim(line));
   return [
-    style.red(`  ${outcome === "failed" ? "FAILED" : "ERROR"} ${words}`) +
+    style.red(`  ${outcome === "failed" ? "FAILED" : "ERROR"} ${text}`) +
       (isFlaky === true ? flags(result, style) : ""),
     ...shown,
   ];

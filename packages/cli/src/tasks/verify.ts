@@ -50,7 +50,7 @@ async function verifyOne(
   return { ...(await store.tasks.verify(id, how)), taskId: id, name: spec.name };
 }
 
-const WORDS: Readonly<Record<BundleVerdict["outcome"], string>> = {
+const TEXTS: Readonly<Record<BundleVerdict["outcome"], string>> = {
   same: "SAME: judged again, with the same outcome",
   differs: "DIFFERS: judged again, with another outcome",
   missing: "CANNOT BE JUDGED AGAIN",
@@ -58,11 +58,11 @@ const WORDS: Readonly<Record<BundleVerdict["outcome"], string>> = {
 
 function verdictLines(verdict: BundleVerdict, style: Style): readonly string[] {
   const { outcome, reasons, recorded, now, base, work, keyId, workspace } = verdict;
-  const words = outcome === "same" ? style.bold(WORDS.same) : style.red(WORDS[outcome]);
+  const summary = outcome === "same" ? style.bold(TEXTS.same) : style.red(TEXTS[outcome]);
   const line = (name: string, value: string | undefined): readonly string[] =>
     value === undefined ? [] : [`${name.padEnd(10)} ${value}`];
   return [
-    marked(words),
+    marked(summary),
     ...line("task", verdict.taskId === undefined ? undefined : `${verdict.taskId}  ${visibleLine(verdict.name ?? "")}`),
     ...reasons.map((reason) => `  ${visibleLine(reason)}`),
     ...line(

@@ -67,8 +67,8 @@ function fitTop(schema: Schema, rules: Rules): FittedTool {
   const { $schema: _, ...node } = fitNode(merged, rules, 0);
   const parameters = { ...node, type: "object", properties: record(node["properties"]) ?? {} };
   if (Object.keys(unsaid).length === 0) return { parameters };
-  const words = JSON.stringify(unsaid);
-  const shown = words.length <= MAX_NOTE_CHARS ? words : `${words.slice(0, MAX_NOTE_CHARS)}… (cut)`;
+  const json = JSON.stringify(unsaid);
+  const shown = json.length <= MAX_NOTE_CHARS ? json : `${json.slice(0, MAX_NOTE_CHARS)}… (cut)`;
   return { parameters, note: `The arguments must also match this JSON Schema: ${shown}` };
 }
 

@@ -106,8 +106,8 @@ async function claimHome(home: string, what: string, instead: string | undefined
     const { message, details } = error;
     const address = await addressOf(home, details["pid"]);
     const hint = address === undefined ? undefined : `look at ${address}, where it serves`;
-    const words = [message, hint, instead].filter((word) => word !== undefined);
-    throw new HeddleError("store.owned", words.join("; or "), { cause: error, details });
+    const hints = [message, hint, instead].filter((text) => text !== undefined);
+    throw new HeddleError("store.owned", hints.join("; or "), { cause: error, details });
   }
 }
 

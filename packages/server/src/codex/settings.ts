@@ -3,7 +3,7 @@ import { changeSettings } from "@heddle/agent";
 import {
   SETTING_KEYS,
   withCompanions,
-  wordsOf,
+  storedForm,
   type SettingsAnswer,
   type SettingsPatch,
   type StoredSettings,
@@ -78,7 +78,7 @@ export async function storeChanges(
 export function changesBetween(before: TurnSettings, after: TurnSettings): Readonly<Record<string, unknown>> {
   const [old, now] = [patchOf(before), patchOf(after)];
   const changed = SETTING_KEYS.filter((key) => JSON.stringify(old[key]) !== JSON.stringify(now[key]));
-  return wordsOf(Object.fromEntries(withCompanions(changed).map((key) => [key, now[key]])));
+  return storedForm(Object.fromEntries(withCompanions(changed).map((key) => [key, now[key]])));
 }
 
 function patchOf(settings: TurnSettings): SettingsPatch {

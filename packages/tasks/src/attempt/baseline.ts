@@ -22,7 +22,7 @@ export interface BaselineOptions {
   readonly like?: KeptTree | undefined;
   /** What earlier tasks left in the workspace. */
   readonly leftIn?: (base: KeptTree) => Promise<Pick<TaskBaseline, "left">>;
-  readonly step?: (words: string) => void;
+  readonly step?: (name: string) => void;
 }
 
 /** Throws `workspace.missing`, and whatever keeps the copy from being made; a check that fails or breaks is recorded. */

@@ -40,7 +40,7 @@ export function wordOf({ what }: Line): string {
   return { time: "timeMs", turns: "turns", tokens: "tokens", cost: "costUsd" }[what];
 }
 
-export const BUDGET_WORDS: ReadonlySet<string> = new Set(["timeMs", "turns", "tokens", "costUsd"]);
+export const BUDGET_NAMES: ReadonlySet<string> = new Set(["timeMs", "turns", "tokens", "costUsd"]);
 
 /** What one turn may use of the rest, so that it ends before the budget does. */
 export function limitsOf(task: TaskRecord): TurnLimits {

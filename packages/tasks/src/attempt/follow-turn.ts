@@ -78,7 +78,7 @@ function createStopper({ heddle, hold, closing }: FollowContext, { turnId }: Fol
   let isHeld = false;
   let timer: NodeJS.Timeout | undefined;
 
-  function stop(why: NonNullable<Followed["stoppedFor"]>, words: InterruptReason): void {
+  function stop(why: NonNullable<Followed["stoppedFor"]>, interruption: InterruptReason): void {
     if (reason !== undefined) return;
     reason = why;
     const stopMs = why === "closing" ? CLOSING_MS : STOP_MS;
@@ -86,7 +86,9 @@ function createStopper({ heddle, hold, closing }: FollowContext, { turnId }: Fol
       failed.abort(new HeddleError("turn.active", `turn ${turnId} does not stop`));
     }, stopMs);
     // A turn that another process continues belongs to the worker that has the task.
-    const asked = isTaken(hold) ? heddle.releaseTurn(turnId, words) : heddle.as("system").interrupt(turnId, words);
+    const asked = isTaken(hold)
+      ? heddle.releaseTurn(turnId, interruption)
+      : heddle.as("system").interrupt(turnId, interruption);
     // It has ended by itself, or its end will report what is wrong with the store.
     asked.catch(() => undefined);
   }
@@ -105,7 +107,7 @@ function createStopper({ heddle, hold, closing }: FollowContext, { turnId }: Fol
     leftMs = Math.max(0, leftMs - (performance.now() - since));
   }
 
-  const onLost = (): void => stop("lost", { code: "turn.interrupted", message: wordsOf(hold.lost.reason) });
+  const onLost = (): void => stop("lost", { code: "turn.interrupted", message: messageOf(hold.lost.reason) });
   const onClosing = (): void => {
     // At a question the turn can be left as it is: the next worker continues to follow it.
     if (isHeld) failed.abort(new HeddleError("turn.parked", `turn ${turnId} waits for an answer`));
@@ -136,7 +138,7 @@ function createStopper({ heddle, hold, closing }: FollowContext, { turnId }: Fol
   };
 }
 
-function wordsOf(reason: unknown): string {
+function messageOf(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }
 

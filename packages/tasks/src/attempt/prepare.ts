@@ -109,10 +109,10 @@ export async function clearThread(
   if (open?.status !== "open") return;
   if (isTakeOver) {
     // A turn that ends by itself at this moment is fine.
-    const words = { code: "turn.interrupted", message: `task ${task.id} takes over` } as const;
+    const reason = { code: "turn.interrupted", message: `task ${task.id} takes over` } as const;
     await context.heddle
       .as("system")
-      .interrupt(open.id, words)
+      .interrupt(open.id, reason)
       .catch((error: unknown) => context.log(`${task.id}: ${String(error)}`));
   } else {
     const message = `waits for turn ${open.id} of its thread`;

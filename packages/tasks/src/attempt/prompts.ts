@@ -63,13 +63,13 @@ function stepLines({ title, acceptance }: TaskSpec["steps"][number], index: numb
 
 function checkLine(check: TaskCheck): string {
   if (check.kind === "all" || check.kind === "any")
-    return `- ${check.name ?? check.kind}: ${check.kind} of ${check.of.map(wordsOf).join("; ")}`;
-  if (check.kind === "not") return `- ${check.name ?? "not"}: not ${wordsOf(check.of)}`;
-  return `- ${wordsOf(check)}`;
+    return `- ${check.name ?? check.kind}: ${check.kind} of ${check.of.map(describeCheck).join("; ")}`;
+  if (check.kind === "not") return `- ${check.name ?? "not"}: not ${describeCheck(check.of)}`;
+  return `- ${describeCheck(check)}`;
 }
 
 /** As in the spec: models read JSON well. */
-function wordsOf(check: TaskCheck): string {
+function describeCheck(check: TaskCheck): string {
   const { kind, name, ...rest } = check;
   return `${name === undefined ? "" : `${name}: `}${kind} ${JSON.stringify(rest)}`;
 }

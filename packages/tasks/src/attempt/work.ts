@@ -55,7 +55,7 @@ export async function readBaseline(options: WorkOptions, watch: StartWatch): Pro
     const { journal } = context.heddle;
     const leftIn = (base: KeptTree): ReturnType<typeof leftBefore> =>
       leftBefore({ journal, home: context.home, task: hold.task, signal: options.signal }, base);
-    return await takeBaseline(checkOptionsFor(options), { into, like, leftIn, step: (words) => watch.step(words) });
+    return await takeBaseline(checkOptionsFor(options), { into, like, leftIn, step: (name) => watch.step(name) });
   } catch (error) {
     const isTooLarge = isHeddleError(error) && error.code === "limit.reached";
     if (!isTooLarge || hold.task.spec.checks.length > 0) throw error;

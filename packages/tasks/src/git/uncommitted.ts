@@ -106,10 +106,10 @@ export async function filtersOf(
   workTree: string,
 ): Promise<ReadonlyMap<RawPath, string>> {
   const input = Buffer.from(paths.map((path) => `${path}\0`).join(""), "latin1");
-  const words = zeroed(await git.run(["check-attr", "-z", "--stdin", "filter"], { input, workTree }));
+  const fields = zeroed(await git.run(["check-attr", "-z", "--stdin", "filter"], { input, workTree }));
   const found = new Map<RawPath, string>();
-  for (let index = 0; index + 2 < words.length; index += 3) {
-    const [path, value] = [words[index] ?? "", words[index + 2] ?? ""];
+  for (let index = 0; index + 2 < fields.length; index += 3) {
+    const [path, value] = [fields[index] ?? "", fields[index + 2] ?? ""];
     if (value !== "unspecified" && value !== "unset") found.set(path, value);
   }
   return found;

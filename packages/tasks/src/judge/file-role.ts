@@ -39,7 +39,7 @@ export function roleOf(path: string): FileRole {
   return RULES.find(([, pattern]) => pattern.test(path))?.[0] ?? "other";
 }
 
-const WORDS: Readonly<Record<FileRole, string>> = {
+const TEXTS: Readonly<Record<FileRole, string>> = {
   source: "source",
   test: "test",
   configuration: "configuration",
@@ -58,5 +58,5 @@ export function described({
   readonly path: string;
   readonly how: "added" | "changed" | "removed";
 }): string {
-  return `${visibleName(path)} (${how === "added" ? "new" : how} ${WORDS[roleOf(path)]})`;
+  return `${visibleName(path)} (${how === "added" ? "new" : how} ${TEXTS[roleOf(path)]})`;
 }

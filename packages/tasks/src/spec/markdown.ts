@@ -132,16 +132,16 @@ function listOf(positions: Positions, { name, lines, at }: Section): unknown[] {
     [];
   for (const line of lines) {
     if (line.text.trim() === "") continue;
-    const [, indent = "", words = ""] = BULLET.exec(line.text) ?? [];
+    const [, indent = "", text = ""] = BULLET.exec(line.text) ?? [];
     const last = entries.at(-1);
-    if (words === "") {
+    if (text === "") {
       if (last === undefined) positions.problemAt(line.at, name, `"## ${name}" is a list; begin its lines with "- "`);
       else (last.acceptance.at(-1) ?? last.title).push(line.text.trim());
-    } else if (last !== undefined && indent.length > last.indent) last.acceptance.push([words]);
-    else entries.push({ title: [words], acceptance: [], at: line.at, indent: indent.length });
+    } else if (last !== undefined && indent.length > last.indent) last.acceptance.push([text]);
+    else entries.push({ title: [text], acceptance: [], at: line.at, indent: indent.length });
   }
   const list = entries.map(({ title, acceptance }) => {
-    const under = acceptance.map((words) => words.join(" "));
+    const under = acceptance.map((text) => text.join(" "));
     return under.length === 0 ? title.join(" ") : { title: title.join(" "), acceptance: under };
   });
   positions.set(list, at, new Map(entries.map((entry, index) => [index, { at: entry.at, word: `[${index}]` }])));

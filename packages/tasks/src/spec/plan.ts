@@ -54,7 +54,7 @@ export async function proposePlan(request: PlanRequest): Promise<Plan> {
   const asked: Asked = {};
   const { $schema: _, ...shape } = z.toJSONSchema(Proposed);
   const question = { heddle, by, settings, signal, shape, timeoutMs: PLAN_MS, title: "A plan" };
-  const answer = Proposed.safeParse(await askOnce({ ...question, text: await words(prompt, workspace) }, asked));
+  const answer = Proposed.safeParse(await askOnce({ ...question, text: await promptText(prompt, workspace) }, asked));
   if (!answer.success)
     throw new HeddleError("schema.violated", "the model proposed no plan; ask again with another text");
   const { name, goal, steps, checks } = answer.data;
@@ -73,7 +73,7 @@ function checkOf({ kind, path, text, run }: z.output<typeof Proposed>["checks"][
   return kind === "contains" ? { kind, path, text } : { kind, path };
 }
 
-async function words(prompt: string, workspace: string): Promise<string> {
+async function promptText(prompt: string, workspace: string): Promise<string> {
   const mark = `===== ${randomUUID()} =====`;
   const names = (await readdir(workspace, { withFileTypes: true }))
     .filter(({ name }) => !name.startsWith("."))

@@ -67,8 +67,8 @@ export async function joinAndJudge(joining: Joining, options: JoinOptions): Prom
       checkOptions,
     );
     if (end.exitCode !== 0) {
-      const words = `${end.stdout}\n${end.stderr}`.trim();
-      return { obstacle: `the repository has changed since, and the work does not join with it:\n${words}` };
+      const output = `${end.stdout}\n${end.stderr}`.trim();
+      return { obstacle: `the repository has changed since, and the work does not join with it:\n${output}` };
     }
     const joined = await git(result, ["rev-parse", "--verify", "HEAD"], checkOptions);
     // Fetched before anything of the result is run.

@@ -111,12 +111,12 @@ export async function setUp(checkOptions: CheckOptions): Promise<void> {
 
 /** The branch of verified work. */
 export function branchOf({ id, spec }: Pick<TaskRecord, "id" | "spec">): string {
-  const words = spec.name
+  const slug = spec.name
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "-")
     .slice(0, 40)
     .replaceAll(/^-+|-+$/g, "");
-  return `heddle/${words === "" ? "task" : words}-${id.slice(-8)}`;
+  return `heddle/${slug === "" ? "task" : slug}-${id.slice(-8)}`;
 }
 
 async function repositoryOf(workspace: string, signal: AbortSignal): Promise<string> {

@@ -57,13 +57,13 @@ export async function changesIn({ git, tip, owners }: CommitsToJudge): Promise<r
     "--no-renames",
     "--ignore-submodules=none",
   ];
-  const words = (await git.run(["log", ...format, tip, "--not", ...owners, "--"])).toString("utf8").split("\0");
+  const fields = (await git.run(["log", ...format, tip, "--not", ...owners, "--"])).toString("utf8").split("\0");
   const changes = new Map<string, CommittedChange>();
-  for (let index = 0; index < words.length; index += 1) {
-    const [, mode, , object] = words[index]?.split(" ") ?? [];
-    if (words[index]?.startsWith(":") !== true || mode === undefined || object === undefined) continue;
+  for (let index = 0; index < fields.length; index += 1) {
+    const [, mode, , object] = fields[index]?.split(" ") ?? [];
+    if (fields[index]?.startsWith(":") !== true || mode === undefined || object === undefined) continue;
     index += 1;
-    const path = words[index] ?? "";
+    const path = fields[index] ?? "";
     changes.set(`${mode} ${object} ${path}`, { path, mode, object });
   }
   return [...changes.values()];

@@ -84,8 +84,8 @@ function setprivLoadsFilters(): boolean {
 
 /** The program and arguments to put before a command that still has capabilities. */
 export function confine(confiner: Confiner, setpriv: string, confinement: Confinement): readonly string[] {
-  const words = loaderCommand(confiner, confinement);
-  if (words.length > 0) return words;
+  const command = loaderCommand(confiner, confinement);
+  if (command.length > 0) return command;
   const load = confiner.kind === "setpriv" ? [`--seccomp-filter=/dev/${FILTER_NAME}`] : [];
   return [setpriv, ...NO_PRIVILEGES, ...load, "--"];
 }

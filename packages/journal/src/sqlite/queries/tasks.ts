@@ -85,7 +85,7 @@ export function taskQueries(read: Read): TaskQueries {
   };
 }
 
-function pageCondition({ states, workspace, label, parentId, text: words, after }: TaskPageRequest): {
+function pageCondition({ states, workspace, label, parentId, text, after }: TaskPageRequest): {
   readonly where: string;
   readonly values: readonly (string | number)[];
 } {
@@ -99,7 +99,7 @@ function pageCondition({ states, workspace, label, parentId, text: words, after 
   if (workspace !== undefined) add("workspace = ?", workspace);
   if (label !== undefined) add("EXISTS (SELECT 1 FROM json_each(record, '$.spec.labels') WHERE value = ?)", label);
   if (parentId !== undefined) add("parent_id = ?", parentId);
-  if (words !== undefined) add("instr(lower(name), lower(?)) > 0", words);
+  if (text !== undefined) add("instr(lower(name), lower(?)) > 0", text);
   if (after !== undefined) add("created_position < (SELECT created_position FROM tasks WHERE id = ?)", after);
   return { where: conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`, values };
 }

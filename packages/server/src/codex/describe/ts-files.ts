@@ -33,10 +33,10 @@ function between(from: string, to: string): string {
 
 function typeOf(schema: unknown): string {
   if (typeof schema !== "object" || schema === null) return "unknown";
-  const { $ref, const: only, enum: words, type, items } = schema as Json;
+  const { $ref, const: only, enum: values, type, items } = schema as Json;
   if (typeof $ref === "string") return $ref.slice("#/definitions/".length);
   if (only !== undefined) return JSON.stringify(only);
-  if (Array.isArray(words)) return words.map((word) => JSON.stringify(word)).join(" | ");
+  if (Array.isArray(values)) return values.map((value) => JSON.stringify(value)).join(" | ");
   const { anyOf, oneOf, allOf } = schema as Json;
   const either = anyOf ?? oneOf;
   if (Array.isArray(either)) return either.map((one) => inner(one)).join(" | ");

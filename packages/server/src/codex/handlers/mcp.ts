@@ -77,7 +77,7 @@ export const callMcpTool: Handler<"mcpServer/tool/call"> = async (params, call) 
       throw error;
     },
   );
-  await recorded.settled({ outcome: answer.isError === true ? "failed" : "ok", output: wordsOf(answer) });
+  await recorded.settled({ outcome: answer.isError === true ? "failed" : "ok", output: textOf(answer) });
   const { content, structuredContent, isError, _meta } = answer;
   return {
     result: {
@@ -89,7 +89,7 @@ export const callMcpTool: Handler<"mcpServer/tool/call"> = async (params, call) 
   };
 };
 
-function wordsOf({ content }: Awaited<ReturnType<McpInspector["call"]>>): string {
+function textOf({ content }: Awaited<ReturnType<McpInspector["call"]>>): string {
   return content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("\n");
 }
 

@@ -1,7 +1,7 @@
 /** Threads that a client begins, takes up, forks or leaves. */
 import path from "node:path";
 import { readGoal, type Acts } from "@heddle/agent";
-import { wordsOf, type SettingsPatch } from "@heddle/agent/settings";
+import { storedForm, type SettingsPatch } from "@heddle/agent/settings";
 import { isHeddleError, type ClientTool } from "@heddle/protocol";
 import {
   appServerOrigin,
@@ -41,7 +41,7 @@ export const startThread: Handler<"thread/start"> = async (params, { server, con
   const { clientThreadId, ...request } = params;
   const begin = async (): Promise<LoadedThread> => {
     const clientId = clientThreadId ?? undefined;
-    const beginning = { tools, settings: wordsOf(patch), clientId, request: { ...request, workspace } };
+    const beginning = { tools, settings: storedForm(patch), clientId, request: { ...request, workspace } };
     const thread = { workspace, origin, ...(isEphemeral ? { isEphemeral } : {}) };
     const threadId = await server.heddle.as(connection.by).createThread(thread, beginning);
     // A repeated request may name a thread that is loaded already.

@@ -2,50 +2,48 @@
 import { isSandboxMode, type ApprovalPolicy } from "@heddle/protocol";
 import { SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
 
-type Words = Readonly<Record<string, unknown>>;
+type StoredSettings = Readonly<Record<string, unknown>>;
 
-interface Word<K extends SettingKey> {
-  readonly word: string;
+interface StoredKey<K extends SettingKey> {
+  readonly name: string;
   /** undefined: a value of another door that means nothing here. */
   readonly read: (value: unknown) => SettingsPatch[K];
 }
 
-const WORDS: { readonly [K in SettingKey]-?: Word<K> } = {
-  provider: { word: "model_provider", read: textOf },
-  model: { word: "model", read: textOf },
-  effort: { word: "effort", read: (value) => (value === "auto" ? undefined : textOf(value)) },
-  sandboxMode: { word: "sandbox", read: (value) => (isText(value) && isSandboxMode(value) ? value : undefined) },
-  networkAccess: { word: "network_access", read: flagOf },
+const KEYS: { readonly [K in SettingKey]-?: StoredKey<K> } = {
+  provider: { name: "model_provider", read: textOf },
+  model: { name: "model", read: textOf },
+  effort: { name: "effort", read: (value) => (value === "auto" ? undefined : textOf(value)) },
+  sandboxMode: { name: "sandbox", read: (value) => (isText(value) && isSandboxMode(value) ? value : undefined) },
+  networkAccess: { name: "network_access", read: flagOf },
   writableRoots: {
-    word: "writable_roots",
+    name: "writable_roots",
     read: (value) => (Array.isArray(value) && value.every(isText) ? value : undefined),
   },
-  approvalPolicy: { word: "approval_policy", read: policyOf },
-  mode: { word: "collaboration_mode", read: modeOf },
-  contextTokens: { word: "context_tokens", read: countOf },
-  compactAtTokens: { word: "compact_at_tokens", read: countOf },
-  asksUser: { word: "ask_user", read: flagOf },
+  approvalPolicy: { name: "approval_policy", read: policyOf },
+  mode: { name: "collaboration_mode", read: modeOf },
+  contextTokens: { name: "context_tokens", read: countOf },
+  compactAtTokens: { name: "compact_at_tokens", read: countOf },
+  asksUser: { name: "ask_user", read: flagOf },
 };
 
-export function patchOf(words: Words): SettingsPatch {
+export function patchOf(stored: StoredSettings): SettingsPatch {
   return Object.fromEntries(
-    SETTING_KEYS.map((key) => [key, WORDS[key].read(words[WORDS[key].word])]).filter(
-      ([, value]) => value !== undefined,
-    ),
+    SETTING_KEYS.map((key) => [key, KEYS[key].read(stored[KEYS[key].name])]).filter(([, value]) => value !== undefined),
   );
 }
 
-export function wordsOf(patch: SettingsPatch): Words {
+export function storedForm(patch: SettingsPatch): StoredSettings {
   return Object.fromEntries(
     SETTING_KEYS.filter((key) => patch[key] !== undefined).map((key) => [
-      WORDS[key].word,
+      KEYS[key].name,
       key === "mode" ? { mode: patch.mode } : patch[key],
     ]),
   );
 }
 
-export function wordOf(key: SettingKey): string {
-  return WORDS[key].word;
+export function storedKey(key: SettingKey): string {
+  return KEYS[key].name;
 }
 
 function isText(value: unknown): value is string {
