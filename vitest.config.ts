@@ -3,6 +3,7 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const ALONE = "{packages/*/src,e2e}/**/*.alone.test.ts";
+const PROGRAM = "./scripts/test-program.ts";
 /** More than there are cores: tests spend much of their time waiting for processes, disks and time limits. */
 const WORKERS = Math.max(2, availableParallelism() * 2);
 /** Only to end what hangs: on a busy machine a test takes ten times as long as on a quiet one. */
@@ -46,6 +47,7 @@ export default defineConfig({
         test: {
           // Tests that own processes, namespaces or whole homes.
           name: "proc",
+          globalSetup: PROGRAM,
           include: ["packages/*/src/**/*.proc.test.ts", "scripts/**/*.proc.test.ts", "e2e/**/*.test.ts"],
           exclude: [ALONE],
           pool: "forks",
@@ -64,6 +66,7 @@ export default defineConfig({
         test: {
           // Tests that measure time or memory, or keep every core busy by themselves.
           name: "alone",
+          globalSetup: PROGRAM,
           include: [ALONE],
           pool: "forks",
           fileParallelism: false,

@@ -6,7 +6,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { ModelServer } from "@heddle/models/testing";
 
-export const LAUNCHER = path.join(import.meta.dirname, "..", "packages", "cli", "bin", "heddle.cjs");
+/** The one that was built for this run of the tests, or that of the checkout. */
+export const LAUNCHER =
+  process.env["HEDDLE_E2E_LAUNCHER"] ?? path.join(import.meta.dirname, "..", "packages", "cli", "bin", "heddle.cjs");
 
 /** No run of a test takes longer; one that does hangs. */
 const DEADLINE_MS = 30_000;

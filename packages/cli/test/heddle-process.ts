@@ -5,7 +5,9 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-export const LAUNCHER = path.join(import.meta.dirname, "..", "bin", "heddle.cjs");
+/** The one that was built for this run of the tests, or that of the checkout. */
+export const LAUNCHER =
+  process.env["HEDDLE_E2E_LAUNCHER"] ?? path.join(import.meta.dirname, "..", "bin", "heddle.cjs");
 
 export interface World extends AsyncDisposable {
   readonly root: string;
