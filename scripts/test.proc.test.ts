@@ -31,11 +31,12 @@ function start(root: string, args: readonly string[] = [], environment: NodeJS.P
     env: { ...process.env, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  let output = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (output += text));
+  const output = { stdout: "", stderr: "" };
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (output.stdout += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (output.stderr += text));
   const ended = once(child, "close").then(([code]): Run => {
-    const lines = output.trimEnd().split("\n");
+    // The two arrive in any order; the last line is one of the first.
+    const lines = `${output.stderr}\n${output.stdout}`.trimEnd().split("\n");
     return { code: code as number | null, lines, lastLine: lines.at(-1) };
   });
   return { child, ended };
@@ -145,7 +146,7 @@ test("tests see a fresh home, a compile cache of the run and no keys", async () 
     test("sees nothing", () => {
       expect(homedir()).toBe(join(dirname(tmpdir()), "home"));
       expect(process.env["NODE_COMPILE_CACHE"]).toBe(join(dirname(tmpdir()), "compiled"));
-      const names = Object.keys(process.env).filter((name) => /_API_KEY$|^HEDDLE_|^CODEX_|^GIT_/.test(name));
+      const names = Object.keys(process.env).filter((name) => /_API_KEY$|^HEDDLE_(?!E2E_)|^CODEX_|^GIT_/.test(name));
       expect(names).toEqual([]);
     });`;
   const environment = {
