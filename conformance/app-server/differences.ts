@@ -5,6 +5,7 @@
 import type { Found } from "./compare.ts";
 import { GAPS } from "./differences/gaps.ts";
 import { MEANT } from "./differences/meant.ts";
+import { OF_METHODS } from "./differences/methods.ts";
 import { OF_EVERY_MESSAGE } from "./differences/everywhere.ts";
 import { AROUND_PARAMS } from "./differences/params.ts";
 import { AROUND_TOOLS } from "./differences/tools.ts";
@@ -27,6 +28,7 @@ export const DIFFERENCES: readonly Difference[] = [
   ...MEANT,
   ...AROUND_TOOLS,
   ...AROUND_PARAMS,
+  ...OF_METHODS,
   ...GAPS,
 ];
 

@@ -1,6 +1,7 @@
 /** Every scenario that is played. */
 import type { Scenario } from "./scenario.ts";
 import { APPROVALS } from "./scenarios/approvals.ts";
+import { HOST } from "./scenarios/host.ts";
 import { MCP } from "./scenarios/mcp.ts";
 import { PAGES } from "./scenarios/pages.ts";
 import { QUESTIONS } from "./scenarios/questions.ts";
@@ -16,4 +17,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...TOOLS,
   ...THREADS,
   ...PAGES,
+  ...HOST,
 ];

@@ -20,6 +20,7 @@ const UNDESCRIBED = ["answer getAuthStatus"];
 /** Methods without params, which would name the type of the answer. */
 const NAMES: Readonly<Record<string, string>> = {
   "account/rateLimits/read": "GetAccountRateLimitsResponse",
+  "account/usage/read": "GetAccountTokenUsageResponse",
   "configRequirements/read": "ConfigRequirementsReadResponse",
 };
 

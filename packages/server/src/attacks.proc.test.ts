@@ -9,7 +9,7 @@ import { CHAT_METHODS, type ChatMethod } from "@heddle/dialects/chat";
 import { CODEX_METHODS, CODEX_PARAMS } from "@heddle/dialects/codex-app-server";
 import { expect, test } from "vitest";
 import { at, list, text, type ChatClient, type Heard } from "../test/chat-client.ts";
-import { openChatWorld, type ChatWorld } from "../test/chat-world.ts";
+import { codexClient as codex, openChatWorld } from "../test/chat-world.ts";
 import { CHAT_TABLE } from "./chat/methods.ts";
 import { ROUTES } from "./http/routes.ts";
 
@@ -17,15 +17,6 @@ import { ROUTES } from "./http/routes.ts";
 async function raw(client: ChatClient, id: number, bytes: string | Buffer): Promise<Heard> {
   client.socket.write(Buffer.concat([Buffer.from(bytes), Buffer.from("\n")]));
   return client.hears((heard) => heard.id === id);
-}
-
-async function codex(world: ChatWorld): Promise<ChatClient> {
-  const client = await world.client();
-  await client.call("initialize", {
-    clientInfo: { name: "probe", version: "0" },
-    capabilities: { experimentalApi: true },
-  });
-  return client;
 }
 
 const nested = (depth: number): string => `${"[".repeat(depth)}${"]".repeat(depth)}`;

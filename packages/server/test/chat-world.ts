@@ -103,6 +103,16 @@ export async function openChatWorld(options: ChatWorldOptions = {}): Promise<Cha
   };
 }
 
+/** A client of `codex app-server` that asked for experiments. */
+export async function codexClient(world: ChatWorld): Promise<ChatClient> {
+  const client = await world.client();
+  await client.call("initialize", {
+    clientInfo: { name: "probe", version: "0" },
+    capabilities: { experimentalApi: true },
+  });
+  return client;
+}
+
 function skillsOf(given: SkillSwitch | undefined): Host["skills"] {
   return given && { ...given, extraRoots: () => [], setExtraRoots: () => undefined };
 }

@@ -157,7 +157,7 @@ test("configRequirements/read, experimentalFeature/list, collaborationMode/list 
     supportsIndependentSpeedModes: null,
     requirements: null,
   });
-  expect(await client.call("experimentalFeature/list", { limit: 2 })).toEqual({ data: [], nextCursor: null });
+  expect(await client.call("experimentalFeature/list", { limit: 1 })).toMatchObject({ data: [{ name: "shell_tool" }] });
   expect(await refused(client, "experimentalFeature/list", { limit: "x" })).toMatch(/^-32600 Invalid request/);
   expect(await client.call("collaborationMode/list")).toMatchObject({ data: [{ mode: "plan" }, { mode: "default" }] });
   expect(await client.call("modelProvider/capabilities/read")).toEqual({ imageGeneration: false, webSearch: false });

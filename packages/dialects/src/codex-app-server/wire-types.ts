@@ -235,6 +235,15 @@ export const WIRE_ANSWERS: Readonly<Record<string, z.ZodType>> = {
 };
 
 const at = { threadId: text, turnId: text };
+const stream = z.enum(["stdout", "stderr"]);
+const FuzzyFileSearchResult = z.object({
+  root: text,
+  path: text,
+  match_type: z.enum(["file", "directory"]),
+  file_name: text,
+  score: count,
+  indices: z.array(count).nullable(),
+});
 const delta = z.looseObject({ ...at, itemId: text, delta: text });
 const ofThread = z.looseObject({ threadId: text });
 
@@ -272,6 +281,18 @@ export const WIRE_NOTIFICATIONS: Readonly<Record<string, z.ZodType>> = {
   "item/reasoning/summaryPartAdded": z.looseObject({ ...at, itemId: text, summaryIndex: count }),
   "mcpServer/startupStatus/updated": z.looseObject({ threadId: maybe, name: text, status: text }),
   "serverRequest/resolved": z.looseObject({ threadId: text, requestId: RequestId }),
+  "fuzzyFileSearch/sessionUpdated": z.object({ sessionId: text, query: text, files: z.array(FuzzyFileSearchResult) }),
+  "fuzzyFileSearch/sessionCompleted": z.object({ sessionId: text }),
+  "process/outputDelta": z.object({ processHandle: text, stream, deltaBase64: text, capReached: z.boolean() }),
+  "process/exited": z.object({
+    processHandle: text,
+    exitCode: count,
+    outputDrainTimedOut: z.boolean(),
+    stdout: text,
+    stdoutCapReached: z.boolean(),
+    stderr: text,
+    stderrCapReached: z.boolean(),
+  }),
 };
 
 const question = { ...at, itemId: text };

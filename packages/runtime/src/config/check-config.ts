@@ -77,7 +77,10 @@ function passes(isStrict: boolean | undefined): MayPass {
 
 /** The whole text of Heddle's own file, checked. */
 export function parseOwn(text: string, file: string, { isStrict }: Pick<LoadOptions, "isStrict"> = {}): CheckedConfig {
-  const found = checked(parseToml(text, file), { where: (key) => positionOf(text, file, key), mayPass: passes(isStrict) });
+  const found = checked(parseToml(text, file), {
+    where: (key) => positionOf(text, file, key),
+    mayPass: passes(isStrict),
+  });
   const { config } = found;
   for (const [name, table] of Object.entries(config.model_providers ?? {})) {
     const isHosted = table.auth?.type === "vertex" || table.auth?.type === "bedrock";

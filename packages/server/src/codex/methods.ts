@@ -19,6 +19,8 @@ import { RPC, RpcError, type Reply } from "../rpc/peer.ts";
 import * as accounts from "./handlers/accounts.ts";
 import * as command from "./handlers/command.ts";
 import * as config from "./handlers/config.ts";
+import * as features from "./handlers/features.ts";
+import * as fileSearch from "./handlers/file-search-sessions.ts";
 import { fuzzyFileSearch } from "./handlers/file-search.ts";
 import * as files from "./handlers/files.ts";
 import { gitDiffToRemote } from "./handlers/git-diff.ts";
@@ -29,6 +31,7 @@ import { initialize } from "./handlers/initialize.ts";
 import * as keep from "./handlers/keep.ts";
 import * as mcp from "./handlers/mcp.ts";
 import { listModels } from "./handlers/models.ts";
+import * as processes from "./handlers/processes.ts";
 import * as queue from "./handlers/queue.ts";
 import * as read from "./handlers/read.ts";
 import { startReview } from "./handlers/review.ts";
@@ -38,6 +41,7 @@ import * as skills from "./handlers/skills.ts";
 import * as surroundings from "./handlers/surroundings.ts";
 import * as threads from "./handlers/threads.ts";
 import * as turns from "./handlers/turns.ts";
+import { readUsage } from "./handlers/usage.ts";
 import * as watch from "./handlers/watch.ts";
 import { unsupportedError } from "./unsupported.ts";
 
@@ -97,7 +101,14 @@ const HANDLERS: { readonly [Method in SupportedMethod]: Handler<Method> } = {
   "command/exec/write": command.writeCommand,
   "command/exec/terminate": command.terminateCommand,
   "command/exec/resize": command.resizeCommand,
+  "process/spawn": processes.spawnProcess,
+  "process/writeStdin": processes.writeProcess,
+  "process/kill": processes.killProcess,
+  "process/resizePty": processes.resizeProcess,
   fuzzyFileSearch,
+  "fuzzyFileSearch/sessionStart": fileSearch.startSession,
+  "fuzzyFileSearch/sessionUpdate": fileSearch.updateSession,
+  "fuzzyFileSearch/sessionStop": fileSearch.stopSession,
   gitDiffToRemote,
   "skills/extraRoots/set": skills.setSkillRoots,
   "skills/config/write": skills.writeSkillConfig,
@@ -105,7 +116,8 @@ const HANDLERS: { readonly [Method in SupportedMethod]: Handler<Method> } = {
   "config/value/write": config.writeConfigValue,
   "config/batchWrite": config.writeConfigBatch,
   "configRequirements/read": config.readConfigRequirements,
-  "experimentalFeature/list": surroundings.listFeatures,
+  "experimentalFeature/list": features.listFeatures,
+  "experimentalFeature/enablement/set": features.setFeatures,
   "collaborationMode/list": surroundings.listCollaborationModes,
   "modelProvider/capabilities/read": surroundings.readProviderCapabilities,
   "mcpServerStatus/list": mcp.listMcpStatus,
@@ -117,6 +129,7 @@ const HANDLERS: { readonly [Method in SupportedMethod]: Handler<Method> } = {
   "account/login/cancel": accounts.cancelLogin,
   "account/logout": accounts.logout,
   "account/rateLimits/read": accounts.readRateLimits,
+  "account/usage/read": readUsage,
 };
 
 /** In the order of the original: first params that cannot be read, then who calls, then what they may call. */

@@ -8,6 +8,7 @@
 import { constants } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import type { CodexNotification } from "@heddle/dialects/codex-app-server";
 import { isHeddleError } from "@heddle/protocol";
 import {
   commandEnvironment,
@@ -33,17 +34,25 @@ const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
 export interface HostCommandOptions {
   readonly connection: Connection;
-  readonly processId: string | undefined;
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   /** Found out when the command has its id already: what follows it may come at once. */
   readonly commandContext: () => Promise<CommandContext>;
   readonly takesInput: boolean;
   readonly hasTerminal: boolean;
-  readonly isStreamed: boolean;
+  /** What its client is sent of its output; absent: it is kept for the end. */
+  readonly onOutput?: ((chunk: OutputChunk) => CodexNotification) | undefined;
+  /** No output is sent before it, and what cannot be started fails, because its client still waits for an answer. */
+  readonly answered?: Promise<void> | undefined;
   /** Of each stream. */
   readonly capBytes: number;
   readonly timeoutMs: number | undefined;
+}
+
+export interface OutputChunk {
+  readonly stream: "stdout" | "stderr";
+  readonly deltaBase64: string;
+  readonly capReached: boolean;
 }
 
 export interface CommandContext {
@@ -77,6 +86,14 @@ export class HostCommand implements AsyncDisposable {
     this.#process.promise.catch(() => undefined);
     this.done = this.#run(options);
     this.done.catch((error: unknown) => this.#process.reject(error));
+  }
+
+  /** Settled when it runs, or is known not to. */
+  async hasStarted(): Promise<boolean> {
+    return this.#process.promise.then(
+      () => true,
+      () => false,
+    );
   }
 
   terminate(): void {
@@ -132,7 +149,8 @@ export class HostCommand implements AsyncDisposable {
       return result(codeOf(await process.exited), out, err);
     } catch (error) {
       if (this.#stop.signal.aborted) return result(KILLED, out, err);
-      if (!isHeddleError(error) || error.code !== "tool.failed") throw error;
+      const isMissing = isHeddleError(error) && error.code === "tool.failed" && options.answered === undefined;
+      if (!isMissing) throw error;
       // It could not be started: that is an end of the command, not of the call.
       await err.push(Buffer.from(`${error.message}\n`));
       return result(NOT_FOUND, out, err);
@@ -190,14 +208,15 @@ class Stream {
     const isFirstCut = leftOut > 0 && this.leftOutBytes === 0;
     this.#roomBytes -= taken.length;
     this.leftOutBytes += leftOut;
-    if (!this.#options.isStreamed) this.#kept.push(taken);
+    if (this.#options.onOutput === undefined) this.#kept.push(taken);
     else if (taken.length > 0 || isFirstCut) await this.#tell(taken, isFirstCut);
   }
 
   async #tell(bytes: Buffer, capReached: boolean): Promise<void> {
-    const { connection, processId } = this.#options;
-    const params = { processId, stream: this.#name, deltaBase64: bytes.toString("base64"), capReached };
-    connection.notify({ method: "command/exec/outputDelta", params });
+    const { connection, onOutput, answered } = this.#options;
+    await answered;
+    const chunk = { stream: this.#name, deltaBase64: bytes.toString("base64"), capReached };
+    if (onOutput !== undefined) connection.notify(onOutput(chunk));
     const until = performance.now() + BEHIND_MS;
     while (!connection.isIdle && !connection.isClosed && performance.now() < until) await pause(LOOK_MS);
   }
@@ -218,13 +237,11 @@ export async function askProgram(
 ): Promise<HostResult> {
   const command = new HostCommand({
     connection,
-    processId: undefined,
     argv,
     // Git must neither take locks nor prompt, and reads no configuration but the repository's.
     env: commandEnvironment(server.host.env, { GIT_OPTIONAL_LOCKS: "0", GIT_TERMINAL_PROMPT: "0" }),
     takesInput: false,
     hasTerminal: false,
-    isStreamed: false,
     capBytes: maxBytes,
     timeoutMs,
     commandContext: async () => ({

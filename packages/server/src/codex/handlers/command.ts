@@ -1,72 +1,51 @@
 /** `command/exec`: one command outside any thread, in the sandbox that the client asks for. */
-import { realpath, stat } from "node:fs/promises";
-import path from "node:path";
-import type { ClientAct } from "@heddle/protocol";
 import { sandboxFrom, sandboxOfProfile, type CodexParams, type SandboxChoice } from "@heddle/dialects/codex-app-server";
-import { commandEnvironment, envelopeFor, heddleFolders } from "@heddle/tools";
 import type { Handler, ServerContext } from "../../rpc/call.ts";
-import { beginAct, type BegunAct } from "../../host/client-acts.ts";
+import { DEFAULT_CAP_BYTES, DEFAULT_TIMEOUT_MS, startClientCommand } from "../../host/client-command.ts";
 import type { Connection } from "../../rpc/connection.ts";
-import { HostCommand, type CommandContext, type HostCommandOptions } from "../../host/host-command.ts";
+import type { HostCommand } from "../../host/host-command.ts";
 import { base64Bytes, invalidArgument } from "../../host/host-error.ts";
-import { RPC, RpcError } from "../../rpc/peer.ts";
-import { DEFAULT_SIZE, inTerminal } from "../../host/terminal.ts";
+import type { TerminalSize } from "../../host/terminal.ts";
 import { unknownProfile } from "../profiles.ts";
 import { defaultSettings } from "../settings.ts";
 import { refuse } from "../thread-facts.ts";
 
-const DEFAULT_CAP_BYTES = 1024 * 1024;
-/** What one answer can carry; what is streamed has no end. */
-const MAX_KEPT_BYTES = 4 * 1024 * 1024;
-const DEFAULT_TIMEOUT_MS = 10_000;
-/** What a timer takes. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
-const MAX_RUNNING = 64;
-
 type ExecParams = CodexParams<"command/exec">;
 
-const running = new WeakMap<Connection, Map<string, HostCommand>>();
-let unnamed = 0;
+/** Those with a name that their client can use. */
+const named = new WeakMap<Connection, Map<string, HostCommand>>();
 
 export const execCommand: Handler<"command/exec"> = async (params, call) => {
   check(params);
   const { server, connection } = call;
-  const own = running.get(connection) ?? new Map<string, HostCommand>();
-  running.set(connection, own);
-  // A key that no client can name.
-  const key = typeof params.processId === "string" ? `named ${params.processId}` : `unnamed ${unnamed++}`;
-  if (own.has(key)) throw refuse(`duplicate active command/exec process id: ${JSON.stringify(params.processId)}`);
-  if (own.size >= MAX_RUNNING) throw refuse(`a connection may run ${MAX_RUNNING} commands at once`);
-  let recorded: BegunAct | undefined;
-  const command = new HostCommand({
-    connection,
-    ...runOptions(params, server),
-    commandContext: async () => {
-      const commandContext = await contextOf(params, { server, cwd: await folder(params.cwd ?? ".", server) });
-      recorded = await beginAct(call, { act: actOf(params, commandContext) });
-      return commandContext;
-    },
+  const own = named.get(connection) ?? new Map<string, HostCommand>();
+  named.set(connection, own);
+  const processId = params.processId ?? undefined;
+  if (processId !== undefined && own.has(processId)) {
+    throw refuse(`duplicate active command/exec process id: ${JSON.stringify(processId)}`);
+  }
+  const isStreamed = params.tty === true || params.streamStdoutStderr === true;
+  const { command, ended } = startClientCommand(call, {
+    argv: params.command,
+    cwd: params.cwd ?? ".",
+    env: params.env ?? {},
+    sandbox: () => sandboxChoice(params, server),
+    terminal: params.tty === true ? (params.size ?? null) : undefined,
+    takesInput: params.streamStdin === true,
+    onOutput: isStreamed
+      ? (chunk) => ({ method: "command/exec/outputDelta", params: { processId, ...chunk } })
+      : undefined,
+    capBytes: params.disableOutputCap === true ? undefined : (params.outputBytesCap ?? DEFAULT_CAP_BYTES),
+    timeoutMs: params.disableTimeout === true ? undefined : (params.timeoutMs ?? DEFAULT_TIMEOUT_MS),
+    noun: "command",
   });
-  own.set(key, command);
-  const forget = connection.ends.add(command);
+  if (processId !== undefined) own.set(processId, command);
   try {
-    const result = await command.done.catch(async (error: unknown) => {
-      await recorded?.failed(error);
-      throw error;
-    });
-    const { exitCode, stdout, stderr } = result;
-    await recorded?.settled({ outcome: exitCode === 0 ? "ok" : "failed", exitCode, output: stdout + stderr });
-    return { result };
+    return { result: await ended };
   } finally {
-    own.delete(key);
-    forget();
+    if (processId !== undefined) own.delete(processId);
   }
 };
-
-function actOf({ command, env }: ExecParams, { cwd, isConfined, policy }: CommandContext): ClientAct {
-  const envNames = Object.keys(env ?? {});
-  return { kind: "command", argv: [...command], cwd, envNames, isConfined, network: policy.network };
-}
 
 function check(params: ExecParams): void {
   const { command, processId, tty, size, timeoutMs } = params;
@@ -93,70 +72,8 @@ function check(params: ExecParams): void {
   if (command.some((word) => word.includes("\0"))) throw refuse("command must not contain NUL bytes");
 }
 
-function checkSize({ rows, cols }: { readonly rows: number; readonly cols: number }): void {
-  if (rows === 0 || cols === 0) throw invalidArgument("command/exec size rows and cols must be greater than 0");
-}
-
-function runOptions(
-  params: ExecParams,
-  server: ServerContext,
-): Omit<HostCommandOptions, "connection" | "commandContext"> {
-  const hasTerminal = params.tty === true;
-  const isStreamed = hasTerminal || params.streamStdoutStderr === true;
-  const env = environment(params.env ?? {}, server);
-  const most = isStreamed ? Number.MAX_SAFE_INTEGER : MAX_KEPT_BYTES;
-  const asked = params.disableOutputCap === true ? most : (params.outputBytesCap ?? DEFAULT_CAP_BYTES);
-  const timeoutMs = Math.min(params.timeoutMs ?? DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS);
-  return {
-    processId: params.processId ?? undefined,
-    ...(hasTerminal ? inTerminal(params.command, env, params.size ?? DEFAULT_SIZE) : { argv: params.command, env }),
-    takesInput: hasTerminal || params.streamStdin === true,
-    hasTerminal,
-    isStreamed,
-    capBytes: Math.min(asked, most),
-    timeoutMs: params.disableTimeout === true ? undefined : timeoutMs,
-  };
-}
-
-/** What the client names it names on purpose; null takes a variable away. */
-function environment(asked: Readonly<Record<string, string | null>>, { host }: ServerContext): Record<string, string> {
-  const base = Object.entries(commandEnvironment(host.env)).filter(([name]) => !Object.hasOwn(asked, name));
-  const given = Object.entries(asked).flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
-  const wrong = given.find(([name, value]) => name === "" || /[=\0]/.test(name) || value.includes("\0"));
-  if (wrong !== undefined) throw refuse(`env cannot hold the variable ${JSON.stringify(wrong[0])}`);
-  return Object.fromEntries([...base, ...given]);
-}
-
-async function folder(asked: string, { cwd, home }: ServerContext): Promise<string> {
-  const wanted = path.resolve(cwd, asked);
-  const real = await realpath(wanted).catch(() => undefined);
-  const isFolder = real !== undefined && (await stat(real).catch(() => undefined))?.isDirectory() === true;
-  if (!isFolder) throw new RpcError(RPC.internal, "failed to spawn command: No such file or directory (os error 2)");
-  const ownHome = await realpath(home).catch(() => home);
-  if (`${real}/`.startsWith(`${ownHome}/`)) throw refuse(`${wanted} is not available here`);
-  return real;
-}
-
-async function contextOf(
-  params: ExecParams,
-  { server, cwd }: { readonly server: ServerContext; readonly cwd: string },
-): Promise<CommandContext> {
-  const choice = await sandboxChoice(params, server);
-  const { writeRoots, masked, network, sandbox } = envelopeFor({
-    mode: choice.sandboxMode,
-    workspace: cwd,
-    writableRoots: (choice.writableRoots ?? []).map((root) => path.resolve(cwd, root)),
-    networkAccess: choice.networkAccess ?? false,
-    approval: "never",
-    masked: [...heddleFolders(server.home), ...(server.host.masked ?? [])],
-  });
-  if (sandbox === "off") server.log(`a client runs ${params.command[0]} with full access`);
-  return {
-    cwd,
-    policy: { workspace: cwd, writeRoots, masked, network },
-    isConfined: sandbox !== "off",
-    quarantineDir: path.join(server.home, "quarantine", "commands"),
-  };
+export function checkSize({ rows, cols }: TerminalSize, method = "command/exec"): void {
+  if (rows === 0 || cols === 0) throw invalidArgument(`${method} size rows and cols must be greater than 0`);
 }
 
 /** As the client asks; otherwise that of a turn with default settings, or read-only. */
@@ -172,23 +89,38 @@ async function sandboxChoice(params: ExecParams, server: ServerContext): Promise
     if (choice === undefined) throw refuse("externalSandbox is not supported: Heddle answers only for its own sandbox");
     return choice;
   }
-  return (await defaultSettings(server.settings)) ?? { sandboxMode: "read-only" };
+  return defaultSandbox(server);
+}
+
+export async function defaultSandbox({ settings }: ServerContext): Promise<SandboxChoice> {
+  return (await defaultSettings(settings)) ?? { sandboxMode: "read-only" };
 }
 
 export const writeCommand: Handler<"command/exec/write"> = async (params, { connection }) => {
-  const { processId, deltaBase64, closeStdin } = params;
-  const isGiven = typeof deltaBase64 === "string";
-  if (!isGiven && closeStdin !== true) {
-    throw invalidArgument("command/exec/write requires deltaBase64 or closeStdin");
-  }
-  const bytes = base64Bytes(deltaBase64 ?? "");
-  if (!Buffer.isBuffer(bytes)) throw invalidArgument(`invalid deltaBase64: ${bytes.problem}`);
-  const command = requireCommand(connection, processId);
+  const bytes = bytesToWrite(params, "command/exec/write");
+  const command = requireCommand(connection, params.processId);
   if (!command.takesInput) throw refuse("stdin streaming is not enabled for this command/exec");
-  if (!command.write(bytes)) throw refuse("the command is not reading its input; try again later");
-  if (closeStdin === true) command.endInput();
+  writeTo(command, bytes, params.closeStdin === true);
   return { result: {} };
 };
+
+interface StdinParams {
+  readonly deltaBase64?: string | null | undefined;
+  readonly closeStdin?: boolean | null | undefined;
+}
+
+export function bytesToWrite({ deltaBase64, closeStdin }: StdinParams, method: string): Buffer {
+  const isGiven = typeof deltaBase64 === "string";
+  if (!isGiven && closeStdin !== true) throw invalidArgument(`${method} requires deltaBase64 or closeStdin`);
+  const bytes = base64Bytes(deltaBase64 ?? "");
+  if (!Buffer.isBuffer(bytes)) throw invalidArgument(`invalid deltaBase64: ${bytes.problem}`);
+  return bytes;
+}
+
+export function writeTo(command: HostCommand, bytes: Buffer, isLast: boolean): void {
+  if (!command.write(bytes)) throw refuse("the command is not reading its input; try again later");
+  if (isLast) command.endInput();
+}
 
 export const terminateCommand: Handler<"command/exec/terminate"> = async ({ processId }, { connection }) => {
   requireCommand(connection, processId).terminate();
@@ -197,14 +129,17 @@ export const terminateCommand: Handler<"command/exec/terminate"> = async ({ proc
 
 export const resizeCommand: Handler<"command/exec/resize"> = async ({ processId, size }, { connection }) => {
   checkSize(size);
-  const command = requireCommand(connection, processId);
-  if (!command.hasTerminal) throw refuse("failed to resize PTY: process is not attached to a PTY");
-  await command.resize(size);
+  await resizeOf(requireCommand(connection, processId), size);
   return { result: {} };
 };
 
+export async function resizeOf(command: HostCommand, size: TerminalSize): Promise<void> {
+  if (!command.hasTerminal) throw refuse("failed to resize PTY: process is not attached to a PTY");
+  await command.resize(size);
+}
+
 function requireCommand(connection: Connection, processId: string): HostCommand {
-  const command = running.get(connection)?.get(`named ${processId}`);
+  const command = named.get(connection)?.get(processId);
   if (command === undefined) throw refuse(`no active command/exec for process id ${JSON.stringify(processId)}`);
   return command;
 }

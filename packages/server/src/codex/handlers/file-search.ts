@@ -8,7 +8,7 @@ import { fuzzyFit } from "../../host/fuzzy.ts";
 import { askProgram } from "../../host/host-command.ts";
 
 const MAX_RESULTS = 50;
-const MAX_ROOTS = 10;
+export const MAX_ROOTS = 10;
 const MAX_QUERY_CHARS = 200;
 const MAX_FILES = 100_000;
 const MAX_LIST_BYTES = 16 * 1024 * 1024;
@@ -24,9 +24,18 @@ interface Kept {
 
 const kept = new WeakMap<ServerContext, Map<string, Kept>>();
 
-export const fuzzyFileSearch: Handler<"fuzzyFileSearch"> = async ({ query, roots }, call) => {
+export const fuzzyFileSearch: Handler<"fuzzyFileSearch"> = async (params, call) => ({
+  result: { files: await findFiles(params, call) },
+});
+
+interface FileQuery {
+  readonly query: string;
+  readonly roots: readonly string[];
+}
+
+export async function findFiles({ query, roots }: FileQuery, call: Call): Promise<readonly object[]> {
   const wanted = query.replaceAll(/\s/g, "").slice(0, MAX_QUERY_CHARS);
-  if (wanted === "") return { result: { files: [] } };
+  if (wanted === "") return [];
   const lists = await Promise.all(
     roots.slice(0, MAX_ROOTS).map(async (root) => ({ root, files: await filesOf(root, call) })),
   );
@@ -37,7 +46,7 @@ export const fuzzyFileSearch: Handler<"fuzzyFileSearch"> = async ({ query, roots
     }),
   );
   found.sort((a, b) => b.score - a.score || a.file.length - b.file.length || (a.file < b.file ? -1 : 1));
-  const files = found.slice(0, MAX_RESULTS).map(({ root, file, score, indices }) => ({
+  return found.slice(0, MAX_RESULTS).map(({ root, file, score, indices }) => ({
     root,
     path: file,
     match_type: "file",
@@ -45,8 +54,7 @@ export const fuzzyFileSearch: Handler<"fuzzyFileSearch"> = async ({ query, roots
     score,
     indices,
   }));
-  return { result: { files } };
-};
+}
 
 async function filesOf(root: string, call: Call): Promise<readonly string[]> {
   const lists = kept.get(call.server) ?? new Map<string, Kept>();

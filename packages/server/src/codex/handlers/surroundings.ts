@@ -1,4 +1,4 @@
-/** What a client asks before its first turn: profiles, configuration, skills, features, modes. */
+/** What a client asks before its first turn: profiles, configuration, skills, modes. */
 import { homedir } from "node:os";
 import path from "node:path";
 import { foldersFromRoot, loadSkills } from "@heddle/agent";
@@ -85,12 +85,6 @@ async function skillsOf(cwd: string, server: ServerContext): Promise<Readonly<Re
     errors: skipped.map(({ path: file, reason }) => ({ path: file, message: reason })),
   };
 }
-
-/** No unfinished features are in the product. */
-export const listFeatures: Handler<"experimentalFeature/list"> = async (params) => {
-  const { data, nextCursor } = pageOf<string>([], params, (name) => name);
-  return { result: { data, nextCursor } };
-};
 
 export const listCollaborationModes: Handler<"collaborationMode/list"> = async () => {
   const mode = (name: string) => ({ name, mode: name.toLowerCase(), model: null, reasoning_effort: null });
