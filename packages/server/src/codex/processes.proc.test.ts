@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { list, type ChatClient, type Heard } from "../../test/chat-client.ts";
+import { list, text, type ChatClient, type Heard } from "../../test/chat-client.ts";
 import { codexClient, openChatWorld, type ChatWorld } from "../../test/chat-world.ts";
 
 async function refused(client: ChatClient, method: string, params: unknown): Promise<string> {
@@ -95,10 +95,9 @@ test("input, a terminal and its size, and an end by request", async () => {
   expect(await client.call("process/resizePty", { processHandle: "tty", size: { rows: 10, cols: 20 } })).toEqual({});
   await client.call("process/writeStdin", { processHandle: "tty", deltaBase64: base64("\n") });
   await exited(client, "tty");
-  const shown = client.heard.flatMap(({ params }) =>
-    Buffer.from(String(params?.["deltaBase64"] ?? ""), "base64").toString(),
-  );
-  expect(shown.join("")).toContain("10 20");
+  const shown = client.heard.filter(({ method }) => method === "process/outputDelta");
+  const bytes = shown.map(({ params }) => Buffer.from(text(params, "deltaBase64"), "base64"));
+  expect(Buffer.concat(bytes).toString()).toContain("10 20");
   await start("sleeper", ["sleep", "60"]);
   expect(await refused(client, "process/spawn", spawn("sleeper", ["true"]).params)).toBe(
     '-32600 duplicate active process handle: "sleeper"',
