@@ -39,7 +39,6 @@ export const PARAMS_OF_NO_CONCERN: Readonly<Record<string, string>> = {
   "account/login/start useHostedLoginSuccessPage": "belongs to OpenAI's cloud",
   "account/rateLimits/read excludeResetCreditDetails": "belongs to OpenAI's cloud",
   "account/rateLimits/read supportsLunaReserve": "belongs to OpenAI's cloud",
-  "experimentalFeature/list threadId": "there are no experimental features",
   "mcpServer/resource/read connectorId": "there are no apps",
   "mcpServer/resource/read originCallId": "there are no apps",
   "skills/list forceReload": "skills are read anew with every call",
