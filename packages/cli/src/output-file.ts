@@ -85,8 +85,8 @@ export async function writeLastMessage(file: HeldFile, text: string): Promise<vo
     await file.write(text);
   } catch (error) {
     const { code, message } = asFailure(error, `-o ${file.path}`);
-    const isSaid = message.startsWith("-o ");
-    throw new HeddleError(code, isSaid ? message : `-o ${file.path} could not be written: ${message}`, {
+    const isReported = message.startsWith("-o ");
+    throw new HeddleError(code, isReported ? message : `-o ${file.path} could not be written: ${message}`, {
       cause: error,
     });
   }

@@ -176,14 +176,17 @@ export class HeddleClient {
   async runTurn(
     threadId: string,
     turn: StartTurn,
-    { onEvent, ...options }: Omit<FollowOptions, "threadId" | "after"> & { onEvent?: (heard: Followed) => void } = {},
+    {
+      onEvent,
+      ...options
+    }: Omit<FollowOptions, "threadId" | "after"> & { onEvent?: (followed: Followed) => void } = {},
   ): Promise<TurnResult> {
     const started = await this.startTurn(threadId, turn, options);
     let message: string | undefined;
-    for await (const heard of this.follow({ ...options, threadId, after: started.seq - 1 })) {
-      onEvent?.(heard);
-      if (heard.kind !== "event") continue;
-      const { body } = heard.event;
+    for await (const followed of this.follow({ ...options, threadId, after: started.seq - 1 })) {
+      onEvent?.(followed);
+      if (followed.kind !== "event") continue;
+      const { body } = followed.event;
       if (body.type === "item.completed" && body.item.type === "agentMessage" && body.item.isPartial !== true)
         message = body.item.text;
       if (body.type === "turn.completed" && body.turnId === started.id)

@@ -35,7 +35,7 @@ import type {
 
 export interface RunTaskOptions extends Omit<FollowOptions, "threadId" | "taskId" | "only" | "after" | "live"> {
   /** Hears what happens on the way. */
-  readonly onEvent?: (heard: Followed) => void;
+  readonly onEvent?: (followed: Followed) => void;
 }
 
 export class TaskClient {
@@ -155,12 +155,12 @@ export class TaskClient {
     let now: Task = await this.create(task, options);
     const { id, seq } = now;
     if (isSettled(now)) return now;
-    for await (const heard of this.follow(id, { ...options, after: seq })) {
-      onEvent?.(heard);
-      if (heard.kind !== "event") continue;
+    for await (const followed of this.follow(id, { ...options, after: seq })) {
+      onEvent?.(followed);
+      if (followed.kind !== "event") continue;
       // The task may be ahead of the events; the listener still gets every event.
-      if (heard.event.seq > now.seq) now = await this.read(id, options);
-      if (isSettled(now) && heard.event.seq >= now.seq) return now;
+      if (followed.event.seq > now.seq) now = await this.read(id, options);
+      if (isSettled(now) && followed.event.seq >= now.seq) return now;
     }
     throw new HeddleApiError("task.not-found", `task ${id} was deleted before it ended`);
   }

@@ -127,10 +127,10 @@ export class Answer {
   }
 
   #inOrder(order: readonly number[]): readonly ModelOutputPart[] {
-    const places = new Map(order.map((index, place) => [index, place]));
-    const isTold = [...this.#parts.keys()].every((index) => places.has(index));
-    const placeOf = (index: number): number => (isTold ? (places.get(index) ?? index) : index);
-    return [...this.#parts].sort(([a], [b]) => placeOf(a) - placeOf(b)).map(([, part]) => part);
+    const ranks = new Map(order.map((index, rank) => [index, rank]));
+    const isComplete = [...this.#parts.keys()].every((index) => ranks.has(index));
+    const rankOf = (index: number): number => (isComplete ? (ranks.get(index) ?? index) : index);
+    return [...this.#parts].sort(([a], [b]) => rankOf(a) - rankOf(b)).map(([, part]) => part);
   }
 
   /** Some servers send the whole text only at the end; the missing rest is streamed now. */

@@ -102,8 +102,8 @@ const KINDS: Readonly<Record<string, string>> = {
 function failure(headers: ReadonlyMap<string, string>, message: string | undefined): ServerEvent {
   const name = headers.get(":exception-type") ?? headers.get(":error-code") ?? "unknown";
   const type = KINDS[name] ?? "api_error";
-  const said = message ?? headers.get(":error-message") ?? "no reason given";
-  return { event: "error", data: JSON.stringify({ type: "error", error: { type, message: `${name}: ${said}` } }) };
+  const reason = message ?? headers.get(":error-message") ?? "no reason given";
+  return { event: "error", data: JSON.stringify({ type: "error", error: { type, message: `${name}: ${reason}` } }) };
 }
 
 /** Bytes that the value of each type of header has; strings and byte arrays say their own length. */

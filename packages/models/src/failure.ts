@@ -81,10 +81,10 @@ export function failureOfReport(provider: Provider, report: Report): ProviderErr
   const { code, isRetryable } = classify(report);
   const message = clean(provider, report.message);
   const status = report.status === undefined ? "" : ` (status ${report.status})`;
-  const said = message === "" ? "no reason given" : message;
+  const reason = message === "" ? "no reason given" : message;
   const refused = code === "provider.rejected" ? refusedPart(report) : undefined;
   const next = nextStep(provider, { code, isRetryable });
-  return new ProviderError(code, `${opening(provider, code)}${status}: ${said}${next}`, {
+  return new ProviderError(code, `${opening(provider, code)}${status}: ${reason}${next}`, {
     isRetryable,
     retryAfterMs: report.retryAfterMs,
     // A rate limit is not cleared by sending the request again at once.

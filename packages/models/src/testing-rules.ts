@@ -228,8 +228,8 @@ function geminiRefusal(body: Fields): Refusal | undefined {
   const pieces = list(body["contents"]).flatMap((content) => list(record(content)?.["parts"]));
   for (const piece of pieces) {
     const { functionCall, functionResponse } = record(piece) ?? {};
-    const said = record(functionCall) ?? record(functionResponse);
-    if (said !== undefined && !(TOOL_NAME.test(text(said["name"]) ?? "") && /^[a-z_]/i.test(text(said["name"]) ?? "")))
+    const call = record(functionCall) ?? record(functionResponse);
+    if (call !== undefined && !(TOOL_NAME.test(text(call["name"]) ?? "") && /^[a-z_]/i.test(text(call["name"]) ?? "")))
       return refuse("Invalid function name. Must start with a letter or an underscore.");
   }
   const declared = list(body["tools"]).flatMap((tool) => list(record(tool)?.["functionDeclarations"]));

@@ -211,8 +211,8 @@ export function reasonOf(error: unknown): string {
     return [path.join("."), message].filter((part) => part !== "").join(": ");
   }
   if (error instanceof TypeError && error.cause instanceof Error) return reasonOf(error.cause);
-  const [, said = error.message] = /^E[A-Z0-9]+: ([^,]+)/.exec(error.message) ?? [];
-  return said || ("code" in error ? String(error.code) : error.name);
+  const [, reason = error.message] = /^E[A-Z0-9]+: ([^,]+)/.exec(error.message) ?? [];
+  return reason || ("code" in error ? String(error.code) : error.name);
 }
 
 /** When the host lacks descriptors or memory, neither the file nor the configuration that names it is wrong. */

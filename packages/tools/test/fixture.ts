@@ -18,7 +18,7 @@ export interface FixtureOptions {
   readonly approval?: ApprovalPolicy;
   readonly family?: ToolFamily;
   /** `none` for tests of in-process tools, which need no kernel layer. */
-  readonly wall?: "kernel" | "none";
+  readonly sandbox?: "kernel" | "none";
   readonly answer?: (question: ApprovalQuestion) => Decision;
   readonly env?: NodeJS.ProcessEnv | ((workspace: string) => NodeJS.ProcessEnv);
   readonly onStarted?: (item: Item, intent: ToolIntent) => Promise<void>;
@@ -66,7 +66,7 @@ export async function openFixture(options: FixtureOptions = {}): Promise<Fixture
   });
   const policy = { workspace, writeRoots: envelope.writeRoots, masked: envelope.masked, network: envelope.network };
   const sandbox =
-    options.wall === "none" || envelope.sandbox === "off"
+    options.sandbox === "none" || envelope.sandbox === "off"
       ? openUnconfined(policy)
       : await openSandbox(policy, { quarantineDir: join(home, "quarantine") });
   const env = typeof options.env === "function" ? options.env(workspace) : (options.env ?? process.env);

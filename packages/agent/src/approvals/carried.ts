@@ -16,7 +16,7 @@ export interface CarriedOver {
   /** Results of hooks for calls without a result; each is used once. */
   readonly hookRuns: EventOf<"hook.ran">[];
   /** Stored while no process ran the turn, or not handled before: answers, steering, interrupts. */
-  readonly unheard: readonly StoredEvent[];
+  readonly unread: readonly StoredEvent[];
   readonly spent: Spent;
   readonly admittedAt: number;
 }

@@ -131,7 +131,7 @@ test("what nobody has heard is carried over: answers, and the steering that was 
     accepted,
   );
   const carried = carryOver(turnId, history, waitingQuestions(turnId, history) ?? new Map());
-  expect(carried.unheard.map(({ body }) => body)).toEqual([accepted, said("two"), said("three")]);
+  expect(carried.unread.map(({ body }) => body)).toEqual([accepted, said("two"), said("three")]);
   expect(carried.spent.usage.inputTokens).toBe(7);
   expect(carried.admittedAt).toBe(1000);
 });

@@ -153,7 +153,7 @@ export function carryOver(turnId: string, history: readonly StoredEvent[], quest
   return {
     questions: new Map(questions),
     hookRuns: bodies.reduce(hookRunsWith, []),
-    unheard: [...answers, ...pendingSteering(turnId, own), ...stops],
+    unread: [...answers, ...pendingSteering(turnId, own), ...stops],
     spent: bodies.reduce(spentWith, NOTHING_SPENT),
     admittedAt: admitted?.at ?? 0,
   };
@@ -161,12 +161,12 @@ export function carryOver(turnId: string, history: readonly StoredEvent[], quest
 
 /** Steering reaches the model in order, each once, unless a hook refuses it. */
 function pendingSteering(turnId: string, own: readonly StoredEvent[]): readonly StoredEvent[] {
-  const told = own.filter(
+  const open = own.filter(
     ({ body }) =>
       (body.type === "item.completed" && body.item.type === "userMessage" && body.item.id !== inputItemId(turnId)) ||
       (body.type === "hook.ran" && body.subject === STEERING && body.outcome === "blocked"),
   );
-  return own.filter(({ body }) => body.type === "turn.steered").slice(told.length);
+  return own.filter(({ body }) => body.type === "turn.steered").slice(open.length);
 }
 
 /** A hook that was stopped with its process has no result. Hooks of calls that have a result are not needed. */

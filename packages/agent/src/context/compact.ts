@@ -29,7 +29,7 @@ export interface CompactionPlan {
   readonly keptMessages: EventOf<"context.compacted">["keptMessages"];
   readonly keptFrom: string | undefined;
   /** What the summary has to cover, oldest first. */
-  readonly told: readonly ContextEntry[];
+  readonly summarized: readonly ContextEntry[];
   readonly keptTokens: number;
   readonly maxSummaryBytes: number;
 }
@@ -37,17 +37,17 @@ export interface CompactionPlan {
 /** undefined: there is nothing to leave out. */
 export function planCompaction(entries: readonly ContextEntry[], windowTokens: number): CompactionPlan | undefined {
   const cut = tailCut(entries, Math.min(MAX_TAIL_TOKENS, Math.floor(windowTokens * TAIL_SHARE)));
-  const told = entries.slice(0, cut).filter(({ role }) => role !== "surroundings");
+  const summarized = entries.slice(0, cut).filter(({ role }) => role !== "surroundings");
   const messageTokens = Math.min(MAX_MESSAGE_TOKENS, Math.floor(windowTokens * MESSAGE_SHARE));
-  const { keptMessages, tokens } = newestMessages(told, messageTokens);
+  const { keptMessages, tokens } = newestMessages(summarized, messageTokens);
   const whole = new Set(keptMessages.filter(({ maxBytes }) => maxBytes === undefined).map(({ name }) => name));
-  if (told.every(({ name }) => name !== undefined && whole.has(name))) return undefined;
+  if (summarized.every(({ name }) => name !== undefined && whole.has(name))) return undefined;
   const surroundings = entries.findLast(({ role }) => role === "surroundings")?.tokens ?? 0;
   const tail = entries.slice(cut).filter(({ role }) => role !== "surroundings");
   return {
     keptMessages,
     keptFrom: entries[cut]?.name,
-    told,
+    summarized,
     keptTokens: tail.reduce((total, entry) => total + entry.tokens, surroundings + tokens),
     maxSummaryBytes: BYTES_A_TOKEN * Math.min(MAX_SUMMARY_TOKENS, Math.floor(windowTokens * SUMMARY_SHARE)),
   };
@@ -69,12 +69,12 @@ function tailCut(entries: readonly ContextEntry[], maxTokens: number): number {
 }
 
 function newestMessages(
-  told: readonly ContextEntry[],
+  summarized: readonly ContextEntry[],
   maxTokens: number,
 ): { keptMessages: CompactionPlan["keptMessages"]; tokens: number } {
   const keptMessages: CompactionPlan["keptMessages"] = [];
   let tokens = 0;
-  for (const entry of told.toReversed()) {
+  for (const entry of summarized.toReversed()) {
     if (entry.role !== "message" || entry.name === undefined) continue;
     const left = maxTokens - tokens;
     if (entry.tokens <= left) {
@@ -135,12 +135,12 @@ const MAX_RECENT_PIECE_BYTES = 16 * 1024;
  * The conversation as text, because a request without tools must not contain calls. The oldest entries are left out
  * first.
  */
-export function transcript(told: readonly ContextEntry[], maxBytes: number): string {
-  const earlier = told.findLast(({ role }) => role === "summary");
+export function transcript(summarized: readonly ContextEntry[], maxBytes: number): string {
+  const earlier = summarized.findLast(({ role }) => role === "summary");
   const head = earlier === undefined ? "" : fitText(piece(earlier, MAX_RECENT_PIECE_BYTES), Math.floor(maxBytes / 4));
   const pieces: string[] = [];
   let left = maxBytes - Buffer.byteLength(head) - FRAME_BYTES;
-  const rest = told.filter((entry) => entry !== earlier);
+  const rest = summarized.filter((entry) => entry !== earlier);
   for (const [age, entry] of rest.toReversed().entries()) {
     const cap = age < RECENT_ENTRIES ? MAX_RECENT_PIECE_BYTES : MAX_PIECE_BYTES;
     const text = piece(entry, Math.min(cap, Math.floor(maxBytes / RECENT_ENTRIES)));

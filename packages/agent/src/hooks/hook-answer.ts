@@ -44,20 +44,21 @@ export function readHookAnswer(event: HookEvent, exitCode: number, output: strin
   return decided(event, parsed.data);
 }
 
-function decided(event: HookEvent, said: HookOutput): HookAnswer {
+function decided(event: HookEvent, output: HookOutput): HookAnswer {
   const { permissionDecision, permissionDecisionReason, additionalContext, updatedInput } =
-    said.hookSpecificOutput ?? {};
+    output.hookSpecificOutput ?? {};
   // Running other input than was asked for must not look like consent.
   if (updatedInput !== undefined && updatedInput !== null) {
     return { kind: "failed", message: "it wants to change the input of a call, which is not possible here" };
   }
   const added = notes(additionalContext ?? "");
   if (permissionDecision === "deny" || permissionDecision === "ask") {
-    return block(event, permissionDecisionReason ?? said.reason ?? "", added);
+    return block(event, permissionDecisionReason ?? output.reason ?? "", added);
   }
   // At Stop a refusal means to continue; `continue: false` means to stop, which happens anyway.
-  if (said.continue === false && event !== "Stop") return block(event, said.stopReason ?? said.reason ?? "", added);
-  if (said.decision === "block" && said.continue !== false) return block(event, said.reason ?? "", added);
+  if (output.continue === false && event !== "Stop")
+    return block(event, output.stopReason ?? output.reason ?? "", added);
+  if (output.decision === "block" && output.continue !== false) return block(event, output.reason ?? "", added);
   return { kind: "ok", notes: added };
 }
 

@@ -194,12 +194,12 @@ async function execute(
     timeoutMs,
   });
   // Awaited only at the end: a hook may never read its input, or may have ended.
-  const told = owned.write(payload).then(
+  const written = owned.write(payload).then(
     () => owned.endInput(),
     () => undefined,
   );
   const exit = await owned.exited;
-  await told;
+  await written;
   await output.close();
   if (exit.cause === "timeout") throw new HeddleError("tool.timeout", `it did not end in ${timeoutMs} ms`);
   if (exit.cause !== "exited") throw new HeddleError("tool.cancelled", "it was stopped with the turn");

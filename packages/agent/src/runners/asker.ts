@@ -141,7 +141,7 @@ function leftOutEvents({ turnId, settings }: TurnRequest, parts: LeftOut, error:
 export function fittingNotes(provider: Provider, { turnId, settings, history }: TurnRequest): RunnerEvent[] {
   const info = modelInfo(provider, settings.model);
   const { note } = fitEffort(info, settings.effort);
-  const isTold = history.some(
+  const isKnown = history.some(
     ({ body }) => body.type === "item.completed" && body.item.type === "notice" && body.item.message === note,
   );
   const hasImages = history.some(
@@ -150,7 +150,7 @@ export function fittingNotes(provider: Provider, { turnId, settings, history }: 
   );
   const unseen = `${info.model} does not accept images; the model gets a note instead`;
   return [
-    ...(note === undefined || isTold ? [] : warning(turnId, "model.effort", note)),
+    ...(note === undefined || isKnown ? [] : warning(turnId, "model.effort", note)),
     ...(hasImages && info.readsImages === false ? warning(turnId, "model.images", unseen) : []),
   ];
 }

@@ -108,7 +108,7 @@ function summaryRequest(turn: TurnRequest, plan: CompactionPlan, windowTokens: n
   return shortRequest({
     model,
     instructions: SUMMARY_INSTRUCTIONS,
-    data: transcript(plan.told, transcriptBytes(windowTokens)),
+    data: transcript(plan.summarized, transcriptBytes(windowTokens)),
     cacheKey: turn.threadId,
     maxOutputTokens: Math.min(MAX_OUTPUT_TOKENS, Math.ceil(windowTokens / 4)),
     ...(effort === undefined ? {} : { effort }),

@@ -96,11 +96,11 @@ async function runLoop(
   let isRepairing = false;
 
   async function handleSteering(): Promise<boolean> {
-    const told = await recordSteering(run, await io.takeSteering(), skills);
+    const steered = await recordSteering(run, await io.takeSteering(), skills);
     for (const injected of io.takeInjected()) context.apply(injected);
     // New input asks for another answer, not for the old one fixed.
-    if (told > 0) isRepairing = false;
-    return told > 0;
+    if (steered > 0) isRepairing = false;
+    return steered > 0;
   }
 
   async function step(): Promise<boolean> {

@@ -78,7 +78,7 @@ export async function recordSteering(
   skills: readonly Skill[],
 ): Promise<number> {
   const { turn, io } = run;
-  let told = 0;
+  let count = 0;
   for (const { input, clientId, by } of steering) {
     const payload = { prompt: textOf(input) };
     const verdict = await io.policy.hooks.run("UserPromptSubmit", { subject: STEERING, names: [], payload });
@@ -90,9 +90,9 @@ export async function recordSteering(
     const called = await calledSkills(run, input, skills);
     const notes = hookNotes(turn.turnId, "UserPromptSubmit", verdict.notes);
     await io.record([...userMessage(turn.turnId, input, clientId), ...called, ...notes], by);
-    told += 1;
+    count += 1;
   }
-  return told;
+  return count;
 }
 
 function newsOf({ history, turnId }: TurnRequest, { text, sources, skipped }: Surroundings): RunnerEvent[] {

@@ -9,7 +9,7 @@ import { toFailure, NOTHING_SPENT, admissionOf } from "../turns/outcome.ts";
 import type { BareIo, RunnerEvent, TurnOutcome, TurnRequest } from "./runner.ts";
 
 const TOOL = "shell";
-const MAX_TOLD_BYTES = 16 * 1024;
+const MAX_CONTEXT_BYTES = 16 * 1024;
 
 export interface UserCommand extends By {
   readonly command: string;
@@ -85,11 +85,11 @@ export async function runUserCommand(
     ...(exit.cause === "timeout" ? { error: `it did not end in ${timeoutMs ?? 0} ms` } : {}),
   };
   const ending = isEnded ? `Exit code: ${exit.exitCode ?? exit.signal ?? "none"}` : `Stopped: ${exit.cause}`;
-  const told = [
+  const contextText = [
     "The user ran a command in this workspace:",
     command,
     ending,
-    `Output:\n${fitText(output, MAX_TOLD_BYTES)}`,
+    `Output:\n${fitText(output, MAX_CONTEXT_BYTES)}`,
   ].join("\n");
   const events: RunnerEvent[] = [
     {
@@ -97,10 +97,10 @@ export async function runUserCommand(
       v: 1,
       ...call,
       outcome: io.signal.aborted ? "cancelled" : exit.exitCode === 0 && isEnded ? "ok" : "failed",
-      output: [{ type: "text", text: told }],
+      output: [{ type: "text", text: contextText }],
     },
     { type: "item.completed", v: 1, turnId, item },
-    { type: "context.added", v: 1, turnId, source: "shell", name: TOOL, text: told },
+    { type: "context.added", v: 1, turnId, source: "shell", name: TOOL, text: contextText },
   ];
   await io.record(events, by);
   if (exit.cause === "timeout")

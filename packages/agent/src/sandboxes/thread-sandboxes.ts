@@ -64,8 +64,8 @@ export function createThreadSandboxes(
     },
     /** An interrupted or unattended turn leaves nothing running; otherwise open processes wait for the next turn. */
     async end({ threadId, turnId }: TurnRequest, outcome: TurnOutcome): Promise<void> {
-      const lostWall = outcome.kind === "failed" && outcome.failure.code === "sandbox.failed";
-      const endsSandbox = options.isUnattended || outcome.kind === "interrupted" || lostWall;
+      const lostSandbox = outcome.kind === "failed" && outcome.failure.code === "sandbox.failed";
+      const endsSandbox = options.isUnattended || outcome.kind === "interrupted" || lostSandbox;
       const violations = endsSandbox ? await sandboxes.leave(threadId) : await sandboxes.sweep(threadId);
       await recordViolations(journal, threadId, violations, turnId);
       if (!endsSandbox) afterTurns.follow(threadId);

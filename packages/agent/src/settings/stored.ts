@@ -93,15 +93,15 @@ class SettingsFold {
   }
 
   #change(changes: Readonly<Record<string, unknown>>): void {
-    const isSaid = (key: SettingKey): boolean => changes[storedKey(key)] !== undefined;
-    if (isSaid("sandboxMode")) for (const key of companionsOf("sandboxMode")) this.#forget(key);
-    if (isSaid("model") && !isSaid("provider")) {
+    const isGiven = (key: SettingKey): boolean => changes[storedKey(key)] !== undefined;
+    if (isGiven("sandboxMode")) for (const key of companionsOf("sandboxMode")) this.#forget(key);
+    if (isGiven("model") && !isGiven("provider")) {
       const { provider } = this.settings.thread;
       this.#thread.delete(storedKey("provider"));
       if (changes["model"] === null) this.#turn.delete("provider");
       else if (provider !== undefined) this.#turn.set("provider", provider);
     }
-    for (const key of SETTING_KEYS) if (isSaid(key)) this.#forget(key);
+    for (const key of SETTING_KEYS) if (isGiven(key)) this.#forget(key);
     for (const [key, value] of Object.entries(changes)) {
       if (value === null) this.#thread.delete(key);
       else this.#thread.set(key, value);

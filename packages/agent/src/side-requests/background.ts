@@ -62,8 +62,8 @@ export class Background implements AsyncDisposable {
   }
 
   async summarise(threadId: string): Promise<string | undefined> {
-    const told = await transcript(this.#options.journal, threadId, MAX_SUMMARY_CHARS);
-    return this.#track(this.#run(threadId, "summary", told));
+    const transcriptText = await transcript(this.#options.journal, threadId, MAX_SUMMARY_CHARS);
+    return this.#track(this.#run(threadId, "summary", transcriptText));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -99,8 +99,8 @@ export class Background implements AsyncDisposable {
     if (row.turnCount > MAX_UNTITLED_TURNS) return;
     const ended = (await journal.threads.turns(threadId)).filter(({ status }) => status === "completed");
     if (ended.length !== 1) return;
-    const told = await transcript(journal, threadId, MAX_TEXT_CHARS);
-    const title = cleanTitle((await this.#run(threadId, "title", told)) ?? "");
+    const transcriptText = await transcript(journal, threadId, MAX_TEXT_CHARS);
+    const title = cleanTitle((await this.#run(threadId, "title", transcriptText)) ?? "");
     if (title !== undefined) await this.#name(threadId, title);
   }
 
@@ -116,7 +116,7 @@ export class Background implements AsyncDisposable {
   }
 
   /** undefined: no answer. Usage is stored either way. */
-  async #run(threadId: string, purpose: Purpose, told: string): Promise<string | undefined> {
+  async #run(threadId: string, purpose: Purpose, transcriptText: string): Promise<string | undefined> {
     const settings = await readLastSettings(this.#options.journal, threadId);
     if (settings === undefined) return undefined;
     using slot = await this.#slots.take(this.#closing.signal);
@@ -124,7 +124,7 @@ export class Background implements AsyncDisposable {
     const { provider, model } = choose(this.#options.model, settings);
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
       const startedAt = performance.now();
-      const ran = await this.#ask({ provider, model, purpose, told });
+      const ran = await this.#ask({ provider, model, purpose, transcriptText });
       if (this.#closing.signal.aborted) return undefined;
       const durationMs = Math.round(performance.now() - startedAt);
       const { text, ...took } = ran;
@@ -138,7 +138,7 @@ export class Background implements AsyncDisposable {
     return undefined;
   }
 
-  async #ask({ provider: id, model, purpose, told }: Question): Promise<Ran> {
+  async #ask({ provider: id, model, purpose, transcriptText }: Question): Promise<Ran> {
     const { providers, env, timeoutMs = TIMEOUT_MS } = this.#options;
     using limit = shortLimit(this.#closing.signal, timeoutMs);
     try {
@@ -147,7 +147,12 @@ export class Background implements AsyncDisposable {
       const once = { ...own, id, maxAttempts: 1, requestAttempts: 1 };
       const provider = resolveProvider([...providers.filter((config) => config.id !== id), once], id, env);
       const maxOutputTokens = MAX_OUTPUT_TOKENS[purpose];
-      const request = shortRequest({ model, instructions: INSTRUCTIONS[purpose], data: told, maxOutputTokens });
+      const request = shortRequest({
+        model,
+        instructions: INSTRUCTIONS[purpose],
+        data: transcriptText,
+        maxOutputTokens,
+      });
       for await (const event of streamModel(provider, request, { signal: limit.signal }))
         if (event.type === "completed") return answerOf(event);
       throw new HeddleError("provider.cut", "the answer has no end");
@@ -161,7 +166,7 @@ interface Question {
   readonly provider: string;
   readonly model: string;
   readonly purpose: Purpose;
-  readonly told: string;
+  readonly transcriptText: string;
 }
 
 type Ran = Pick<EventOf<"background.ran">, "outcome" | "failureCode" | "usage" | "costUsd"> & {
@@ -197,18 +202,18 @@ function choose(wanted: string | undefined, { provider, model }: TurnSettings): 
 
 /** The beginning of the conversation, up to a length; the rest is not read. */
 async function transcript(journal: Journal, threadId: string, maxChars: number): Promise<string> {
-  let said = "";
+  let joined = "";
   for (const { stream, upTo = Infinity } of await lineage(journal, threadId)) {
-    for (let after = 0; after < upTo && said.length < 2 * maxChars;) {
+    for (let after = 0; after < upTo && joined.length < 2 * maxChars;) {
       const page = await journal.read({ stream, after, limit: TRANSCRIPT_PAGE, types: ["item.completed"] });
       for (const { version, body } of page) {
         const text = version <= upTo && body.type === "item.completed" ? textOf(body.item) : undefined;
-        if (text !== undefined) said += `${said === "" ? "" : "\n\n"}${text.slice(0, maxChars)}`;
+        if (text !== undefined) joined += `${joined === "" ? "" : "\n\n"}${text.slice(0, maxChars)}`;
       }
       after = page.length < TRANSCRIPT_PAGE ? upTo : (page.at(-1)?.version ?? upTo);
     }
   }
-  return said.slice(0, 2 * maxChars);
+  return joined.slice(0, 2 * maxChars);
 }
 
 const TRANSCRIPT_PAGE = 100;

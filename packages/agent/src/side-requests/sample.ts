@@ -117,11 +117,11 @@ type Ran = Pick<EventOf<"background.ran">, "outcome" | "failureCode" | "usage" |
 
 function answered({ output, usage, costUsd }: Completed): Ran {
   const answerText = output.flatMap((part) => (part.kind === "text" ? [part.text] : [])).join("\n");
-  const isSaid = toolCalls(output).length === 0 && answerText.trim() !== "";
+  const isText = toolCalls(output).length === 0 && answerText.trim() !== "";
   const isMeasured = usage.inputTokens > 0;
   const answer = {
     responseId: `resp_${uuidv7()}`,
-    text: isSaid ? answerText : undefined,
+    text: isText ? answerText : undefined,
     usage: isMeasured ? usage : undefined,
   };
   return { outcome: "ok", usage, ...(costUsd === undefined ? {} : { costUsd }), answer };

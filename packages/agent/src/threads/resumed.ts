@@ -63,7 +63,7 @@ class Resuming {
       if (range < begin.range) continue;
       const from = range === begin.range ? begin.version - 1 : after;
       const whole = open?.range === range ? Math.max(from, open.version - 1) : upTo;
-      await this.#readTold(events, { stream, after: from, upTo: whole });
+      await this.#readContext(events, { stream, after: from, upTo: whole });
       if (whole < upTo) events.push(...(await readStream(this.#journal, stream, { after: whole, upTo })));
     }
     return events;
@@ -227,10 +227,10 @@ class Resuming {
     return input === undefined ? [] : [input];
   }
 
-  async #readTold(events: StoredEvent[], { stream, after, upTo }: PastRange): Promise<void> {
+  async #readContext(events: StoredEvent[], { stream, after, upTo }: PastRange): Promise<void> {
     for (let from = after; from < upTo;) {
-      const page = await this.#journal.read({ stream, after: from, limit: PAGE, types: TOLD });
-      for (const event of page) if (event.version <= upTo && isTold(event.body)) events.push(event);
+      const page = await this.#journal.read({ stream, after: from, limit: PAGE, types: CONTEXT_TYPES });
+      for (const event of page) if (event.version <= upTo && isContext(event.body)) events.push(event);
       from = page.length < PAGE ? upTo : (page.at(-1)?.version ?? upTo);
     }
   }
@@ -251,7 +251,7 @@ export async function readGoalEvents(journal: ReadJournal, parts: readonly PastR
 }
 
 /** What later turns use. */
-const TOLD: readonly EventType[] = [
+const CONTEXT_TYPES: readonly EventType[] = [
   "context.loaded",
   "context.added",
   "context.injected",
@@ -271,7 +271,7 @@ const TOLD: readonly EventType[] = [
 ];
 
 /** Of items of ended turns only these add to what their answers and results say. */
-function isTold(body: EventBody): boolean {
+function isContext(body: EventBody): boolean {
   if (body.type !== "item.completed") return true;
   const { item } = body;
   if (item.type === "commandExecution") return item.processId !== undefined;

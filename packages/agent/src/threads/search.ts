@@ -46,10 +46,10 @@ export async function searchThreads(journal: Journal, text: string): Promise<rea
 
 function textOf(body: EventBody): string {
   if (body.type === "thread.named") return body.name;
-  return body.type === "item.completed" ? said(body.item) : "";
+  return body.type === "item.completed" ? itemText(body.item) : "";
 }
 
-function said(item: Item): string {
+function itemText(item: Item): string {
   if (item.type === "agentMessage" || item.type === "proposedPlan") return item.text;
   if (item.type !== "userMessage") return "";
   return item.content.map((part) => (part.type === "text" ? part.text : "")).join("\n");

@@ -20,7 +20,7 @@ export interface InboxOptions {
   readonly turnId: string;
   readonly after: number;
   /** Of the turn and stored before that, but not handled yet. */
-  readonly unheard?: readonly StoredEvent[] | undefined;
+  readonly unread?: readonly StoredEvent[] | undefined;
   onInterrupt(event: EventOf<"turn.interrupt-requested">): void;
   /** The journal can no longer be followed; the turn must not continue without it. */
   onFailure(error: unknown): void;
@@ -72,7 +72,7 @@ export function openInbox(journal: ReadJournal, options: InboxOptions) {
     }
   }
 
-  for (const event of options.unheard ?? []) hear(event);
+  for (const event of options.unread ?? []) hear(event);
   const following = follow();
 
   return {

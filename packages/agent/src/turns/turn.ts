@@ -60,7 +60,7 @@ export async function runTurn(deps: TurnDeps, request: TurnRequest, control: Abo
     threadId,
     turnId,
     after: request.history.at(-1)?.version ?? 0,
-    unheard: request.carried?.unheard,
+    unread: request.carried?.unread,
     onInterrupt: ({ failure }) => control.abort(toInterrupt(failure)),
     onFailure: (error) => control.abort(toHeddleError(error, "store.failed")),
   });

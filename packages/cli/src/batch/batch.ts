@@ -247,7 +247,7 @@ export class Batch {
       `the attempt failed (${reason}); ${how} in ${delayMs / 1000} s, retry ${attempt} of ${retries}`,
     );
     if (!this.#args.has("json")) return;
-    const told: RunRetried = {
+    const line: RunRetried = {
       type: "heddle.run.retried",
       retry: attempt,
       max_retries: retries,
@@ -255,7 +255,7 @@ export class Batch {
       reason,
       delay_ms: delayMs,
     };
-    await this.#out.write(toLine(told));
+    await this.#out.write(toLine(line));
   }
 
   async #finish(code: number): Promise<number> {

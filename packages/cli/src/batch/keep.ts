@@ -16,7 +16,7 @@ export async function lookAtGit(look: GitLook, redactor: Redactor): Promise<RunR
   if ((await standingOf(look.workspace, undefined)).repository === undefined) return null;
   try {
     const before = await gitState(look);
-    return before === undefined ? null : { before: told(before, redactor), after: null, diffstat: null };
+    return before === undefined ? null : { before: redacted(before, redactor), after: null, diffstat: null };
   } catch (error) {
     return { before: null, after: null, diffstat: null, error: toHeddleError(error).message };
   }
@@ -59,7 +59,7 @@ async function keepGit(redactor: Redactor, notes: RunNotes, look: GitLook): Prom
   if (git === null || git.before === null) return;
   try {
     const { state, diffstat, patch } = await gitChange(look, git.before, artifacts !== undefined);
-    notes.git = { ...git, after: state === undefined ? null : told(state, redactor), diffstat: diffstat ?? null };
+    notes.git = { ...git, after: state === undefined ? null : redacted(state, redactor), diffstat: diffstat ?? null };
     if (patch !== undefined) artifacts?.write("diff", await redactedBytes(patch, redactor));
   } catch (error) {
     notes.git = { ...git, error: toHeddleError(error).message };
@@ -67,7 +67,7 @@ async function keepGit(redactor: Redactor, notes: RunNotes, look: GitLook): Prom
 }
 
 /** A branch may be called anything. */
-function told(state: GitState, redactor: Redactor): GitState {
+function redacted(state: GitState, redactor: Redactor): GitState {
   return redactor.body(state, JSON.stringify(state));
 }
 

@@ -51,8 +51,8 @@ async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
   const isJson = args.has("json");
   if (args.has("reset")) {
     const wasThere = await resetCatalog(home);
-    const said = wasThere ? "the refreshed catalog is dropped" : "there is no refreshed catalog";
-    await out.write(isJson ? toLine({ reset: wasThere }) : `${said}; the snapshot of this version is in use\n`);
+    const notice = wasThere ? "the refreshed catalog is dropped" : "there is no refreshed catalog";
+    await out.write(isJson ? toLine({ reset: wasThere }) : `${notice}; the snapshot of this version is in use\n`);
     return EXIT.ok;
   }
   if (args.has("refresh")) {

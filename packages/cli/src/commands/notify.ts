@@ -89,10 +89,10 @@ async function list(sinks: readonly Sink[], env: NodeJS.ProcessEnv, { out, isJso
       await out.write(toLine({ ...row, ...numbers }));
       continue;
     }
-    const told = row.events.length === NOTIFICATION_NAMES.length ? "*" : row.events.join(" ");
+    const events = row.events.length === NOTIFICATION_NAMES.length ? "*" : row.events.join(" ");
     await out.write(
       `${visibleLine(`${row.name}  ${row.kind}  ${row.target}`)}\n` +
-        `  ${told}\n  ${numbers.delivered} delivered, ${numbers.queued} queued, ${numbers.dead} dead\n`,
+        `  ${events}\n  ${numbers.delivered} delivered, ${numbers.queued} queued, ${numbers.dead} dead\n`,
     );
   }
   if (rows.length === 0 && !isJson) {

@@ -138,7 +138,7 @@ interface Progress extends Disposable {
 
 /** One line that is updated, on a terminal only. */
 function openProgress(stream: NodeJS.WriteStream): Progress {
-  let toldAt = clockMs();
+  let shownAt = clockMs();
   let isShown = false;
   const clear = (): void => {
     if (isShown) stream.write("\r\x1b[K");
@@ -146,8 +146,8 @@ function openProgress(stream: NodeJS.WriteStream): Progress {
   };
   return {
     tell({ events, of }) {
-      if (!stream.isTTY || clockMs() - toldAt < PRINT_EVERY_MS) return;
-      toldAt = clockMs();
+      if (!stream.isTTY || clockMs() - shownAt < PRINT_EVERY_MS) return;
+      shownAt = clockMs();
       isShown = true;
       const share = of === undefined || of === 0 ? "" : ` of ${of} (${Math.floor((100 * events) / of)}%)`;
       stream.write(`\r\x1b[Kverifying: ${events}${share} events`);

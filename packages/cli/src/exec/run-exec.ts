@@ -53,7 +53,7 @@ async function carryOut(
     const failure = toHeddleError(error);
     batch?.failed(failure);
     // A reader of the stream needs no exit code to know that there was no turn.
-    if (isJson) await out.write(errorLine(failure) + toLine({ type: "turn.failed", error: told(failure) }));
+    if (isJson) await out.write(errorLine(failure) + toLine({ type: "turn.failed", error: errorBody(failure) }));
     // A failure without a code is a defect of Heddle; main shows where it happened.
     if (failure.code === "internal" && stop.exitCode === undefined) throw error;
     await err.write(`heddle: ${behind(failure.message)}\n`);
@@ -62,9 +62,9 @@ async function carryOut(
 }
 
 function errorLine(failure: HeddleError): string {
-  return toLine({ type: "error", ...told(failure) });
+  return toLine({ type: "error", ...errorBody(failure) });
 }
 
-function told({ message, code }: HeddleError): { readonly message: string; readonly code: string } {
+function errorBody({ message, code }: HeddleError): { readonly message: string; readonly code: string } {
   return { message, code };
 }

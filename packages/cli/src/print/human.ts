@@ -97,10 +97,10 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
     if (!open.has(item.id) || (item.type === "commandExecution" && last !== item.id)) await startItem(item);
     last = item.id;
     const already = shown.get(item.id)?.text ?? "";
-    const said = item.type === "agentMessage" ? { ...item, text: shownAnswer(admitted, item.text) } : item;
+    const finished = item.type === "agentMessage" ? { ...item, text: shownAnswer(admitted, item.text) } : item;
     if (item.type === "plan") await put(`${planLines(item).join("\n")}\n`);
     else {
-      const rest = restOf(said, already);
+      const rest = restOf(finished, already);
       if (rest.isAnew && !isAtLineStart) await put("\n");
       await err.write(quotedPiece(rest));
     }

@@ -41,10 +41,10 @@ type Writers = Awaited<ReturnType<BesideOptions["writers"]>>;
 
 export async function readBeside(options: BesideOptions): Promise<InputBeside> {
   const { stdin, signal, notify, patience = PATIENCE } = options;
-  let isTold = false;
+  let isNotified = false;
   const tell = (): void => {
-    if (!isTold) notify("Reading additional input from stdin...");
-    isTold = true;
+    if (!isNotified) notify("Reading additional input from stdin...");
+    isNotified = true;
   };
   const gathering = gather(stdin, signal, tell);
   await Promise.race([options.isAsked, over(gathering)]);

@@ -19,7 +19,7 @@ const OURS = /^(?:HEDDLE|OPENLOOM|CODEX|OPENAI|ANTHROPIC|GEMINI|OPENROUTER)_/;
 
 export async function printSettings({ env, home, cwd, config, settings, concurrency }: PrintedSettings): Promise<void> {
   const { file } = await loadConfig(env);
-  const told = await settings
+  const shown = await settings
     .explain({ workspace: cwd })
     .then(settingLines, (error: unknown) => [["model", toHeddleError(error).message] as const]);
   const { workspace_roots: roots, min_interval: least = "1m" } = config.tasks ?? {};
@@ -27,7 +27,7 @@ export async function printSettings({ env, home, cwd, config, settings, concurre
     ["home", home],
     ["config", file ?? "none"],
     // Unless the task says otherwise.
-    ...told,
+    ...shown,
     ["at a time", String(concurrency)],
     ["folders", roots?.join(", ") ?? "any"],
     ["at most", `every ${least}`],

@@ -58,7 +58,7 @@ export function taskLines({ body }: StoredEvent<TaskEventBody>, style: Style): r
     case "task.progressed":
       return [`steps reported as done: ${body.stepsDone.join(", ")}`];
     case "task.claimed":
-      return [style.yellow(`claimed, not verified: ${CLAIMED_BY[body.by]}${said(body.summary)}`)];
+      return [style.yellow(`claimed, not verified: ${CLAIMED_BY[body.by]}${summaryText(body.summary)}`)];
     case "task.checked":
       return checked(body, style);
     case "task.verified":
@@ -163,6 +163,6 @@ export function checkLines(result: CheckResult, style: Style, work?: JudgedWork)
   ];
 }
 
-function said(summary: string): string {
+function summaryText(summary: string): string {
   return summary === "" ? "" : `: ${visibleLine(summary.length > 300 ? `${summary.slice(0, 297)}…` : summary)}`;
 }

@@ -10,7 +10,7 @@ import {
   chatSchema,
   chatTurns,
   chatPatch,
-  hears,
+  matchesTopic,
   isChatName,
   negotiate,
   placeholderTitle,
@@ -333,7 +333,7 @@ test("C3 older names are the same methods and topics", () => {
   expect(topicFor("agent.chat.turn.started", "chat.turn.started")).toBe("agent.chat.turn.started");
   expect(topicFor("*", "chat.turn.started")).toBe("chat.turn.started");
   const patterns = ["*", "chat.*", "chat.turn.*", "chat.turn.started", "chat.turn", "chatx.*"];
-  expect(patterns.map((pattern) => hears(pattern, "chat.turn.started"))).toEqual([
+  expect(patterns.map((pattern) => matchesTopic(pattern, "chat.turn.started"))).toEqual([
     true,
     true,
     true,

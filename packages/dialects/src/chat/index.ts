@@ -11,7 +11,7 @@ export { chatDecision, ChatLog, decisionOf, deletedUnread, tokensOf } from "./lo
 export {
   CHAT_METHODS,
   chatMethod,
-  hears,
+  matchesTopic,
   isChatName,
   topicFor,
   type ChatMethod,

@@ -74,7 +74,7 @@ export function isChatName(name: string): boolean {
 }
 
 /** Whether a subscription to `pattern` receives `topic`. */
-export function hears(pattern: string, topic: string): boolean {
+export function matchesTopic(pattern: string, topic: string): boolean {
   if (pattern === "*") return true;
   if (!pattern.endsWith(".*")) return pattern === topic;
   return topic.startsWith(pattern.slice(0, -1));

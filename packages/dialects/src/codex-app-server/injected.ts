@@ -59,7 +59,7 @@ export function injectedEntries(items: readonly unknown[]): ReadItems {
         const parts = partsOf(item.content);
         if (parts === undefined)
           return { kind: "invalid", message: `items[${index}] has an image that is not a data: URL` };
-        entries.push(item.role === "assistant" ? said(parts) : { kind: "user", parts: [...parts] });
+        entries.push(item.role === "assistant" ? entryOf(parts) : { kind: "user", parts: [...parts] });
         break;
       }
       case "function_call":
@@ -91,7 +91,7 @@ function join(entries: ConversationEntry[], part: ModelOutputPart): void {
   else entries.push({ kind: "assistant", parts: [part] });
 }
 
-function said(parts: readonly InputPart[]): ConversationEntry {
+function entryOf(parts: readonly InputPart[]): ConversationEntry {
   const text = parts.map((part) => (part.type === "text" ? part.text : "")).join("");
   return { kind: "assistant", parts: [{ kind: "text", text }] };
 }

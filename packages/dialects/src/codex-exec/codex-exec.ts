@@ -118,8 +118,8 @@ function createItemLines(numbering: Numbering, hasDeltas: boolean): ItemLines {
         if (!hasOwnFailure(item)) return [];
         return [numbering.started(poll.id, details(poll)), numbering.completed(item.id, details(item))];
       }
-      const said = item.type === "agentMessage" ? { ...item, text: shownAnswer(turn, item.text) } : item;
-      return isShown(said) || numbering.knows(said.id) ? [numbering.completed(said.id, details(said))] : [];
+      const shown = item.type === "agentMessage" ? { ...item, text: shownAnswer(turn, item.text) } : item;
+      return isShown(shown) || numbering.knows(shown.id) ? [numbering.completed(shown.id, details(shown))] : [];
     },
     progress(itemId, soFar) {
       const item = running.get(itemId);

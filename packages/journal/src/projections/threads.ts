@@ -147,9 +147,9 @@ const PREVIEW_CHARS = 120;
 const PREVIEW_FROM_CHARS = 8 * PREVIEW_CHARS;
 
 function previewOf(input: readonly InputPart[]): string | null {
-  const said = input.find((part) => part.type === "text" && part.text.trim() !== "");
-  if (said?.type !== "text") return null;
-  const start = said.text.trimStart().slice(0, PREVIEW_FROM_CHARS).replace(/\s+/gu, " ").trimEnd();
+  const first = input.find((part) => part.type === "text" && part.text.trim() !== "");
+  if (first?.type !== "text") return null;
+  const start = first.text.trimStart().slice(0, PREVIEW_FROM_CHARS).replace(/\s+/gu, " ").trimEnd();
   const shown = visibleLine(start);
   // Never half of a surrogate pair.
   return shown.length <= PREVIEW_CHARS

@@ -73,12 +73,12 @@ function streamFrom(redactor: Redactor, from: StreamState): StreamRedactor {
       ? 0
       : unsettledEnd(raw, { ...found, parts }, beginningLength(raw, found, redactor.known, settles));
     const out = Math.max(shown, end, early);
-    const said = out === shown ? "" : withMarks(raw, joined(parts), { from: shown, to: out });
+    const added = out === shown ? "" : withMarks(raw, joined(parts), { from: shown, to: out });
     if (end > 0) settle(found, end);
     state.shown = Math.max(0, out - end);
     const { length } = state.held;
     state.lookAt = length < LITTLE_HELD_CHARS ? 0 : length + length * LOOK_EVERY_PART;
-    return said;
+    return added;
   }
 
   function settle(found: Look, end: number): void {

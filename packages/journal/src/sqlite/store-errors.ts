@@ -51,7 +51,7 @@ export function writeFaultOf(error: unknown, file: string): StoreFault {
 export function toStoreError(error: unknown, file: string): HeddleError {
   if (isHeddleError(error)) return error;
   const cause = error;
-  const said = error instanceof Error ? error.message : String(error);
+  const reason = error instanceof Error ? error.message : String(error);
   switch (writeFaultOf(error, file)) {
     case "busy":
       return new HeddleError("store.busy", `${file} is locked by another process; try again`, { cause });
@@ -60,10 +60,10 @@ export function toStoreError(error: unknown, file: string): HeddleError {
     case "read-only":
       return readOnlyError(file, cause);
     case "damaged":
-      return new HeddleError("store.damaged", `${file} is damaged: ${said}`, { cause });
+      return new HeddleError("store.damaged", `${file} is damaged: ${reason}`, { cause });
     case "io":
     case "other":
-      return new HeddleError("store.failed", `${file}: ${said}`, { cause });
+      return new HeddleError("store.failed", `${file}: ${reason}`, { cause });
   }
 }
 

@@ -37,7 +37,7 @@ interface Job {
   readonly shared: Int32Array<SharedArrayBuffer>;
 }
 
-type Told =
+type WorkerMessage =
   | { readonly index: number; readonly walked: WalkedRange }
   | { readonly failure: { readonly code: ErrorCode; readonly message: string } };
 
@@ -67,9 +67,9 @@ async function runWalker(job: Job, walked: WalkedRange[]): Promise<void> {
   const worker = new Worker(THREAD, { eval: true, workerData: job, execArgv: ["--conditions=heddle-source"] });
   try {
     await new Promise<void>((resolve, reject) => {
-      worker.on("message", (told: Told) => {
-        if ("walked" in told) walked[told.index] = told.walked;
-        else reject(new HeddleError(told.failure.code, told.failure.message));
+      worker.on("message", (message: WorkerMessage) => {
+        if ("walked" in message) walked[message.index] = message.walked;
+        else reject(new HeddleError(message.failure.code, message.failure.message));
       });
       worker.on("error", reject);
       worker.on("exit", (code) =>
@@ -81,7 +81,7 @@ async function runWalker(job: Job, walked: WalkedRange[]): Promise<void> {
   }
 }
 
-async function walk({ database, parts, shared }: Job, tell: (told: Told) => void): Promise<void> {
+async function walk({ database, parts, shared }: Job, tell: (message: WorkerMessage) => void): Promise<void> {
   try {
     const connection = await connect(database, "read-only");
     for (;;) {
@@ -118,4 +118,5 @@ function isJob(data: unknown): data is Job {
 }
 
 const port = parentPort;
-if (port !== null && isJob(workerData)) walk(workerData, (told) => port.postMessage(told)).catch(() => process.exit(1));
+if (port !== null && isJob(workerData))
+  walk(workerData, (message) => port.postMessage(message)).catch(() => process.exit(1));

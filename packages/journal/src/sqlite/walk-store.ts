@@ -37,7 +37,7 @@ export async function walkStore(
 
 /** SQLite's own check of its pages, as a range without events. */
 export function checkStructure(connection: Connection): WalkedRange {
-  const said = text(connection.get("PRAGMA quick_check(1)"), "quick_check");
-  const message = `the database file is damaged: ${said}`;
-  return { ...NOTHING_WALKED, damage: said === "ok" ? [] : [{ kind: "file-corrupt", message }] };
+  const answer = text(connection.get("PRAGMA quick_check(1)"), "quick_check");
+  const message = `the database file is damaged: ${answer}`;
+  return { ...NOTHING_WALKED, damage: answer === "ok" ? [] : [{ kind: "file-corrupt", message }] };
 }

@@ -154,7 +154,7 @@ export class StoreWriter {
   #failed(error: unknown): HeddleError {
     // The refusal of an append says nothing about the store.
     if (isHeddleError(error) && error.code !== "store.full" && error.code !== "store.read-only") return error;
-    const told = toStoreError(error, this.#paths.database);
+    const storeError = toStoreError(error, this.#paths.database);
     switch (writeFaultOf(error, this.#paths.database)) {
       case "io":
         this.#isFailed = true;
@@ -168,8 +168,8 @@ export class StoreWriter {
       case "other":
         break;
     }
-    this.#fault = { error: told, lookedAt: clockMs() };
-    return told;
+    this.#fault = { error: storeError, lookedAt: clockMs() };
+    return storeError;
   }
 
   /**

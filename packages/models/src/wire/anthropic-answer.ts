@@ -150,8 +150,8 @@ function wholeBlock(block: Block, { provider, request }: WireContext): ModelOutp
 }
 
 function explanationIn(details: Fields | undefined): string | undefined {
-  const said = [text(details?.["category"]), text(details?.["explanation"])].filter((given) => given !== undefined);
-  return said.length === 0 ? undefined : said.join(": ");
+  const reasons = [text(details?.["category"]), text(details?.["explanation"])].filter((given) => given !== undefined);
+  return reasons.length === 0 ? undefined : reasons.join(": ");
 }
 
 /** This wire counts cached tokens separately; here the input includes them. */

@@ -182,13 +182,13 @@ const CALLS: ReadonlySet<string> = new Set(["function_call", "custom_tool_call"]
 
 function seenIn(item: Fields): SeenWhole {
   const kind = text(item["type"]) ?? "";
-  const said = [...list(item["summary"]), ...list(item["content"])].map(contentText).join("");
+  const content = [...list(item["summary"]), ...list(item["content"])].map(contentText).join("");
   const input = text(item["input"]) ?? argumentsPiece(item["arguments"]);
   return {
     kind,
     id: text(item["id"]) || undefined,
     callId: text(item["call_id"]) || undefined,
-    content: CALLS.has(kind) ? callContent(text(item["name"]) ?? "", input) : said,
+    content: CALLS.has(kind) ? callContent(text(item["name"]) ?? "", input) : content,
   };
 }
 
@@ -230,7 +230,7 @@ interface Gaps {
   /** False: nothing was added to the answer. */
   skip(data: string): false;
   /** What readers were shown must be how the part begins. */
-  requireAgreement(shown: string, said: string): void;
+  requireAgreement(shown: string, content: string): void;
   /** The last event must have repeated all parts. */
   requireWhole(repeated: number): void;
 }
@@ -253,8 +253,8 @@ function watchGaps(provider: Provider, answer: Answer): Gaps {
       skipped = { events: (skipped?.events ?? 0) + 1, firstBytes: skipped?.firstBytes ?? quote(provider, data) };
       return false;
     },
-    requireAgreement(shown: string, said: string): void {
-      if (skipped !== undefined && !said.startsWith(shown)) fail("a part of its answer is missing", skipped);
+    requireAgreement(shown: string, content: string): void {
+      if (skipped !== undefined && !content.startsWith(shown)) fail("a part of its answer is missing", skipped);
     },
     requireWhole(repeated: number): void {
       const isWhole = repeated > 0 && repeated >= answer.closedCount;

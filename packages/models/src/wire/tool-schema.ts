@@ -63,11 +63,11 @@ export function fitSchema(schema: Schema, rules: SchemaRules): Schema {
 
 function fitTop(schema: Schema, rules: Rules): FittedTool {
   const top = resolveTop(schema);
-  const { merged, unsaid } = withFittingNames(mergeTop(top), rules);
+  const { merged, unsupported } = withFittingNames(mergeTop(top), rules);
   const { $schema: _, ...node } = fitNode(merged, rules, 0);
   const parameters = { ...node, type: "object", properties: record(node["properties"]) ?? {} };
-  if (Object.keys(unsaid).length === 0) return { parameters };
-  const json = JSON.stringify(unsaid);
+  if (Object.keys(unsupported).length === 0) return { parameters };
+  const json = JSON.stringify(unsupported);
   const shown = json.length <= MAX_NOTE_CHARS ? json : `${json.slice(0, MAX_NOTE_CHARS)}… (cut)`;
   return { parameters, note: `The arguments must also match this JSON Schema: ${shown}` };
 }
@@ -96,7 +96,7 @@ function schemaAt(root: Schema, reference: string): Json {
 interface Merged {
   readonly merged: Schema;
   /** Keywords of the top that the merged schema does not carry. */
-  readonly unsaid: Schema;
+  readonly unsupported: Schema;
 }
 
 /**
@@ -111,15 +111,15 @@ function mergeTop(top: Schema): Merged {
     .map((choice) => choiceOf(choice.map((part) => resolveIn(top, part))))
     .reduce(bothOf, all.reduce(bothOf, beside));
   const isLost = (name: string): boolean => name !== "allOf" || all.some(hasMoreThanFields);
-  const unsaid = Object.entries(top).filter(([name]) => NOT_AT_TOP.has(name) && isLost(name));
-  return { merged, unsaid: Object.fromEntries(unsaid) };
+  const unsupported = Object.entries(top).filter(([name]) => NOT_AT_TOP.has(name) && isLost(name));
+  return { merged, unsupported: Object.fromEntries(unsupported) };
 }
 
 /** An argument by a name that the service refuses is told in words alone; a model that uses it is understood. */
-function withFittingNames({ merged, unsaid }: Merged, { argument }: Rules): Merged {
+function withFittingNames({ merged, unsupported }: Merged, { argument }: Rules): Merged {
   const properties = Object.entries(record(merged["properties"]) ?? {});
   const odd = properties.filter(([name]) => argument?.test(name) === false);
-  if (odd.length === 0) return { merged, unsaid };
+  if (odd.length === 0) return { merged, unsupported };
   const { additionalProperties: _, ...open } = merged;
   const isOdd = (name: Json): boolean => odd.some(([other]) => other === name);
   const required = list(merged["required"]);
@@ -129,7 +129,7 @@ function withFittingNames({ merged, unsaid }: Merged, { argument }: Rules): Merg
       properties: Object.fromEntries(properties.filter(([name]) => !isOdd(name))),
       required: required.filter((name) => !isOdd(name)),
     },
-    unsaid: { ...unsaid, properties: Object.fromEntries(odd), required: required.filter(isOdd) },
+    unsupported: { ...unsupported, properties: Object.fromEntries(odd), required: required.filter(isOdd) },
   };
 }
 
@@ -193,7 +193,7 @@ function fitNode(schema: Schema, rules: Rules, depth: number): Schema {
     if (fields === undefined) return [name, value];
     return [name, Object.fromEntries(Object.entries(fields).map(([field, part]) => [field, below(part)]))];
   });
-  return withKnownWords(Object.fromEntries(entries), rules);
+  return withKnownKeywords(Object.fromEntries(entries), rules);
 }
 
 /** What older drafts wrote otherwise, in the words of 2020-12; nothing is lost. */
@@ -220,15 +220,15 @@ function exclusive(node: Record<string, Json>, limit: "minimum" | "maximum", [na
   delete node[limit];
 }
 
-function withKnownWords(node: Schema, { known }: Rules): Schema {
+function withKnownKeywords(node: Schema, { known }: Rules): Schema {
   if (known === undefined) return node;
-  const same = oneTypeEach(sameInKnownWords(node));
+  const same = oneTypeEach(sameInKnownKeywords(node));
   const isKnown = ([name]: readonly [string, Json]): boolean => known.has(name);
   const unknown = Object.entries(same).filter((entry) => !isKnown(entry) && !REMARKS.has(entry[0]));
   const kept = Object.fromEntries(Object.entries(same).filter(isKnown));
   if (unknown.length === 0) return kept;
-  const said = `(JSON Schema: ${JSON.stringify(Object.fromEntries(unknown)).slice(0, MAX_NOTE_CHARS)})`;
-  const description = [text(node["description"]) ?? "", said].join(" ").trim();
+  const note = `(JSON Schema: ${JSON.stringify(Object.fromEntries(unknown)).slice(0, MAX_NOTE_CHARS)})`;
+  const description = [text(node["description"]) ?? "", note].join(" ").trim();
   return { ...kept, description };
 }
 
@@ -258,7 +258,7 @@ function given(fields: Schema): Schema {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-function sameInKnownWords({ const: only, definitions, $ref, ...node }: Schema): Schema {
+function sameInKnownKeywords({ const: only, definitions, $ref, ...node }: Schema): Schema {
   return {
     ...node,
     ...(only === undefined ? {} : { enum: [only] }),

@@ -4,7 +4,7 @@
  * what it lacks with chat.events.list.
  */
 import type { Author } from "@heddle/protocol";
-import { hears, topicFor, type ChatEvent } from "@heddle/dialects/chat";
+import { matchesTopic, topicFor, type ChatEvent } from "@heddle/dialects/chat";
 import { Held } from "../rpc/held.ts";
 import type { Peer } from "../rpc/peer.ts";
 import { authorOf, type Principal } from "../access/principals.ts";
@@ -70,7 +70,7 @@ export class ChatConnection {
   replay(topic: string, events: readonly ChatEvent[]): void {
     for (const event of events) {
       const method = topicFor(topic, event.topic);
-      if (hears(topic, method)) this.#send(method, event, false);
+      if (matchesTopic(topic, method)) this.#send(method, event, false);
     }
   }
 
@@ -105,7 +105,7 @@ export class ChatConnection {
     const methods = new Set<string>();
     for (const pattern of this.#subscriptions.values()) {
       const method = topicFor(pattern, topic);
-      if (hears(pattern, method)) methods.add(method);
+      if (matchesTopic(pattern, method)) methods.add(method);
     }
     return [...methods];
   }

@@ -17,10 +17,10 @@ export async function turnSettings(
   message: ChatSettings,
 ): Promise<ChatTurnSettings> {
   const stored = await heddle.storedSettings(id);
-  const said = chatPatch(message);
-  const mode = said.mode ?? stored.thread.mode ?? stored.turn.mode;
+  const given = chatPatch(message);
+  const mode = given.mode ?? stored.thread.mode ?? stored.turn.mode;
   // Plan mode is read-only, whatever else is asked for.
-  const patch: SettingsPatch = mode === "plan" ? { ...said, sandboxMode: "read-only" } : said;
+  const patch: SettingsPatch = mode === "plan" ? { ...given, sandboxMode: "read-only" } : given;
   return {
     settings: await settings.resolve({ workspace: stored.workspace, stored, patch }),
     once: withCompanions(SETTING_KEYS.filter((key) => patch[key] !== undefined)),

@@ -143,7 +143,7 @@ export class FanOut implements AsyncDisposable {
     if (body.type === "item.completed") this.#openItems.delete(body.item.id);
     if (body.type !== "turn.completed") return;
     this.#dropEarly(({ turnId }) => turnId === body.turnId);
-    if (this.#options.stream === undefined) this.#unhear(stream);
+    if (this.#options.stream === undefined) this.#unsubscribe(stream);
   }
 
   async #hand(event: StoredEvent, listeners: ReadonlySet<FanOutListener> | undefined): Promise<void> {
@@ -165,7 +165,7 @@ export class FanOut implements AsyncDisposable {
     );
   }
 
-  #unhear(threadId: string): void {
+  #unsubscribe(threadId: string): void {
     this.#live.get(threadId)?.[Symbol.dispose]();
     this.#live.delete(threadId);
   }

@@ -44,14 +44,14 @@ async function usagePage(query: z.output<typeof UsageQuery>, { usage }: Journal)
   const limit = limitOf(asked);
   if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) throw invalidCursor(cursor);
   const skip = Number(cursor ?? 0);
-  const rows = await usage.rows({ by, from, to, only: said(only), limit: limit + 1, skip });
+  const rows = await usage.rows({ by, from, to, only: defined(only), limit: limit + 1, skip });
   return {
     data: rows.slice(0, limit).map(usageView),
     nextCursor: rows.length > limit ? String(skip + limit) : null,
   };
 }
 
-function said(only: Partial<Record<UsageKey, string | undefined>>): Partial<Record<UsageKey, string>> {
+function defined(only: Partial<Record<UsageKey, string | undefined>>): Partial<Record<UsageKey, string>> {
   return Object.fromEntries(Object.entries(only).filter(([, value]) => value !== undefined));
 }
 

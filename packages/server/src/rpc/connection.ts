@@ -40,7 +40,7 @@ export class Connection implements Follower {
 
   /** Sent at once, also while notifications are held back. */
   notify({ method, params }: CodexNotification): void {
-    if (this.#hears(method)) this.#peer.notify(method, params);
+    if (this.#isSubscribed(method)) this.#peer.notify(method, params);
   }
 
   hold(threadId?: string): Disposable {
@@ -52,7 +52,7 @@ export class Connection implements Follower {
   }
 
   sendDelta({ method, params }: CodexNotification): void {
-    if (this.#hears(method)) this.#later(params, () => this.#peer.notifyDelta(method, params));
+    if (this.#isSubscribed(method)) this.#later(params, () => this.#peer.notifyDelta(method, params));
   }
 
   ask(id: RequestId, request: CodexServerRequest, done: (answer: Answered) => void): void {
@@ -71,7 +71,7 @@ export class Connection implements Follower {
     if (!this.#held.tell(typeof threadId === "string" ? threadId : undefined, tell)) this.close();
   }
 
-  #hears(method: string): boolean {
+  #isSubscribed(method: string): boolean {
     if (this.client === undefined || this.client.mutedMethods.has(method)) return false;
     return this.client.isExperimental || !EXPERIMENTAL.has(method);
   }

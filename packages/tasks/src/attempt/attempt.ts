@@ -183,7 +183,7 @@ async function turn(round: Round): Promise<Step | undefined> {
   await using _watch = watchTurn({ context, hold, folder: prepared.folder, signal: round.signal }, begun);
   const followed = await followTurn({ heddle, feed, hold, closing }, begun);
   failpoint("task.after-turn");
-  const said = claimIn(followed.events, begun.turnId, hold.task.spec.steps.length);
+  const claim = claimIn(followed.events, begun.turnId, hold.task.spec.steps.length);
   const ended = turnEnded(hold, followed);
   if (followed.stoppedFor === "lost") {
     // In this order: a reader that sees the end of the turn finds what it left.
@@ -191,7 +191,7 @@ async function turn(round: Round): Promise<Step | undefined> {
     await hold.account(ended);
     return undefined;
   }
-  return settleTurn(round, { followed, said, ended });
+  return settleTurn(round, { followed, claim, ended });
 }
 
 async function noteEnd({ context, hold, prepared }: Round): Promise<void> {
@@ -248,19 +248,19 @@ function turnEnded({ task }: Hold, { terminal, waitedMs }: Followed): EventOf<"t
 
 interface EndedTurn {
   readonly followed: Followed;
-  readonly said: AgentClaim;
+  readonly claim: AgentClaim;
   readonly ended: EventOf<"task.turn-ended">;
 }
 
 /** The claim is stored together with the end of the turn, so that a crash finds both or neither. */
-async function settleTurn(round: Round, { followed, said, ended }: EndedTurn): Promise<Step | undefined> {
+async function settleTurn(round: Round, { followed, claim, ended }: EndedTurn): Promise<Step | undefined> {
   const { context, hold } = round;
   const { attempt, spec, stepsDone } = hold.task;
-  const isNew = said.stepsDone.some((step) => !stepsDone.includes(step));
+  const isNew = claim.stepsDone.some((step) => !stepsDone.includes(step));
   const progressed: TaskEventBody[] = isNew
-    ? [{ type: "task.progressed", v: 1, attempt, stepsDone: [...said.stepsDone] }]
+    ? [{ type: "task.progressed", v: 1, attempt, stepsDone: [...claim.stepsDone] }]
     : [];
-  const { by, summary } = said;
+  const { by, summary } = claim;
   const store = async (...more: readonly TaskEventBody[]): Promise<void> => {
     try {
       await hold.append(...warned(hold.task, [ended, ...progressed]), ...more);
@@ -286,12 +286,12 @@ async function settleTurn(round: Round, { followed, said, ended }: EndedTurn): P
     await store(verdict.event(context.now()));
     return undefined;
   }
-  if (said.kind === "blocked") {
+  if (claim.kind === "blocked") {
     await noteEnd(round);
     await store({ type: "task.paused", v: 1, cause: "question", message: summary });
     return undefined;
   }
-  if (said.kind === "progress" && spec.checks.length === 0) {
+  if (claim.kind === "progress" && spec.checks.length === 0) {
     await store();
     return { kind: "prompt", why: "continue" };
   }

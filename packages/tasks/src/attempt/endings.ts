@@ -35,19 +35,19 @@ type EndVerdict =
 export function judgeEnd(hold: Hold, { terminal, stoppedFor }: Followed): EndVerdict {
   const { status, failure } = terminal.body;
   if (status === "completed") return { kind: "completed" };
-  const told: Failure = failure ?? { code: "turn.interrupted", message: "the turn was interrupted" };
-  if (stoppedFor === "time") return { kind: "over", event: () => outOfBudget(hold, told.message) };
-  if (told.code === "turn.abandoned") return { kind: "again", why: "restarted" };
+  const reported: Failure = failure ?? { code: "turn.interrupted", message: "the turn was interrupted" };
+  if (stoppedFor === "time") return { kind: "over", event: () => outOfBudget(hold, reported.message) };
+  if (reported.code === "turn.abandoned") return { kind: "again", why: "restarted" };
   const { stall } = hold.task;
   if (status === "interrupted") {
     const { attempt } = hold.task;
     if (stall?.isOpen === true && stall.action === "retry")
       return { kind: "over", event: () => ({ type: "task.retried", v: 1, attempt, reason: stall.message }) };
     if (stall?.isOpen === true) return { kind: "again", why: "stall" };
-    const message = `its turn was interrupted: ${told.message}`;
+    const message = `its turn was interrupted: ${reported.message}`;
     return { kind: "over", event: () => ({ type: "task.paused", v: 1, cause: "user", message }) };
   }
-  if (told.code === "limit.reached" && told.details?.["limit"] !== undefined)
-    return { kind: "over", event: () => outOfBudget(hold, told.message) };
-  return { kind: "over", event: (now) => settleFailure(hold.task, told, now) };
+  if (reported.code === "limit.reached" && reported.details?.["limit"] !== undefined)
+    return { kind: "over", event: () => outOfBudget(hold, reported.message) };
+  return { kind: "over", event: (now) => settleFailure(hold.task, reported, now) };
 }

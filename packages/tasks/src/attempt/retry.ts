@@ -24,8 +24,8 @@ export function settleFailure(task: TaskRecord, failure: Failure, now: number): 
   const { max, on, backoffMs } = task.spec.retries;
   if (!on.includes(failed) || task.retries >= max) {
     const tried = task.retries === 0 ? "" : ` (tried ${task.retries + 1} times)`;
-    const told = { ...failure, message: `${failure.message}${tried}` };
-    return { type: "task.failed", v: 1, attempt: task.attempt, class: failed, failure: told };
+    const reported = { ...failure, message: `${failure.message}${tried}` };
+    return { type: "task.failed", v: 1, attempt: task.attempt, class: failed, failure: reported };
   }
   return {
     type: "task.retried",

@@ -111,8 +111,8 @@ async function violationsOf(
       },
     });
     if (asked.size === 0) return violations;
-    const told = await testPatterns([...asked.values()], context.signal);
-    for (const [index, key] of [...asked.keys()].entries()) answers.set(key, told[index] === true);
+    const matches = await testPatterns([...asked.values()], context.signal);
+    for (const [index, key] of [...asked.keys()].entries()) answers.set(key, matches[index] === true);
   }
   throw new HeddleError("limit.reached", `the patterns of the schema of ${shown(name)} take too long`);
 }

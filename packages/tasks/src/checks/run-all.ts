@@ -8,12 +8,12 @@ import { runCheck, type CheckRoom, type Ran } from "./run-check.ts";
 export async function runAll(
   { spec, signal, onCheck }: CheckOptions,
   room: CheckRoom,
-  told: EventOf<"task.checking">["room"],
+  roomKind: EventOf<"task.checking">["room"],
 ): Promise<readonly Ran[]> {
   const all: Ran[] = [];
   for (const named of nameChecks(spec.checks)) {
     signal.throwIfAborted();
-    await onCheck?.(named.name, told);
+    await onCheck?.(named.name, roomKind);
     all.push(await runCheck(named, room));
     failpoint("task.between-checks");
   }

@@ -39,17 +39,17 @@ function judge(
   counts: TestCounts,
   { exitCode, before }: { readonly exitCode: number; readonly before: TestCounts | undefined },
 ): Finding {
-  const said = `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`;
-  if (counts.failed > 0) return failed(said);
-  if (exitCode !== 0) return failed(`${said}, but the run ended with ${exitCode}`);
-  if (ran(counts) < check.min) return failed(`${said}: fewer than ${check.min} ran`);
+  const summary = `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`;
+  if (counts.failed > 0) return failed(summary);
+  if (exitCode !== 0) return failed(`${summary}, but the run ended with ${exitCode}`);
+  if (ran(counts) < check.min) return failed(`${summary}: fewer than ${check.min} ran`);
   if (check.noFewer && before !== undefined && ran(counts) < ran(before)) {
-    return failed(`${said}: fewer than the ${ran(before)} that ran before the task began`);
+    return failed(`${summary}: fewer than the ${ran(before)} that ran before the task began`);
   }
   if (check.maxSkipped !== undefined && counts.skipped > check.maxSkipped) {
-    return failed(`${said}: more than ${check.maxSkipped} skipped`);
+    return failed(`${summary}: more than ${check.maxSkipped} skipped`);
   }
-  return passed(said);
+  return passed(summary);
 }
 
 async function countsOf(check: TestsCheck, end: Ended, context: CheckContext): Promise<TestCounts | string> {

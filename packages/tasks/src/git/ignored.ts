@@ -8,7 +8,7 @@ import { foldersOf } from "../tree/manifest.ts";
 import type { Repository } from "./find-repository.ts";
 import { readPlain } from "./git-files.ts";
 import { openOwnGit } from "./own-git.ts";
-import { saidBy } from "./run-git.ts";
+import { outputOf } from "./run-git.ts";
 
 const RULES = ".gitignore";
 
@@ -37,7 +37,7 @@ export async function ignoredOf(paths: readonly RawPath[], rules: IgnoreRules): 
       input: Buffer.from(asked, "latin1"),
       workTree,
     });
-    if (end.exitCode > 1) throw new HeddleError("tool.failed", `git check-ignore: ${saidBy(end)}`);
+    if (end.exitCode > 1) throw new HeddleError("tool.failed", `git check-ignore: ${outputOf(end)}`);
     const found = end.stdout
       .toString("latin1")
       .split("\0")

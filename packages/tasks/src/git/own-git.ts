@@ -7,7 +7,7 @@ import { symlinkSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
-import { runGit, saidBy, type GitEnd, type GitRun } from "./run-git.ts";
+import { runGit, outputOf, type GitEnd, type GitRun } from "./run-git.ts";
 
 export interface OwnGit extends AsyncDisposable {
   readonly folder: string;
@@ -67,7 +67,7 @@ export async function openOwnGit(options: OwnGitOptions): Promise<OwnGit> {
     async run(args, run) {
       const end = await git(args, run);
       if (end.exitCode === 0) return end.stdout;
-      throw new HeddleError("tool.failed", `git ${args[0] ?? ""}: ${saidBy(end)}`);
+      throw new HeddleError("tool.failed", `git ${args[0] ?? ""}: ${outputOf(end)}`);
     },
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   };

@@ -10,7 +10,7 @@ import { formatOf } from "./names.ts";
 import { objectFolders, takeAddedObjects } from "./objects.ts";
 import { openOwnGit, type ObjectFolder, type OwnGit } from "./own-git.ts";
 import { readHead, readRefs, type Head } from "./refs.ts";
-import { saidBy } from "./run-git.ts";
+import { outputOf } from "./run-git.ts";
 
 export interface ReadRepository extends AsyncDisposable {
   readonly repository: Repository;
@@ -97,5 +97,5 @@ async function fetchNew(git: OwnGit, { judged: { frozen }, repository, head, scr
   const args = ["fetch", "--quiet", "--no-tags", untrusted.folder, "refs/heads/new:refs/heads/new"];
   const end = await git.try(args);
   if (end.exitCode === 0) return;
-  throw new HeddleError("tool.failed", `commits of the repository cannot be read: ${saidBy(end)}`);
+  throw new HeddleError("tool.failed", `commits of the repository cannot be read: ${outputOf(end)}`);
 }

@@ -21,13 +21,13 @@ export interface GitNames {
 
 /** undefined: no commit yet. Throws `tool.failed` for a broken HEAD. */
 export async function readHead({ own, common }: GitNames): Promise<Head | undefined> {
-  const said = await readPointer(own, "HEAD");
-  if (said === undefined)
+  const target = await readPointer(own, "HEAD");
+  if (target === undefined)
     throw new HeddleError("tool.failed", "the HEAD of the repository names no branch and no commit");
-  if (isObjectName(said)) return { commit: said };
+  if (isObjectName(target)) return { commit: target };
   const refs = await packedRefs(common);
-  const commit = await follow(common, refs, said);
-  const branch = said.startsWith("refs/heads/") ? { branch: said.slice("refs/heads/".length) } : {};
+  const commit = await follow(common, refs, target);
+  const branch = target.startsWith("refs/heads/") ? { branch: target.slice("refs/heads/".length) } : {};
   return commit === undefined ? undefined : { commit, ...branch };
 }
 
@@ -46,10 +46,10 @@ export async function readRefs({ common }: GitNames): Promise<ReadonlyMap<string
 async function follow(files: GitFiles, packed: ReadonlyMap<string, string>, name: string): Promise<string | undefined> {
   let at = name;
   for (let step = 0; step < MAX_STEPS; step += 1) {
-    const said = await readPointer(files, at);
-    if (said === undefined) return packed.get(at);
-    if (isObjectName(said)) return said;
-    at = said;
+    const target = await readPointer(files, at);
+    if (target === undefined) return packed.get(at);
+    if (isObjectName(target)) return target;
+    at = target;
   }
   return undefined;
 }

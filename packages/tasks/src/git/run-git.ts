@@ -84,6 +84,6 @@ function verbOf(args: readonly string[]): string {
   return args.find((arg, index) => !arg.startsWith("-") && args[index - 1] !== "-c") ?? "";
 }
 
-export function saidBy({ stdout, stderr, exitCode }: GitEnd): string {
+export function outputOf({ stdout, stderr, exitCode }: GitEnd): string {
   return (stderr.trim() || stdout.toString("utf8").trim()).slice(-SHOWN_CHARS) || `exit ${exitCode}`;
 }

@@ -60,14 +60,14 @@ interface Inbox extends InboxOptions {
   readonly say: (line: string) => void;
 }
 
-const MAX_SAID = 1_000;
+const MAX_LOGGED = 1_000;
 
 function sayOnce(log: (line: string) => void, folder: string): (line: string) => void {
-  const said = new Set<string>();
+  const logged = new Set<string>();
   return (line) => {
-    if (said.has(line)) return;
-    if (said.size >= MAX_SAID) said.clear();
-    said.add(line);
+    if (logged.has(line)) return;
+    if (logged.size >= MAX_LOGGED) logged.clear();
+    logged.add(line);
     log(`inbox ${folder}: ${line}`);
   };
 }
@@ -248,13 +248,13 @@ async function writeAnswers({ journal, folder, signal }: Inbox, mark: ReadMark):
   try {
     for await (const event of journal.tail({ after: mark.position, signal })) {
       const task = isTaskEvent(event.body) ? await journal.tasks.get(event.stream) : undefined;
-      let isTold = false;
+      let isAnswered = false;
       if (task !== undefined && isTaskEvent(event.body) && orderPathOf(task, folder.root) !== undefined) {
-        isTold = await answer(folder, task, { ...event, body: event.body });
+        isAnswered = await answer(folder, task, { ...event, body: event.body });
       }
       await mark.advance(event.position);
       // An answer is not written again after a restart: its reader may have taken it away.
-      if (isTold) await mark.store();
+      if (isAnswered) await mark.store();
     }
   } finally {
     await mark.store().catch(() => undefined);

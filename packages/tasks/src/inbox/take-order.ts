@@ -62,10 +62,10 @@ const MAX_NAME_CHARS = 80;
 const UNNAMED = "order";
 
 export async function takeOrder(door: OrderDoor, order: Order): Promise<TakenOrder> {
-  const { spec: said, warnings } = await readOrder(door, order);
-  const thread = said.thread === undefined ? undefined : await findThread(door.journal, said.thread);
+  const { spec: given, warnings } = await readOrder(door, order);
+  const thread = given.thread === undefined ? undefined : await findThread(door.journal, given.thread);
   const workspace =
-    said.workspace === NOWHERE ? (order.workspace ?? thread?.workspace ?? door.defaultWorkspace) : said.workspace;
+    given.workspace === NOWHERE ? (order.workspace ?? thread?.workspace ?? door.defaultWorkspace) : given.workspace;
   if (workspace === undefined) {
     throw new HeddleError(
       "task.invalid",
@@ -73,10 +73,10 @@ export async function takeOrder(door: OrderDoor, order: Order): Promise<TakenOrd
     );
   }
   const spec: TaskSpec = {
-    ...said,
+    ...given,
     workspace: await existingFolder(workspace),
     ...(thread === undefined ? {} : { thread: thread.id }),
-    ...(said.name === UNNAMED ? { name: firstWords(said.goal) } : {}),
+    ...(given.name === UNNAMED ? { name: firstLine(given.goal) } : {}),
   };
   requireAllowedWorkspace(spec.workspace, door.roots);
   await refuseLeft(door, order, spec);
@@ -155,7 +155,7 @@ async function existingFolder(workspace: string): Promise<string> {
   throw new HeddleError("task.invalid", `there is no folder ${workspace}; make it, or name another workspace`);
 }
 
-function firstWords(goal: string): string {
+function firstLine(goal: string): string {
   const line =
     goal
       .split("\n")

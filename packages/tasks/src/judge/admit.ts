@@ -51,17 +51,17 @@ export function admit({ spec, folder, base, frozen }: AdmitOptions, picks: reado
   return { picked: carried.picked, why: new Map([...why, ...carried.why]) };
 }
 
-type Told = Pick<JudgedWork, "delivered" | "others">;
+type WorkFiles = Pick<JudgedWork, "delivered" | "others">;
 
 /** Says it of the files that it is about. */
-export function withWhy<T extends Told>(told: T, why: Admitted["why"]): T {
-  if (why.size === 0) return told;
+export function withWhy<T extends WorkFiles>(work: T, why: Admitted["why"]): T {
+  if (why.size === 0) return work;
   const texts = new Map([...why].map(([path, text]) => [toText(path), text]));
   const add = (file: WorkFile): WorkFile => {
     const text = texts.get(file.path);
     return text === undefined ? file : { ...file, why: text };
   };
-  return { ...told, delivered: told.delivered.map(add), others: told.others.map(add) };
+  return { ...work, delivered: work.delivered.map(add), others: work.others.map(add) };
 }
 
 /**

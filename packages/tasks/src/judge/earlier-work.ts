@@ -58,8 +58,10 @@ function hasWorked({ round, spec }: TaskRecord): boolean {
 /** Undoing takes nothing back that was written outside. */
 function outsideOf(task: TaskRecord, frozen?: FrozenWork): readonly RawPath[] {
   if (isTaken(task)) return [];
-  const told = (task.lastCheck?.review?.reasons ?? []).flatMap(({ kind, files }) => (kind === "outside" ? files : []));
-  return frozen?.wroteOutside ?? told.map(toRaw);
+  const reported = (task.lastCheck?.review?.reasons ?? []).flatMap(({ kind, files }) =>
+    kind === "outside" ? files : [],
+  );
+  return frozen?.wroteOutside ?? reported.map(toRaw);
 }
 
 function takenBy(task: TaskRecord): readonly string[] {

@@ -8,7 +8,7 @@ import { judge, openTaskFixture, type TaskFixtureOptions } from "../../test/task
 import { freezeWork } from "../tree/freeze-work.ts";
 import { verifyWork, type Verdict } from "./verify.ts";
 import { readBase } from "./freeze-claim.ts";
-import { pickAll, toldWork } from "./pick.ts";
+import { pickAll, workFiles } from "./pick.ts";
 
 type Checks = NonNullable<TaskFixtureOptions["checks"]>;
 
@@ -77,7 +77,7 @@ test("13: on the same work to the last byte one flip is enough, and a failure of
     const frozen = await freezeWork(fixture.workspace, base, { into, skip: [], signal });
     const result: CheckResult = { name: "it", kind: "command", outcome, message: "", startedAt: 0, durationMs: 0 };
     const results = [{ ...result, restsOn: ["app.js"], areReadsKnown: true }];
-    const work = { sha256: frozen.sha256, ...toldWork(pickAll(frozen.changes), frozen.changes) };
+    const work = { sha256: frozen.sha256, ...workFiles(pickAll(frozen.changes), frozen.changes) };
     return await verifyWork(fixture.checkOptions, { baseline, base, frozen, earlier: [{ results, work }] });
   };
   expect(await then("failed", "cat app.js")).toMatchObject({

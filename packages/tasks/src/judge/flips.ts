@@ -93,11 +93,11 @@ function isSameFor(
   { one, room }: { readonly one: Ran; readonly room: RoomContents },
 ): boolean {
   if (work.deliveredCount > work.delivered.length) return work.sha256 === room.frozen?.sha256;
-  const told = telling(room.picked);
+  const changes = telling(room.picked);
   const then = new Map(work.delivered.map((file) => [file.path, file]));
-  const now = new Map(told.map((change) => [toText(change.path), change]));
+  const now = new Map(changes.map((change) => [toText(change.path), change]));
   const isKnown = areReadsKnown !== false && one.reads !== undefined;
-  const read = new Set([...(restsOn ?? []), ...told.filter(({ path }) => one.reads?.has(path)).map(textOf)]);
+  const read = new Set([...(restsOn ?? []), ...changes.filter(({ path }) => one.reads?.has(path)).map(textOf)]);
   for (const path of new Set([...then.keys(), ...now.keys()])) {
     const [before, after] = [then.get(path), now.get(path)];
     if ((before?.how ?? "changed") !== (after?.how ?? "changed")) return false;

@@ -39,10 +39,10 @@ export interface ToJudge {
 export async function judgePicked(
   checkOptions: CheckOptions,
   { baseline, room, earlier = [], isOpen = false }: ToJudge,
-  told: EventOf<"task.checking">["room"] = "delivered",
+  roomKind: EventOf<"task.checking">["room"] = "delivered",
 ): Promise<JudgedRoom> {
   await using open = openCheckRoom(checkOptions, { baseline, room });
-  const first = await runAll(checkOptions, open, told);
+  const first = await runAll(checkOptions, open, roomKind);
   const settled = await settleFlips(checkOptions, { baseline, room, open, first, earlier });
   const results = settled.map((one, index) => {
     const check = checkOptions.spec.checks[index];

@@ -61,11 +61,11 @@ export async function leftBefore(options: LeftOptions, base: KeptTree): Promise<
       return !isJudged && isStill(now) && !(before !== undefined && isSameEntry(before.entry, now));
     })
     .toSorted(([one], [other]) => comparePaths(one, other));
-  const told = found.filter(isTold(found, base));
-  if (told.length + written.length === 0) return {};
+  const reported = found.filter(isReported(found, base));
+  if (reported.length + written.length === 0) return {};
   const isLost = ([, { before }]: Traced): boolean => before === undefined || !isKept(before);
   // What cannot be taken back is always named, so that it is seen when a check reads it.
-  const [lost, known] = [told.filter(isLost), told.filter((one) => !isLost(one))];
+  const [lost, known] = [reported.filter(isLost), reported.filter((one) => !isLost(one))];
   await keep(options, base, lost.length > MAX_LEFT_FILES ? [] : found.filter((one) => !isLost(one)));
   const files = [...lost, ...known].map(([path, { how, taskId, isUndoable }]) => ({
     path: toText(path),
@@ -80,7 +80,7 @@ export async function leftBefore(options: LeftOptions, base: KeptTree): Promise<
 type Traced = readonly [RawPath, Trace];
 
 /** Not folders that something in them tells of, nor what went from a repository, as commits make it go. */
-function isTold(found: readonly Traced[], { manifest }: KeptTree): (traced: Traced) => boolean {
+function isReported(found: readonly Traced[], { manifest }: KeptTree): (traced: Traced) => boolean {
   const around = new Set(found.map(([path]) => parentOf(path)));
   return ([path, { how, before }]) => {
     if (how === "removed" && isRepository({ path })) return false;

@@ -18,7 +18,7 @@ export function namedWork(
   { checks }: Pick<TaskSpec, "checks">,
   passedBefore: readonly string[],
 ): (path: string) => boolean {
-  const globs = demandedBy(checks, passedBefore).filter(saysAName).flatMap(usable);
+  const globs = demandedBy(checks, passedBefore).filter(isNameIn).flatMap(usable);
   const judges = isJudge({ checks });
   return (path) => !judges(path) && globs.some((glob) => finds(glob, path));
 }
@@ -118,11 +118,11 @@ function demandedBy(checks: readonly TaskCheck[], passedBefore: readonly string[
 }
 
 /** A pattern without one letter that a match must have says nothing about which files are meant. */
-function saysAName(pattern: string): boolean {
+function isNameIn(pattern: string): boolean {
   const plain = pattern.replaceAll(/\[[^\]]*\]/g, "*");
   // Alternatives say a name where each of them does; innermost first.
-  const less = plain.replaceAll(/\{([^{}]*)\}/g, (_, of: string) => (of.split(",").every(saysAName) ? "a" : "*"));
-  return less === plain ? /[^\s*?.,/!-]/.test(less) : saysAName(less);
+  const less = plain.replaceAll(/\{([^{}]*)\}/g, (_, of: string) => (of.split(",").every(isNameIn) ? "a" : "*"));
+  return less === plain ? /[^\s*?.,/!-]/.test(less) : isNameIn(less);
 }
 
 function namedBy(check: LeafCheck): readonly string[] {

@@ -92,7 +92,7 @@ export function toWorkFile({ path, how, now }: Change): WorkFile {
   return { path: text, how, role: roleOf(text), ...(isHashed ? { sha256: now.sha256 } : {}), ...link };
 }
 
-export function toldWork(
+export function workFiles(
   picked: readonly Change[],
   changes: readonly Change[],
 ): Pick<JudgedWork, "delivered" | "deliveredCount" | "others" | "othersCount"> {

@@ -24,7 +24,7 @@ import { judgePicked, type JudgedRoom } from "./judge-picked.ts";
 import { ledTo } from "./led-to.ts";
 import { linkReason, linksThrough } from "./links.ts";
 import { isRun, namedByName, namedToGo, namedWork, runsCommands } from "./named-work.ts";
-import { pickAll, pickDelivered, reasonOf, telling, toldWork, type Reason } from "./pick.ts";
+import { pickAll, pickDelivered, reasonOf, telling, workFiles, type Reason } from "./pick.ts";
 import { protectedChanges } from "./protected.ts";
 import { foundByCommands, restable, restsReview, splitOthers, unnameableReview, type Observed } from "./rests.ts";
 import { leftRead, leftReason, type LeftRead } from "./rests-on-left.ts";
@@ -84,8 +84,8 @@ async function verdictOf(checkOptions: CheckOptions, work: FrozenCase): Promise<
   const isClean = violations.length === 0 && room.passed;
   const idle = isClean && telling(frozen.changes).length === 0 && weakness(room.results)?.kind === "vacuous";
   const results = idle ? [...room.results, nothingDone()] : room.results;
-  const files = withWhy(toldWork(picked, frozen.changes), judged.why);
-  const told = { base: base.sha256, sha256: frozen.sha256, ...files };
+  const files = withWhy(workFiles(picked, frozen.changes), judged.why);
+  const judgedWork = { base: base.sha256, sha256: frozen.sha256, ...files };
   const flaky = violations.length === 0 ? flakyFailure(results) : undefined;
   const put = flaky === undefined ? (isClean && !idle ? review : undefined) : { reasons: [flaky] };
   return {
@@ -93,7 +93,7 @@ async function verdictOf(checkOptions: CheckOptions, work: FrozenCase): Promise<
     violations,
     picked,
     passed: isClean && !idle && put === undefined,
-    work: { ...told, ...(room.kind === undefined ? {} : { room: room.kind }) },
+    work: { ...judgedWork, ...(room.kind === undefined ? {} : { room: room.kind }) },
     ...(put === undefined ? {} : { review: put }),
   };
 }
@@ -117,7 +117,7 @@ async function judgeDelivered(
 async function judgeAll(checkOptions: CheckOptions, work: FrozenCase): Promise<Judged> {
   const { frozen, baseline } = work;
   const { picked: all, why } = admitTo(checkOptions, work, pickAll(frozen.changes));
-  const room = await judgeIn(checkOptions, work, all, { told: "work" });
+  const room = await judgeIn(checkOptions, work, all, { roomKind: "work" });
   if (!room.passed) return { room, picked: all, why };
   const weak = weakness(room.results);
   if (weak !== undefined) return { room, picked: all, why, review: { reasons: [weak] } };
@@ -255,11 +255,11 @@ function judgeIn(
   checkOptions: CheckOptions,
   { base, frozen, baseline, accepted, earlier = [] }: FrozenCase,
   picked: readonly Change[],
-  { told, ...doubted }: { readonly told?: "work" } & Pick<RoomContents, "back" | "onlyAdded"> = {},
+  { roomKind, ...doubted }: { readonly roomKind?: "work" } & Pick<RoomContents, "back" | "onlyAdded"> = {},
 ): Promise<JudgedRoom> {
   const room = { base, frozen, picked, ...doubted, workspace: baseline.folder };
   const isOpen = (accepted ?? checkOptions.spec.deliver) === undefined;
-  return judgePicked(checkOptions, { baseline, room, earlier, isOpen }, told);
+  return judgePicked(checkOptions, { baseline, room, earlier, isOpen }, roomKind);
 }
 
 /** What no check names and the verdict would lose all the same. */

@@ -162,20 +162,20 @@ function settled(
   row: NotificationRow,
   { sink, now, waitMs: wait }: { readonly sink: Sink; readonly now: number } & Pick<Pause, "waitMs">,
 ): Settled & { readonly pauseMs: number } {
-  const said = {
+  const sent = {
     message: result.message.slice(0, MAX_MESSAGE_CHARS),
     ...(result.status === undefined ? {} : { status: result.status }),
   };
-  if (result.kind !== "retry") return { outcome: result.kind, ...said, pauseMs: 0 };
+  if (result.kind !== "retry") return { outcome: result.kind, ...sent, pauseMs: 0 };
   const tries = row.tries + 1;
   if (tries >= (sink.maxTries ?? Infinity)) {
-    return { outcome: "dead", ...said, message: `${said.message}; given up after ${tries} tries`, pauseMs: 0 };
+    return { outcome: "dead", ...sent, message: `${sent.message}; given up after ${tries} tries`, pauseMs: 0 };
   }
   if (now - row.queuedAt > PATIENCE_MS && tries >= ORDERED_TRIES) {
-    return { outcome: "dead", ...said, message: `${said.message}; given up after a day`, pauseMs: 0 };
+    return { outcome: "dead", ...sent, message: `${sent.message}; given up after a day`, pauseMs: 0 };
   }
   const pauseMs = Math.min(result.afterMs ?? 0, MAX_RETRY_AFTER_MS);
-  return { outcome: "retry", ...said, nextAt: now + Math.max(wait(tries), pauseMs), pauseMs };
+  return { outcome: "retry", ...sent, nextAt: now + Math.max(wait(tries), pauseMs), pauseMs };
 }
 
 export function waitMs(failures: number, firstMs: number = FIRST_WAIT_MS): number {

@@ -56,7 +56,7 @@ interface End {
 }
 
 async function keepGoing(options: NotifierOptions, end: End): Promise<void> {
-  let said = "";
+  let lastLogged = "";
   while (!end.ending.aborted) {
     try {
       await using _claim = await claimStore(path.join(options.home, "notify"), "notifications of another Heddle");
@@ -65,9 +65,9 @@ async function keepGoing(options: NotifierOptions, end: End): Promise<void> {
       if (end.ending.aborted) return;
       const line = error instanceof Error ? error.message : String(error);
       // Another process at work is not a failure, and no line is repeated.
-      if (line !== said && !(isHeddleError(error) && error.code === "store.owned"))
+      if (line !== lastLogged && !(isHeddleError(error) && error.code === "store.owned"))
         options.log(`notifications: ${line}`);
-      said = line;
+      lastLogged = line;
       await pause(LOOK_AGAIN_MS, end.ending);
     }
   }

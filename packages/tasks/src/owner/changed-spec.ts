@@ -106,12 +106,12 @@ async function leftBy(home: string, task: TaskRecord, traces: Traces): Promise<F
     if (path.startsWith(`${folder}/`)) wanted.set(toRaw(path.slice(folder.length + 1)), sha256);
   if (wanted.size === 0) return undefined;
   const { spec, delivered = [], others = [] } = task.lastCheck?.work ?? {};
-  const told = [...delivered, ...others];
+  const files = [...delivered, ...others];
   const left = await readLeft(home, task, new Set(wanted.values()));
   for (const [path, sha256] of wanted) {
-    const isTold = told.some((file) => file.sha256 === sha256 && file.path === toText(path));
+    const isListed = files.some((file) => file.sha256 === sha256 && file.path === toText(path));
     const isSpec = spec?.path === traces.path && spec.sha256 === sha256;
-    if (isTold || isSpec || left.changes.some((change) => change.path === path && change.now?.sha256 === sha256))
+    if (isListed || isSpec || left.changes.some((change) => change.path === path && change.now?.sha256 === sha256))
       return { path };
   }
   return left.isKnown ? undefined : await guess(home, task, { ...traces, wanted });

@@ -88,8 +88,8 @@ export async function undoTask(
     const later = laterChanges(folder, { changes, known, since: lastActAt(await readLog(journal, task.id)) }).map(
       shownPath,
     );
-    const told = telling(changes).filter(comesBack);
-    found = { files: told.slice(0, MAX_FILES).map(toWorkFile), count: told.length, later };
+    const changed = telling(changes).filter(comesBack);
+    found = { files: changed.slice(0, MAX_FILES).map(toWorkFile), count: changed.length, later };
   };
   const dir = roomsOf(home, task.id);
   const plan = { skip: skippedFor({ home }), known: known?.changes, signal };
@@ -152,8 +152,8 @@ async function undoDraft(
       `the work of ${task.id} is no longer kept; your version control takes its files back`,
     );
   const put = deliveredWork(task, lastJudgement(log), { base, frozen, folder: baseline.folder });
-  const told = telling(put);
-  let found: Found = { files: told.slice(0, MAX_FILES).map(toWorkFile), count: told.length, later: [] };
+  const changed = telling(put);
+  let found: Found = { files: changed.slice(0, MAX_FILES).map(toWorkFile), count: changed.length, later: [] };
   const approve = async (moved: readonly RawPath[]): Promise<void> => {
     await requireAlone({ journal, home }, task, workspace);
     found = { ...found, later: moved.map(shownPath) };

@@ -95,7 +95,7 @@ export async function verifyAgain(options: AgainOptions): Promise<Reverified> {
   const beside = checked.review?.reasons.find(({ kind }) => kind === "beside");
   const began = { ...baseline, folder };
   const verdict = await verifyWork(checkOptions, { baseline: began, base, frozen, accepted, before, beside, earlier });
-  const [recorded, now] = [toldOf(task, checked), toldOf(task, verdict)];
+  const [recorded, now] = [resultOf(task, checked), resultOf(task, verdict)];
   const reasons = differences({ checked, recorded }, { verdict, now });
   const outcome = reasons.length === 0 ? "same" : "differs";
   return { outcome, reasons, recorded, now, base: base.sha256, work: frozen.sha256 };
@@ -173,7 +173,7 @@ interface Judged extends Pick<Verdict, "results" | "violations"> {
 }
 
 /** Only the checks of the spec: what came of a merge is another matter. */
-function toldOf({ spec }: TaskRecord, { results, violations, review }: Judged): Told {
+function resultOf({ spec }: TaskRecord, { results, violations, review }: Judged): Told {
   const own = new Set(nameChecks(spec.checks).map(({ name }) => name));
   const checks = results
     .filter(({ name, kind }) => own.has(name) || kind === "workspace")
@@ -200,13 +200,13 @@ function differences(
   const kinds = (one: Judged): string => (one.review?.reasons ?? []).map(({ kind }) => kind).join(", ");
   if (recorded.verdict === "review" && now.verdict === "review" && kinds(checked) !== kinds(verdict))
     reasons.push(`it was put to its owner for ${kinds(checked)}, now it would be for ${kinds(verdict)}`);
-  const said = (one: Judged): string =>
+  const violationsOf = (one: Judged): string =>
     one.violations
       .map(({ message }) => message)
       .toSorted()
       .join("; ");
-  if (said(checked) !== said(verdict))
-    reasons.push(`violations then: ${said(checked) || "none"}; now: ${said(verdict) || "none"}`);
+  if (violationsOf(checked) !== violationsOf(verdict))
+    reasons.push(`violations then: ${violationsOf(checked) || "none"}; now: ${violationsOf(verdict) || "none"}`);
   if (reasons.length > 0 || recorded.verdict !== "passed") return reasons;
   const [before, after] = [checked.work, verdict.work];
   if (before?.deliveredCount === after?.deliveredCount && before?.othersCount === after?.othersCount) return reasons;

@@ -41,37 +41,41 @@ export function markdownTask(positions: Positions, text: string): readonly unkno
     return [];
   }
   const { title, sections } = readPage(linesOf(body.text, body.base));
-  const said = sectionValues(positions, sections);
-  if (title !== undefined && table["name"] === undefined) said.push(["name", title.text, title.at]);
-  return [joined(positions, table, said)];
+  const sectionsGiven = sectionValues(positions, sections);
+  if (title !== undefined && table["name"] === undefined) sectionsGiven.push(["name", title.text, title.at]);
+  return [joined(positions, table, sectionsGiven)];
 }
 
-type Said = readonly [key: string, value: unknown, at: number];
+type SectionValue = readonly [key: string, value: unknown, at: number];
 
 /** Front matter and page as one table; a key in both is a mistake. */
-function joined(positions: Positions, table: Table, said: readonly Said[]): Table {
+function joined(positions: Positions, table: Table, sectionsGiven: readonly SectionValue[]): Table {
   const keys = new Map<string | number, { readonly at: number; readonly word: string }>();
-  for (const [key, , at] of said) {
+  for (const [key, , at] of sectionsGiven) {
     if (table[key] === undefined) keys.set(key, { at, word: key });
     else positions.problemAt(at, key, `"${key}" is in the front matter already; say it in one place`);
   }
-  return positions.extended(table, Object.fromEntries(said.map(([key, value]) => [key, value])), keys);
+  return positions.extended(table, Object.fromEntries(sectionsGiven.map(([key, value]) => [key, value])), keys);
 }
 
-function sectionValues(positions: Positions, sections: readonly Section[]): Said[] {
-  const said: Said[] = [];
+function sectionValues(positions: Positions, sections: readonly Section[]): SectionValue[] {
+  const sectionsGiven: SectionValue[] = [];
   const goals = sections
     .filter(({ name }) => name === "goal")
     .map((section) => ({ ...section, text: textOf(section) }));
   const goal = goals.filter(({ text }) => text !== "");
-  if (goal[0] !== undefined) said.push(["goal", goal.map(({ text }) => text).join("\n\n"), goal[0].at]);
+  if (goal[0] !== undefined) sectionsGiven.push(["goal", goal.map(({ text }) => text).join("\n\n"), goal[0].at]);
   for (const name of ["steps", "acceptance", "checks"] as const) {
     const [section, again] = sections.filter((one) => one.name === name);
     if (again !== undefined) positions.problemAt(again.at, name, `there is a second "## ${name}"; make one of both`);
     if (section === undefined) continue;
-    said.push([name, name === "checks" ? checksOf(positions, section) : listOf(positions, section), section.at]);
+    sectionsGiven.push([
+      name,
+      name === "checks" ? checksOf(positions, section) : listOf(positions, section),
+      section.at,
+    ]);
   }
-  return said;
+  return sectionsGiven;
 }
 
 function readPage(lines: readonly Line[]): {

@@ -110,8 +110,8 @@ function checkRules(check: TaskCheck, at: readonly PropertyKey[], tell: Tell): v
   if (check.kind === "matches") isPattern(check.regex, check.flags, ["regex"], here);
   else if ("matches" in check && check.matches !== undefined) isPattern(check.matches, "m", ["matches"], here);
   if (check.kind === "json" || check.kind === "yaml") {
-    const said = [check.equals, check.matches, check.exists].filter((value) => value !== undefined);
-    if (said.length !== 1) here([], `a ${check.kind} check has exactly one of equals, matches and exists`);
+    const given = [check.equals, check.matches, check.exists].filter((value) => value !== undefined);
+    if (given.length !== 1) here([], `a ${check.kind} check has exactly one of equals, matches and exists`);
     isValuePath(check.at ?? "", ["at"], here);
   }
   if (

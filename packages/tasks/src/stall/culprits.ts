@@ -107,7 +107,7 @@ export function describeSilence({ quietMs, culprits, hasInput, otherwise }: Sile
     input === undefined
       ? ""
       : `; the action ${hasInput ? "eof ends its input, kill-child ends it" : "kill-child ends it"}`;
-  return `there was no progress for ${seconds}: ${culprit.command} (pid ${culprit.pid}) ${stateWords(culprit, input)}${more}${helps}`;
+  return `there was no progress for ${seconds}: ${culprit.command} (pid ${culprit.pid}) ${stateText(culprit, input)}${more}${helps}`;
 }
 
 const STATES: Readonly<Record<string, string>> = {
@@ -118,7 +118,7 @@ const STATES: Readonly<Record<string, string>> = {
   t: "is stopped by a debugger",
 };
 
-function stateWords(culprit: Culprit, input: ProcessInfo["input"]): string {
+function stateText(culprit: Culprit, input: ProcessInfo["input"]): string {
   const { state, waitChannel, openSockets, cpuMs, recentCpuMs } = culprit;
   const what =
     input === undefined

@@ -19,7 +19,7 @@ interface LivenessOptions {
 export function createLiveness({ folder, pids, now = () => performance.now() }: LivenessOptions) {
   let aliveAt = now();
   let lookedAt = now();
-  let heardSinceLook = false;
+  let changedSinceLook = false;
   let use: TreeUse | undefined;
   let changedAt: number | undefined;
 
@@ -33,7 +33,7 @@ export function createLiveness({ folder, pids, now = () => performance.now() }: 
   return {
     /** The model, a command or the turn has produced something. */
     hear(): void {
-      heardSinceLook = true;
+      changedSinceLook = true;
       aliveAt = now();
     },
     /** How long nothing has moved. */
@@ -41,13 +41,13 @@ export function createLiveness({ folder, pids, now = () => performance.now() }: 
       const next = treeUse(pids());
       const elapsedMs = Math.max(1, now() - lookedAt);
       // Files come last: looking at them costs the most.
-      const isAlive = heardSinceLook || moved(next, elapsedMs);
+      const isAlive = changedSinceLook || moved(next, elapsedMs);
       const change = isAlive ? changedAt : newestChange(folder);
-      if (isAlive || (changedAt !== undefined && change !== changedAt)) aliveAt = heardSinceLook ? aliveAt : now();
+      if (isAlive || (changedAt !== undefined && change !== changedAt)) aliveAt = changedSinceLook ? aliveAt : now();
       use = next;
       changedAt = change;
       lookedAt = now();
-      heardSinceLook = false;
+      changedSinceLook = false;
       return now() - aliveAt;
     },
   };

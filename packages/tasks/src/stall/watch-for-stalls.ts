@@ -137,7 +137,7 @@ class Watch {
     });
     const itemId = first?.command.awaitedBy[0] ?? this.#openItems.keys().next().value;
     const episode = (hold.task.stall?.episode ?? 0) + 1;
-    const isTold = await this.#say({
+    const isRecorded = await this.#say({
       type: "task.stalled",
       v: 1,
       attempt: hold.task.attempt,
@@ -148,7 +148,7 @@ class Watch {
       ...(itemId === undefined ? {} : { itemId }),
     });
     const { action } = hold.task.spec.stall;
-    if (isTold && action !== "report") await this.#act(action);
+    if (isRecorded && action !== "report") await this.#act(action);
   }
 
   #waitsFor(): string {

@@ -115,9 +115,9 @@ function enter(
 }
 
 function refuseClosed(path: RawPath, error: unknown, { closed }: WalkOptions): void {
-  const told = cannotRead(path === "" ? "." : path, error);
-  if (closed === undefined || path === "") throw told;
-  closed(path, told);
+  const unreadable = cannotRead(path === "" ? "." : path, error);
+  if (closed === undefined || path === "") throw unreadable;
+  closed(path, unreadable);
 }
 
 function namesIn(cursor: FolderCursor, path: RawPath): readonly string[] {

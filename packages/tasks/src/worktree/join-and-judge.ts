@@ -110,8 +110,8 @@ async function judgeJoined(
 /** Why what comes back is not what was verified; empty: it is. */
 export function failingIn(verdict: JudgedRoom): readonly CheckResult[] {
   const failing = verdict.results.filter(({ outcome, isFlaky }) => outcome !== "passed" || isFlaky === true);
-  const said = [...verdict.violations, ...setupReasons({ ...verdict.setup, added: [] })];
-  const broken = said.map(({ message, kind }): CheckResult => ({
+  const reasons = [...verdict.violations, ...setupReasons({ ...verdict.setup, added: [] })];
+  const broken = reasons.map(({ message, kind }): CheckResult => ({
     name: `${kind} (on what comes back)`,
     kind: "merge",
     outcome: "failed",

@@ -64,7 +64,7 @@ export async function mergeBack(options: MergeOptions): Promise<BroughtBack> {
     const message = `${task.spec.name}\n\nTask: ${task.id}\n`;
     const built = await buildCommit({ worktree, work, message, folder, signal: checkOptions.signal });
     const { commit, leftOut } = built;
-    if (commit === undefined) return refused(`the work has no change that git would bring back${told(leftOut)}`);
+    if (commit === undefined) return refused(`the work has no change that git would bring back${leftOutText(leftOut)}`);
     const failing = await judgeWithout(leftOut, worktree, options);
     if (failing.length > 0) return { results: failing };
     const back = await bring({ how, worktree, built: { ...built, commit }, folder }, options);
@@ -95,7 +95,7 @@ async function judgeWithout(
   return failingIn(await judgePicked(checkOptions, { baseline, room }));
 }
 
-function told(leftOut: Built["leftOut"]): string {
+function leftOutText(leftOut: Built["leftOut"]): string {
   return leftOut.length === 0 ? "" : `; git leaves out ${listed(leftOut.map(shownPath))}`;
 }
 

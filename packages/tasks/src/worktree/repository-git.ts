@@ -3,7 +3,7 @@
  * agent has worked in. Hooks, prompts, helpers and replacements are switched off.
  */
 import { HeddleError } from "@heddle/protocol";
-import { runGit, saidBy, type GitEnd } from "../git/run-git.ts";
+import { runGit, outputOf, type GitEnd } from "../git/run-git.ts";
 
 const QUIET = ["core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"];
 
@@ -17,8 +17,8 @@ export interface GitOptions {
 export async function git(folder: string, args: readonly string[], options: GitOptions): Promise<string> {
   const end = await tryGit(folder, args, options);
   if (end.exitCode === 0) return end.stdout.trim();
-  const said = saidBy({ ...end, stdout: Buffer.from(end.stdout) });
-  throw new HeddleError("task.setup-failed", `git ${args[0] ?? ""} in ${folder}: ${said}`);
+  const output = outputOf({ ...end, stdout: Buffer.from(end.stdout) });
+  throw new HeddleError("task.setup-failed", `git ${args[0] ?? ""} in ${folder}: ${output}`);
 }
 
 interface GitAnswer extends Omit<GitEnd, "stdout"> {

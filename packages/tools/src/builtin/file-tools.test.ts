@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { openFixture, textOf } from "../../test/fixture.ts";
 
 const open = (files: Record<string, string | Uint8Array> = {}) =>
-  openFixture({ wall: "none", family: "anthropic", files });
+  openFixture({ sandbox: "none", family: "anthropic", files });
 
 test("read shows numbered lines and where to read on", async () => {
   await using fixture = await open({ "a.txt": "one\ntwo\nthree\n", "empty.txt": "", "long.txt": "x\n".repeat(5000) });
@@ -168,7 +168,7 @@ test("a plan is shown as an item and changes nothing", async () => {
 
 test("a patch adds, updates, moves and deletes, and reports each change", async () => {
   await using fixture = await openFixture({
-    wall: "none",
+    sandbox: "none",
     files: { "a.txt": "1\n2\n3\n", "old.txt": "x\n", "gone.txt": "g\n" },
   });
   const outcome = await fixture.call(
@@ -205,7 +205,7 @@ test("a patch adds, updates, moves and deletes, and reports each change", async 
 });
 
 test("a patch of which one hunk does not fit changes nothing at all", async () => {
-  await using fixture = await openFixture({ wall: "none", files: { "a.txt": "1\n", "b.txt": "1\n" } });
+  await using fixture = await openFixture({ sandbox: "none", files: { "a.txt": "1\n", "b.txt": "1\n" } });
   for (const [rest, message] of [
     ["*** Update File: b.txt\n-not there\n+x", "not found"],
     ["*** Delete File: missing.txt", "does not exist"],
@@ -225,7 +225,7 @@ test("a patch of which one hunk does not fit changes nothing at all", async () =
 });
 
 test("operations of one patch see each other", async () => {
-  await using fixture = await openFixture({ wall: "none", files: { "a.txt": "1\n" } });
+  await using fixture = await openFixture({ sandbox: "none", files: { "a.txt": "1\n" } });
   const outcome = await fixture.call(
     "apply_patch",
     "*** Begin Patch\n*** Delete File: a.txt\n*** Add File: a.txt\n+2\n*** Update File: a.txt\n 2\n+3\n*** End Patch",
@@ -235,14 +235,14 @@ test("operations of one patch see each other", async () => {
 });
 
 test("a text that is not a patch is sent back with the line that is wrong", async () => {
-  await using fixture = await openFixture({ wall: "none" });
+  await using fixture = await openFixture({ sandbox: "none" });
   const outcome = await fixture.call("apply_patch", "*** Begin Patch\n*** Update File: a\nhello\n*** End Patch");
   expect(outcome).toMatchObject({ kind: "failed", isStarted: false, failure: { code: "tool.invalid-arguments" } });
   expect(textOf(outcome)).toContain("line 3");
 });
 
 test("a changed file keeps its mode", async () => {
-  await using fixture = await openFixture({ wall: "none" });
+  await using fixture = await openFixture({ sandbox: "none" });
   const path = join(fixture.workspace, "run.sh");
   await writeFile(path, "#!/bin/sh\necho 1\n", { mode: 0o755 });
   await fixture.call("apply_patch", "*** Begin Patch\n*** Update File: run.sh\n-echo 1\n+echo 2\n*** End Patch");

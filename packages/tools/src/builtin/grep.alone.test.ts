@@ -6,7 +6,7 @@ import { openFixture, textOf, type Fixture } from "../../test/fixture.ts";
 
 // Without ripgrep on the path the walk does the work, whatever the host has.
 const open = (files: Record<string, string | Uint8Array>): Promise<Fixture> =>
-  openFixture({ family: "anthropic", files, wall: "none", env: { PATH: "/nonexistent" } });
+  openFixture({ family: "anthropic", files, sandbox: "none", env: { PATH: "/nonexistent" } });
 
 test("grep finds lines by regular expression, in all files or some", async () => {
   await using fixture = await open({

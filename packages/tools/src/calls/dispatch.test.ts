@@ -17,7 +17,7 @@ test("a call is announced with its intent before its effect, and settled with it
   const seen: boolean[] = [];
   let path = "";
   await using fixture = await openFixture({
-    wall: "none",
+    sandbox: "none",
     onStarted: async () => {
       seen.push(existsSync(path));
     },
@@ -49,7 +49,7 @@ test("a call is announced with its intent before its effect, and settled with it
 
 test("an intent that cannot be stored stops the call before its effect", async () => {
   await using fixture = await openFixture({
-    wall: "none",
+    sandbox: "none",
     onStarted: async () => {
       throw new HeddleError("store.full", "no space");
     },
@@ -59,14 +59,14 @@ test("an intent that cannot be stored stops the call before its effect", async (
 });
 
 test("a cancelled turn starts nothing", async () => {
-  await using fixture = await openFixture({ wall: "none" });
+  await using fixture = await openFixture({ sandbox: "none" });
   const outcome = await fixture.call("apply_patch", NEW_FILE, { signal: AbortSignal.abort() });
   expect(outcome).toMatchObject({ kind: "cancelled", isStarted: false, item: { status: "interrupted" } });
   expectUnrun(fixture);
 });
 
 test("a tool nobody has is unknown, a tool of another envelope is denied, and both are items", async () => {
-  await using fixture = await openFixture({ wall: "none", mode: "read-only" });
+  await using fixture = await openFixture({ sandbox: "none", mode: "read-only" });
   const unknown = await fixture.call("launch_rocket", { to: "moon" });
   expect(unknown).toMatchObject({
     kind: "denied",
@@ -93,7 +93,7 @@ test("a tool nobody has is unknown, a tool of another envelope is denied, and bo
 });
 
 test("a patch typed into a shell where nothing may be written is denied like the tool itself", async () => {
-  await using fixture = await openFixture({ wall: "none", mode: "read-only" });
+  await using fixture = await openFixture({ sandbox: "none", mode: "read-only" });
   const outcome = await fixture.call("exec_command", { cmd: `apply_patch <<'EOF'\n${NEW_FILE}\nEOF` });
   expect(outcome).toMatchObject({
     kind: "denied",
@@ -105,7 +105,7 @@ test("a patch typed into a shell where nothing may be written is denied like the
 });
 
 test("a patch typed into a shell is applied as a patch, in the folder it says", async () => {
-  await using fixture = await openFixture({ wall: "none", files: { "sub/a.txt": "one\n" } });
+  await using fixture = await openFixture({ sandbox: "none", files: { "sub/a.txt": "one\n" } });
   const patch = "*** Begin Patch\n*** Update File: a.txt\n-one\n+two\n*** End Patch";
   const outcome = await fixture.call("exec_command", { cmd: `cd sub && apply_patch <<'EOF'\n${patch}\nEOF` });
   expect(outcome).toMatchObject({ kind: "ok", tool: "apply_patch", item: { type: "fileChange", status: "completed" } });
@@ -124,7 +124,7 @@ test.each([
   ["1,000 levels", `{"cmd":${"[".repeat(1000)}${"]".repeat(1000)}}`, /deeper/],
   ["a prototype key", '{"cmd":"ls","__proto__":{}}', /__proto__/],
 ])("arguments with %s fail the call and tell the model what was expected", async (_name, input, message) => {
-  await using fixture = await openFixture({ wall: "none" });
+  await using fixture = await openFixture({ sandbox: "none" });
   const outcome = await fixture.callRaw("exec_command", input);
   expect(outcome).toMatchObject({
     kind: "failed",
@@ -147,7 +147,7 @@ test.each([
   ["a NUL", "made.txt\0.png", "path.invalid"],
   ["4,096 characters and more", `${"a/".repeat(3000)}x`, "path.invalid"],
 ])("writing to %s is denied before it runs", async (_name, file, code) => {
-  await using fixture = await openFixture({ wall: "none", family: "anthropic" });
+  await using fixture = await openFixture({ sandbox: "none", family: "anthropic" });
   const outcome = await fixture.call("write", { file_path: file, content: "x" });
   expect(outcome).toMatchObject({
     kind: "denied",
@@ -155,14 +155,14 @@ test.each([
     item: { type: "fileChange", status: "declined" },
   });
   const patch = `*** Begin Patch\n*** Add File: ${file}\n+x\n*** End Patch`;
-  await using other = await openFixture({ wall: "none" });
+  await using other = await openFixture({ sandbox: "none" });
   expect(await other.call("apply_patch", patch)).toMatchObject({ kind: "denied", failure: { code } });
   expectUnrun(fixture);
   expectUnrun(other);
 });
 
 test("what is masked can be neither read nor listed nor searched", async () => {
-  await using fixture = await openFixture({ wall: "none", family: "anthropic" });
+  await using fixture = await openFixture({ sandbox: "none", family: "anthropic" });
   const secret = join(fixture.home, "secret.txt");
   for (const outcome of [
     await fixture.call("read", { file_path: secret }),
@@ -180,7 +180,7 @@ test("what is masked can be neither read nor listed nor searched", async () => {
 test.each(["/proc/self/root/etc/passwd", "/proc/self/environ", "/dev/stdin", "/dev/zero", "/sys/kernel/notes"])(
   "%s is not a file to read",
   async (file_path) => {
-    await using fixture = await openFixture({ wall: "none", family: "anthropic" });
+    await using fixture = await openFixture({ sandbox: "none", family: "anthropic" });
     for (const [name, args] of [
       ["read", { file_path }],
       ["view_image", { path: file_path }],
@@ -192,7 +192,7 @@ test.each(["/proc/self/root/etc/passwd", "/proc/self/environ", "/dev/stdin", "/d
 );
 
 test("a link that leads out of the workspace is not written through", async () => {
-  await using fixture = await openFixture({ wall: "none", family: "anthropic" });
+  await using fixture = await openFixture({ sandbox: "none", family: "anthropic" });
   await mkdir(join(fixture.root, "outside"));
   await symlink(join(fixture.root, "outside"), join(fixture.workspace, "link"));
   const outcome = await fixture.call("write", { file_path: "link/made.txt", content: "x" });
@@ -201,7 +201,7 @@ test("a link that leads out of the workspace is not written through", async () =
 });
 
 test("where no hop is possible a call that wants to leave the sandbox is denied, not asked", async () => {
-  await using fixture = await openFixture({ wall: "none", approval: "on-request", answer: () => "accept" });
+  await using fixture = await openFixture({ sandbox: "none", approval: "on-request", answer: () => "accept" });
   const outcome = await fixture.call("exec_command", {
     cmd: "touch made.txt",
     sandbox_permissions: "require_escalated",
@@ -216,7 +216,7 @@ test("where no hop is possible a call that wants to leave the sandbox is denied,
 });
 
 test("a declined question runs nothing and says so to the model", async () => {
-  await using fixture = await openFixture({ wall: "none", approval: "untrusted", answer: () => "decline" });
+  await using fixture = await openFixture({ sandbox: "none", approval: "untrusted", answer: () => "decline" });
   const outcome = await fixture.call("apply_patch", NEW_FILE);
   expect(outcome).toMatchObject({ kind: "denied", failure: { code: "policy.denied" }, item: { status: "declined" } });
   expect(textOf(outcome)).toContain("declined");
@@ -233,7 +233,7 @@ test("a declined question runs nothing and says so to the model", async () => {
 });
 
 test("an answer that cancels declines the call and stops the turn", async () => {
-  await using fixture = await openFixture({ wall: "none", approval: "untrusted", answer: () => "cancel" });
+  await using fixture = await openFixture({ sandbox: "none", approval: "untrusted", answer: () => "cancel" });
   const outcome = await fixture.call("apply_patch", NEW_FILE);
   expect(outcome).toMatchObject({
     kind: "cancelled",
@@ -245,7 +245,7 @@ test("an answer that cancels declines the call and stops the turn", async () => 
 
 test("an acceptance for the thread is asked for once", async () => {
   await using fixture = await openFixture({
-    wall: "none",
+    sandbox: "none",
     approval: "untrusted",
     family: "other",
     answer: () => "acceptForThread",
@@ -261,7 +261,7 @@ test("an acceptance for the thread is asked for once", async () => {
 test("a question that ends with the turn cancels the call", async () => {
   const controller = new AbortController();
   await using fixture = await openFixture({
-    wall: "none",
+    sandbox: "none",
     approval: "untrusted",
     answer: () => {
       controller.abort();
@@ -274,7 +274,7 @@ test("a question that ends with the turn cancels the call", async () => {
 });
 
 test("a tool that throws fails its call with a code, not the turn", async () => {
-  await using fixture = await openFixture({ wall: "none" });
+  await using fixture = await openFixture({ sandbox: "none" });
   const outcome = await fixture.call("write_stdin", { session_id: 4711, chars: "x" });
   expect(outcome).toMatchObject({
     kind: "failed",

@@ -82,9 +82,9 @@ export class CappedOutput {
     for (let from = 0; from < chunk.length; from += FILTERED_BYTES) {
       // One character per byte, so that binary output stays unchanged.
       const text = chunk.toString("latin1", from, from + FILTERED_BYTES);
-      const told = this.#bytesOf(this.#filter.push(text));
-      this.#tell(told);
-      behind = this.#keep(this.#keptFilter === undefined ? told : this.#bytesOf(this.#keptFilter.push(text)));
+      const filtered = this.#bytesOf(this.#filter.push(text));
+      this.#tell(filtered);
+      behind = this.#keep(this.#keptFilter === undefined ? filtered : this.#bytesOf(this.#keptFilter.push(text)));
     }
     return behind;
   }

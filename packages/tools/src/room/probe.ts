@@ -77,8 +77,8 @@ async function tryOut(folder: string, upper: RoomUpper["kind"]): Promise<Overlay
   const { exitCode, cause } = await command.exited;
   await output.close();
   if (exitCode !== 0) {
-    const said = output.snapshot().text.trim();
-    return { ok: false, reason: said || `a command in a room ended with ${exitCode ?? cause}` };
+    const text = output.snapshot().text.trim();
+    return { ok: false, reason: text || `a command in a room ended with ${exitCode ?? cause}` };
   }
   const reads = await room.reads();
   return { ok: true, upper, areReadsKnown: reads?.has("one/read") === true && !reads.has("one/unread") };

@@ -88,7 +88,7 @@ export function startHolder(network: Network, scratch: Scratch) {
     child.once("close", () => resolve());
     child.once("error", () => resolve());
   });
-  const said = listenTo(child);
+  const listener = listenTo(child);
   let pid: number | undefined;
   const kill = (): void => {
     child.stdin?.destroy();
@@ -104,7 +104,7 @@ export function startHolder(network: Network, scratch: Scratch) {
     /** Has been tried when the holder is ready. */
     confiner,
     /** Rejects when the host refuses. */
-    alive: said.alive,
+    alive: listener.alive,
     get isRunning() {
       return child.exitCode === null && child.signalCode === null;
     },
@@ -115,16 +115,16 @@ export function startHolder(network: Network, scratch: Scratch) {
       writeFileSync(join(scratch.path, "fstab"), fstab, { mode: 0o600 });
       writeFileSync(join(scratch.standbys, "enter"), enter, { mode: 0o600 });
       child.stdin?.write(`${holdsRoot ? "apart" : "mount"} ${maxPid ?? "-"} ${room ?? "-"}\n`);
-      const ready = await said.ready;
+      const ready = await listener.ready;
       triedOut = confiner.kind;
       pid = ready.pid;
       return ready;
     },
     sendLine: (line: string) => void child.stdin?.write(`${line}\n`),
     /** Receives its lines; undefined when it has ended. */
-    onLine: said.onLine,
+    onLine: listener.onLine,
     /** Its error output for a failure, else the failure. */
-    complaint: said.complaint,
+    complaint: listener.complaint,
     /** Does not wait; disposing does. */
     kill,
     async [Symbol.asyncDispose]() {

@@ -52,9 +52,9 @@ async function tryOut(backend: Backend, workspace: string): Promise<ProbeResult>
   });
   const { exitCode, cause } = await command.exited;
   await output.close();
-  const said = output.snapshot().text.trim();
-  if (exitCode !== 0) return { ok: false, reason: said || `a command inside ended with ${exitCode ?? cause}` };
-  const landlock = question === undefined ? 0 : Number(said);
+  const text = output.snapshot().text.trim();
+  if (exitCode !== 0) return { ok: false, reason: text || `a command inside ended with ${exitCode ?? cause}` };
+  const landlock = question === undefined ? 0 : Number(text);
   const holds = await sandbox.ready;
   return landlock >= FIRST_USED_LANDLOCK ? { ok: true, holds, landlock } : { ok: true, holds };
 }

@@ -81,9 +81,9 @@ export class Standbys {
     if (standing === undefined) return undefined;
     this.#standing = undefined;
     const { pid, order: orderFd, output: outputFd, ended } = standing;
-    const isToldAll = writtenWhole(orderFd, script);
+    const isWhole = writtenWhole(orderFd, script);
     closeSync(orderFd);
-    if (isToldAll) return { pid, outputFd, ended };
+    if (isWhole) return { pid, outputFd, ended };
     // It has received half an order, and does nothing yet.
     sendSignal(pid, "SIGKILL");
     closeSync(outputFd);

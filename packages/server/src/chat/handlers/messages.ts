@@ -148,7 +148,7 @@ export const respond: ChatHandler<"chat.approval.respond"> = async (params, { se
   await refuseLeavingSandbox(server.heddle, connection.principal, { threadId, approvalId, decision });
   try {
     const { note, answers, content, granted } = params;
-    const said = note === undefined ? {} : { reason: note };
+    const fields = note === undefined ? {} : { reason: note };
     await server.heddle.as(connection.by).answer({
       threadId,
       approvalId,
@@ -156,7 +156,7 @@ export const respond: ChatHandler<"chat.approval.respond"> = async (params, { se
       answers,
       content,
       granted,
-      ...said,
+      ...fields,
     });
     return { result: { ok: true } };
   } catch (error) {

@@ -44,12 +44,12 @@ export function shownMessage({ event, payload }: Outgoing): ShownMessage {
   const summary = textOf(data["error"]) || textOf(data["summary"]) || budgetText(data);
   return {
     title: cut(visibleText(oneLine(`${name}: ${sign}`)), MAX_TITLE_CHARS),
-    lines: [...saidLines(cut(summary, MAX_SUMMARY_CHARS)), textOf(payload["task_id"])].filter((line) => line !== ""),
+    lines: [...textLines(cut(summary, MAX_SUMMARY_CHARS)), textOf(payload["task_id"])].filter((line) => line !== ""),
   };
 }
 
 /** Several lines of an agent are indented, so that none of them looks like the title of another message. */
-function saidLines(summary: string): readonly string[] {
+function textLines(summary: string): readonly string[] {
   const lines = visibleText(summary).split("\n");
   return lines.length === 1 ? lines : lines.map((line) => `| ${line}`);
 }
