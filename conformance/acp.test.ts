@@ -46,7 +46,7 @@ function said(heard: readonly AcpMessage[], kind: RegExp): string {
     .join("");
 }
 
-describe.each([codex(), heddle])("codex-acp over $name", (program) => {
+describe.each([codex(), heddle])("@agentclientprotocol/codex-acp over $name", (program) => {
   const isHeddle = program.name === "heddle";
 
   test("a session, a prompt, a tool call and an answer", async () => {

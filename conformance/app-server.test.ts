@@ -56,7 +56,7 @@ async function turn(server: AppServer, threadId: string, text: string): Promise<
 
 const refusals: unknown[] = [];
 
-describe.each([codex(), heddle])("app-server of $name", (program) => {
+describe.each([codex(), heddle])("app-server over $name", (program) => {
   test("a turn with reasoning, a command and an answer", async () => {
     await using model = await startModelServer({
       script: [{ reasoning: "Thinking hard", ...command("echo one; sleep 0.5; echo two") }, { text: "All done." }],
@@ -196,7 +196,7 @@ describe.each([codex(), heddle])("app-server of $name", (program) => {
   });
 });
 
-describe("app-server of heddle", () => {
+describe("app-server over heddle", () => {
   test("what Heddle says fits the schema of Codex", async () => {
     await using model = await startModelServer({
       script: [{ reasoning: "Thinking", ...command("touch made.txt") }, { text: "ok" }],

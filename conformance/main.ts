@@ -1,7 +1,7 @@
 /**
- * `npm run conformance`: installs Codex and its SDK here if they are missing, plays every case through both programs, runs
- * the SDK over both, and fails on every difference that is not listed.
- * Usage: npm run conformance -- [pattern] [--record] [--no-sdk] [--pin]
+ * `npm run conformance`: installs Codex and its clients here if they are missing, plays every case through both programs, runs
+ * every client over both, and fails on every difference that is not listed.
+ * Usage: npm run conformance -- [pattern] [--record] [--no-clients] [--pin]
  *        npm run conformance -- app [pattern] [--record]
  *        npm run conformance -- methods    writes down which methods and params Codex's schema has
  * A pattern plays only the cases it matches, against what Codex did when it was recorded; --record plays Codex again.
@@ -19,7 +19,7 @@ import { EXEC_CASES } from "./exec-cases.ts";
 import { removeOldFixtures } from "./fixture.ts";
 import { codex, heddle } from "./program.ts";
 import { readRecord, writeRecord } from "./recorded.ts";
-import { writeResults, type SdkResult } from "./report.ts";
+import { writeResults, type ClientResult } from "./report.ts";
 import { createJudge, observeAll, type Verdict } from "./run-cases.ts";
 
 const HERE = import.meta.dirname;
@@ -30,7 +30,7 @@ async function main(argv: string[]): Promise<number> {
     allowPositionals: true,
     options: {
       record: { type: "boolean", default: false },
-      "no-sdk": { type: "boolean", default: false },
+      "no-clients": { type: "boolean", default: false },
       pin: { type: "boolean", default: false },
     },
   });
@@ -65,44 +65,37 @@ async function main(argv: string[]): Promise<number> {
   for (const { id, problems } of verdicts) for (const problem of problems) console.log(`${id}: ${problem}`);
   const leftOver = isWhole ? judge.leftOver(EXEC_CASES) : [];
   for (const problem of leftOver) console.log(problem);
-  const sdkTests = isWhole && !values["no-sdk"] ? runSdkTests() : [];
+  const clients = isWhole && !values["no-clients"] ? runClients() : [];
   const appFailed = isWhole ? await runApp({ pattern: undefined, isRecorded: true }) : 0;
   const failed = verdicts.filter(({ problems }) => problems.length > 0).length + leftOver.length + appFailed;
-  const sdkFailed = sdkTests.reduce((sum, result) => sum + result.failed, 0);
-  if (sdkTests.length > 0) {
+  const clientsFailed = clients.reduce((sum, result) => sum + result.failed, 0);
+  if (clients.length > 0) {
     const date = new Date().toISOString().slice(0, 10);
-    const versions = { codex: versionOf("codex"), sdk: versionOf("codex-sdk") };
-    writeResults({ date, ...versions, exec: verdicts, sdkTests }, EXEC_CASES);
+    writeResults({ date, codex: versionOf("@openai/codex"), exec: verdicts, clients }, EXEC_CASES);
   }
   const same = verdicts.filter(({ found }) => found.length === 0).length;
   console.log(`${verdicts.length} cases: ${same} the same, ${verdicts.length - same} differ; ${failed} failed`);
-  for (const { program, passed, failed: lost } of sdkTests)
-    console.log(`SDK over ${program}: ${passed} passed, ${lost} failed`);
-  return failed + sdkFailed === 0 ? 0 : 1;
+  for (const { client, program, passed, failed: lost } of clients)
+    console.log(`${client} over ${program}: ${passed} passed, ${lost} failed`);
+  return failed + clientsFailed === 0 ? 0 : 1;
 }
 
-/** `npm ci`, unless what is installed is what the lockfile says. */
+/** `npm ci`, unless what is installed is what the manifest says. */
 function install(): void {
-  const installed = path.join(HERE, "node_modules", "@openai", "codex", "package.json");
-  if (
-    existsSync(installed) &&
-    versionOf("codex") === pinned("@openai/codex") &&
-    versionOf("codex-sdk") === pinned("@openai/codex-sdk") &&
-    existsSync(path.join(HERE, "node_modules", "ajv"))
-  )
-    return;
-  console.log("installing Codex and its SDK (about 440 MB)");
+  const pinned: Readonly<Record<string, string>> = readManifest(path.join(HERE, "package.json")).dependencies;
+  if (Object.entries(pinned).every(([name, version]) => versionOf(name) === version)) return;
+  console.log("installing Codex and its clients (about 500 MB)");
   const { status } = spawnSync("npm", ["ci", "--ignore-scripts"], { cwd: HERE, stdio: "inherit" });
   if (status !== 0) throw new Error("npm ci failed in conformance/");
 }
 
 function versionOf(name: string): string {
-  const file = path.join(HERE, "node_modules", "@openai", name, "package.json");
-  return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")).version : "";
+  const file = path.join(HERE, "node_modules", name, "package.json");
+  return existsSync(file) ? readManifest(file).version : "";
 }
 
-function pinned(name: string): string {
-  return JSON.parse(readFileSync(path.join(HERE, "package.json"), "utf8")).dependencies[name];
+function readManifest(file: string): { readonly version: string; readonly dependencies: Record<string, string> } {
+  return JSON.parse(readFileSync(file, "utf8"));
 }
 
 interface VitestReport {
@@ -111,8 +104,9 @@ interface VitestReport {
   }[];
 }
 
-function runSdkTests(): readonly SdkResult[] {
-  const output = path.join(HERE, "results", ".sdk-report.json");
+/** Every group of tests is called "PACKAGE over PROGRAM"; what stands after the package's name says how it is used. */
+function runClients(): readonly ClientResult[] {
+  const output = path.join(HERE, "results", ".clients-report.json");
   mkdirSync(path.dirname(output), { recursive: true });
   const vitest = path.join(HERE, "..", "node_modules", "vitest", "vitest.mjs");
   const args = ["run", "--root", HERE, "--reporter=default", "--reporter=json", `--outputFile.json=${output}`];
@@ -121,13 +115,12 @@ function runSdkTests(): readonly SdkResult[] {
   const report: VitestReport = JSON.parse(readFileSync(output, "utf8"));
   rmSync(output);
   const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults);
-  return ["codex", "heddle"].map((program) => {
-    const own = tests.filter(({ ancestorTitles: [group] }) =>
-      [`the SDK over ${program}`, `app-server of ${program}`, `codex-acp over ${program}`].includes(group ?? ""),
-    );
-    const passed = own.filter(({ status }) => status === "passed").length;
-    const failed = own.filter(({ status }) => status === "failed").length;
-    return { program, passed, failed: own.length === 0 ? 1 : failed };
+  const byGroup = Map.groupBy(tests, ({ ancestorTitles: [group = ""] }) => group);
+  return [...byGroup].map(([group, own]) => {
+    const [client = group, program = ""] = group.split(" over ");
+    const [name = ""] = client.split(" ");
+    const count = (status: string): number => own.filter((test) => test.status === status).length;
+    return { client, version: versionOf(name), program, passed: count("passed"), failed: count("failed") };
   });
 }
 

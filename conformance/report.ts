@@ -1,4 +1,4 @@
-/** What a run of the suite leaves behind: results/exec.json and results/sdk.json, and the tables in README.md. */
+/** What a run of the suite leaves behind: results/exec.json and results/clients.json, and the tables in README.md. */
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { DIFFERENCES } from "./differences.ts";
@@ -9,7 +9,10 @@ import type { Verdict } from "./run-cases.ts";
 const README = path.join(import.meta.dirname, "README.md");
 const MARKS = ["<!-- results -->\n", "<!-- end of results -->"] as const;
 
-export interface SdkResult {
+export interface ClientResult {
+  /** The package, and how it is used where there are several ways. */
+  readonly client: string;
+  readonly version: string;
   readonly program: string;
   readonly passed: number;
   readonly failed: number;
@@ -18,13 +21,12 @@ export interface SdkResult {
 export interface Results {
   readonly date: string;
   readonly codex: string;
-  readonly sdk: string;
   readonly exec: readonly Verdict[];
-  readonly sdkTests: readonly SdkResult[];
+  readonly clients: readonly ClientResult[];
 }
 
 export function writeResults(results: Results, cases: readonly ExecCase[]): void {
-  const { date, codex, sdk, exec, sdkTests } = results;
+  const { date, codex, exec, clients } = results;
   writeJson("exec.json", {
     date,
     codex,
@@ -35,7 +37,7 @@ export function writeResults(results: Results, cases: readonly ExecCase[]): void
       differs: found.map(({ aspect }) => aspect),
     })),
   });
-  writeJson("sdk.json", { date, sdk, tests: sdkTests });
+  writeJson("clients.json", { date, tests: clients });
   writeFileSync(README, withTables(readFileSync(README, "utf8"), tablesOf(results, cases)));
 }
 
@@ -50,14 +52,17 @@ function withTables(readme: string, tables: string): string {
   return `${readme.slice(0, start)}${MARKS[0]}\n${tables}\n${readme.slice(end)}`;
 }
 
-function tablesOf({ date, codex, sdk, exec, sdkTests }: Results, cases: readonly ExecCase[]): string {
+function tablesOf({ date, codex, exec, clients }: Results, cases: readonly ExecCase[]): string {
   const same = exec.filter(({ found }) => found.length === 0).length;
   const invocations = cases.reduce((sum, { runs }) => sum + runs.length, 0);
   const aboutOf = (id: string): string => cases.find((one) => one.id === id)?.about ?? "";
   return [
-    `Run on ${date} with Codex ${codex} and its SDK ${sdk}: ${exec.length} cases with ${invocations} invocations of \`exec\`, ` +
-      `of which ${same} cases are the same and ${exec.length - same} differ as listed below. ` +
-      `SDK: ${sdkTests.map(({ program, passed, failed }) => `${passed} of ${passed + failed} tests pass over ${program}`).join(", ")}.`,
+    `Run on ${date} with Codex ${codex}: ${exec.length} cases with ${invocations} invocations of \`exec\`, ` +
+      `of which ${same} cases are the same and ${exec.length - same} differ as listed below.`,
+    "",
+    "### Clients",
+    "",
+    ...table(["Client", "Version", "Over Codex", "Over Heddle"], clientRows(clients)),
     "",
     "### Differences of every case",
     "",
@@ -79,6 +84,17 @@ function tablesOf({ date, codex, sdk, exec, sdkTests }: Results, cases: readonly
     ),
     "",
   ].join("\n");
+}
+
+function clientRows(clients: readonly ClientResult[]): readonly (readonly string[])[] {
+  const rows = [...Map.groupBy(clients, ({ client }) => client).entries()];
+  return rows.map(([client, both]) => {
+    const score = (name: string): string => {
+      const found = both.find(({ program }) => program === name);
+      return found === undefined ? "" : `${found.passed} of ${found.passed + found.failed}`;
+    };
+    return [`\`${client}\``, both[0]?.version ?? "", score("codex"), score("heddle")];
+  });
 }
 
 /** Columns as wide as their widest cell, as the formatter leaves them. */

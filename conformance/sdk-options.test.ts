@@ -6,7 +6,7 @@ import { command, MOCK_PROVIDER, say } from "./exec-case.ts";
 import { codex, heddle } from "./program.ts";
 import { openSdkWorld } from "./sdk-thread.ts";
 
-describe.each([codex(), heddle])("the SDK over $name", (program) => {
+describe.each([codex(), heddle])("@openai/codex-sdk over $name", (program) => {
   const isHeddle = program.name === "heddle";
 
   describe("thread options", () => {

@@ -24,7 +24,7 @@ const SCHEMA = {
 };
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-describe.each([codex(), heddle])("the SDK over $name", (program) => {
+describe.each([codex(), heddle])("@openai/codex-sdk over $name", (program) => {
   const isHeddle = program.name === "heddle";
   /** Codex says nothing on stdout before a turn, so the SDK only knows its exit code; Heddle ends every run with an event. */
   const refusal = (words: RegExp): RegExp =>

@@ -33,7 +33,7 @@ test("an unknown flag is answered with the nearest one", async () => {
   expectOneLine(ran, 2, /unknown option --jsno; did you mean --json\?/);
 });
 
-test("flags before the command are those of exec; others, and other commands, are refused", async () => {
+test("flags before the command are those of exec, and of a command that has them; others are refused", async () => {
   expectOneLine((await refused(["--frobnicate"])).ran, 2, /unknown option --frobnicate; see heddle --help/);
   expectOneLine((await refused(["-m", "x"])).ran, 2, /a command is missing: heddle -m x exec/);
   expectOneLine(
@@ -41,6 +41,8 @@ test("flags before the command are those of exec; others, and other commands, ar
     2,
     /-m is an option of exec; options of doctor come after it/,
   );
+  // Callers of Codex configure its server so; the key is read, and refused as it is after the name.
+  expectOneLine((await refused(["-c", "model=1", "app-server"])).ran, 2, /-c model: model must be a string/);
 });
 
 test("a bad config names file and line, and is left as it is", async () => {

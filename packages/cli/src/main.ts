@@ -4,7 +4,15 @@
  */
 import { readFileSync } from "node:fs";
 import { didYouMean, exitCodeOf, HeddleError, toHeddleError, visibleLine } from "@heddle/protocol";
-import { HELP_OPTION, mergeArgs, parseCommandArgs, splitLeadingOptions, usage } from "./args.ts";
+import {
+  HELP_OPTION,
+  mergeArgs,
+  parseCommandArgs,
+  splitLeadingOptions,
+  usage,
+  type OptionSpec,
+  type ParsedArgs,
+} from "./args.ts";
 import { commands } from "./command-table.ts";
 import { helpText } from "./command.ts";
 import { EXEC_OPTIONS } from "./commands/exec-options.ts";
@@ -46,34 +54,40 @@ async function main(argv: readonly string[]): Promise<number> {
   return runCommand(name, args, []);
 }
 
-/** `heddle -a never exec …`: callers of Codex put options of exec before its name. */
+/** `heddle -a never exec …`: callers of Codex put options before the name of a command. */
 async function runWithLeading(argv: readonly string[]): Promise<number> {
   const { leading, rest } = splitLeadingOptions(EXEC_OPTIONS, argv);
-  const [name, ...args] = rest;
-  if (name !== undefined && commandName(name) !== "exec") {
-    throw usage(
-      `${leading[0] ?? ""} is an option of exec; options of ${name} come after it, see heddle ${name} --help`,
-    );
-  }
-  if (name === undefined) throw usage(`a command is missing: heddle ${leading.join(" ")} exec "what to do"`);
-  return runCommand(name, args, leading);
+  const [word, ...args] = rest;
+  if (word === undefined) throw usage(`a command is missing: heddle ${leading.join(" ")} exec "what to do"`);
+  return runCommand(word, args, leading);
 }
 
-/** Codex knows the short form too. */
-function commandName(word: string): string {
-  return word === "e" ? "exec" : word;
-}
+/** What Codex also calls them. */
+const OTHER_NAMES: ReadonlyMap<string, readonly [name: string, ...args: string[]]> = new Map([
+  ["e", ["exec"]],
+  ["review", ["exec", "review"]],
+]);
 
 async function runCommand(word: string, args: readonly string[], leading: readonly string[]): Promise<number> {
-  const name = commandName(word);
+  const [name, ...first] = OTHER_NAMES.get(word) ?? [word];
   const entry = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (entry === undefined) throw unknownWord(word);
   const command = await entry.load();
   const options = [...command.options, HELP_OPTION];
-  const own = parseCommandArgs(options, args);
-  const parsed = leading.length === 0 ? own : mergeArgs(parseCommandArgs(options, leading), own, options);
+  const own = parseCommandArgs(options, [...first, ...args]);
+  const parsed = leading.length === 0 ? own : mergeArgs(parseLeading(name, options, leading), own, options);
   if (parsed.has("help")) return print(helpText({ ...command, options }));
   return command.run(parsed, { env: process.env, cwd: currentFolder(), version: version(), commands });
+}
+
+function parseLeading(name: string, options: readonly OptionSpec[], leading: readonly string[]): ParsedArgs {
+  try {
+    return parseCommandArgs(options, leading);
+  } catch (error) {
+    if (name === "exec") throw error;
+    const message = `${leading[0] ?? ""} is an option of exec; options of ${name} come after it, see heddle ${name} --help`;
+    throw new HeddleError("usage.invalid", message, { cause: error });
+  }
 }
 
 function currentFolder(): string {

@@ -3,7 +3,7 @@ import { access, mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { openWorld, run } from "../../test/heddle-process.ts";
-import { jsonLines, openMockWorld, threadOf } from "../../test/mock-model.ts";
+import { jsonLines, MOCK_KEY, openMockWorld, threadOf } from "../../test/mock-model.ts";
 
 test("resume goes on with a thread by id, as the SDK sends it, and counts this turn and the whole thread", async () => {
   await using mock = await openMockWorld({ respond: ({ answers }) => ({ text: `answer ${answers}` }) });
@@ -153,8 +153,14 @@ test("review asks about exactly the changes that are meant, and may not change a
   ).toMatchObject({ code: 0 });
   expect(mock.lastRequest()).toContain(`git show ${tip}`);
   expect(mock.lastRequest()).toContain("mind the tabs");
-  await mock.exec(["review", "--uncommitted"]);
+  // As callers of Codex write it.
+  const named = await run(["-C", workspace, "-c", "model=gpt-5", "review", "--uncommitted"], {
+    world: mock.world,
+    env: MOCK_KEY,
+  });
+  expect(named).toMatchObject({ code: 0, stdout: "looks right\n" });
   expect(mock.lastRequest()).toContain("git diff HEAD");
+  expect(mock.lastRequest()).toContain(`"model":"gpt-5"`);
 
   const asked = mock.server.requests.length;
   for (const [args, why] of [
