@@ -231,6 +231,9 @@ export const JudgedWork = z.object({
   deliveredCount: z.number().int(),
   others: z.array(WorkFile),
   othersCount: z.number().int(),
+  /** What the setup made otherwise because of the work, where the spec names it. At most MAX_WORK_FILES. Absent: nothing. */
+  made: z.array(z.string()).optional(),
+  madeCount: z.number().int().optional(),
   /** The file that the task came from, where the work changed it. */
   spec: z.object({ path: z.string(), sha256: z.string() }).optional(),
 });

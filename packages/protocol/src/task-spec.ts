@@ -60,6 +60,11 @@ export const TaskSetup = z.strictObject({
   run: z.union([text, z.array(text).min(1)]),
   network: z.boolean().default(false),
   timeoutMs: z.number().int().positive().max(3_600_000).default(600_000),
+  /**
+   * Globs of what it makes of the work, such as installed packages. Anything else that it makes otherwise because of the
+   * work is not judged by, because code of the agent's may have made it. Absent: nothing.
+   */
+  makes: z.array(text).min(1).optional(),
 });
 export type TaskSetup = z.infer<typeof TaskSetup>;
 

@@ -80,3 +80,16 @@ test("13: what checks read outside the workspace cannot be written by the agent 
   expect(ran.code).not.toBe(0);
   expect(ran.stdout).toContain("FAILED the check");
 });
+
+test("13: what a setup builds of the work is verified where the spec says so, and otherwise the line to add is shown", async () => {
+  const files = { ...FILES, "check.sh": '[ "$(sh out/sum.sh 2 3)" = 5 ]\n' };
+  const setup = (more: string): string =>
+    `deliver: [sum.sh]\nsetup: { run: mkdir -p out && cp sum.sh out/sum.sh${more} }\n`;
+  const asked = await runAgent(REPAIR, setup(""), files);
+  expect(asked.ran.code).not.toBe(0);
+  expect(asked.ran.stdout).toContain("not verified: the setup, which may run code of the agent");
+  expect(asked.ran.stdout).toContain('under setup, for example makes: ["out/**"]');
+  const { ran } = await runAgent(REPAIR, setup(", makes: [out/**]"), files);
+  expect(ran.code, ran.stdout).toBe(0);
+  expect(ran.stdout).toContain("made of it by the setup: out/sum.sh");
+});

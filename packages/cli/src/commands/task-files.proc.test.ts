@@ -100,8 +100,12 @@ test("13: init delivers, and lint proposes what a spec delivers without proposin
     (task: { readonly proposes?: { readonly deliver: unknown } }) => task.proposes?.deliver,
   );
   expect(proposed).toEqual(cases.map(([, deliver]) => deliver));
-  await world.file("workspace/task.yaml", "name: n\nworkspace: .\ngoal: g\nchecks: [{tests: npm test}]\n");
+  await world.file(
+    "workspace/task.yaml",
+    "name: n\nworkspace: .\ngoal: g\nchecks: [{tests: npm test}]\nsetup: npm ci\n",
+  );
   const told = await run(["task", "lint", "task.yaml"], { world });
   expect(told.stdout).toContain("n does not say what it delivers");
   expect(told.stdout).toContain('deliver: ["src/**", "!**/*.test.*"]');
+  expect(told.stdout).toContain("makes: [node_modules/**]");
 });

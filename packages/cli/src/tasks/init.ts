@@ -36,6 +36,8 @@ checks:
 # the verdict rests on, and asks you where that is a file no check names.
 ${deliver === undefined ? "# deliver: [src/**]" : deliverLine(deliver)}
 
+# setup: { run: npm ci, makes: [node_modules/**] } # before the checks; makes: what it makes of the agent's files
+
 # steps: # told to the agent, shown as progress
 #   - Look at the code
 #   - { title: Write it down, acceptance: [every command in it was tried] }

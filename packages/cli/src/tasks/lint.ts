@@ -51,6 +51,7 @@ export async function lintTasks(file: string, args: ParsedArgs, context: Command
   for (const problem of problems) await out.write(`${visibleText(problemLine(problem))}\n`);
   for (const warning of warnings) await out.write(`warning: ${visibleText(warning)}\n`);
   for (const [index, one] of found.entries()) await printDeliver(out, one, proposals[index]);
+  for (const one of found) await printMakes(out, one);
   if (args.has("run")) await printRuns(out, linted, runs, context.env);
   if (code === EXIT.ok) await out.write(`${count(found.length, "task")}, nothing wrong\n`);
   return code;
@@ -62,6 +63,14 @@ async function printDeliver(out: Output, { spec }: FoundSpec, proposed: readonly
   const line = proposed === undefined ? "say deliver: [paths or globs]" : `for example ${deliverLine(proposed)}`;
   await out.write(
     `note: ${visibleLine(spec.name)} does not say what it delivers: whatever the agent leaves is judged with it, and work that rests on a file no check names is put to you instead of being verified; ${visibleLine(line)}\n`,
+  );
+}
+
+/** What work that its setup installs or builds from needs. */
+async function printMakes(out: Output, { spec: { name, setup } }: FoundSpec): Promise<void> {
+  if (setup === undefined || setup.makes !== undefined) return;
+  await out.write(
+    `note: ${visibleLine(name)} does not say what its setup makes of the work: whatever comes out otherwise than on the folder as it was, packages of a new lockfile or a build, is not judged with it, and work that needs it is put to you; for example setup: { run: ..., makes: [node_modules/**] }\n`,
   );
 }
 

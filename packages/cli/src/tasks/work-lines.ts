@@ -38,9 +38,10 @@ export function restsLine(
 
 export function workLines(work: JudgedWork | undefined, style: Style): readonly string[] {
   if (work === undefined) return [];
-  const { delivered, deliveredCount, others, othersCount, spec } = work;
+  const { delivered, deliveredCount, others, othersCount, made = [], madeCount, spec } = work;
   return [
     ...(deliveredCount === 0 ? [] : [`  judged: ${listed(delivered.map(fileLine), deliveredCount)}`]),
+    ...(made.length === 0 ? [] : [`  made of it by the setup: ${listed(made.map(visibleName), madeCount)}`]),
     ...(othersCount === 0 ? [] : [style.yellow(`  changed, not judged: ${listed(others.map(fileLine), othersCount)}`)]),
     ...(spec === undefined
       ? []

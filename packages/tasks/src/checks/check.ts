@@ -2,7 +2,8 @@
 import type { EventOf, LeafCheck, LeafCheckOf, TaskBaseline } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
 import type { Commands } from "./commands.ts";
-import type { Change, FrozenWork, KeptTree, RawPath } from "../tree/manifest.ts";
+import type { BeginningSetups } from "../judge/set-up.ts";
+import type { Change, FrozenWork, KeptTree } from "../tree/manifest.ts";
 import type { Workspace } from "./workspace.ts";
 
 export interface CheckOptions {
@@ -31,8 +32,10 @@ export interface RoomContents {
   readonly picked: readonly Change[];
   /** What takes back what earlier agents left: no part of the work. Absent: it is there as they left it. */
   readonly back?: readonly Change[];
-  /** What the setup adds and git does not ignore is taken away before the checks, but for these paths. Absent: it stays. */
-  readonly onlyAdded?: ReadonlySet<RawPath>;
+  /** All that the setup makes otherwise because of the work is there. Absent: only what the spec names. */
+  readonly hasDoubted?: boolean;
+  /** Shared by the rooms of one verdict; absent: the room has its own. */
+  readonly setups?: BeginningSetups;
   /** Absolute, without links: where the tree was taken from, and where the room appears. */
   readonly workspace: string;
 }

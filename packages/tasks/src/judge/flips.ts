@@ -116,8 +116,8 @@ async function again(
   named: NamedCheck,
   { one, baseline, room, open, isCertain }: Flips & Flip & { readonly one: Ran },
 ): Promise<Ran> {
-  const { base, workspace } = room;
-  await using beginning = openCheckRoom(checkOptions, { baseline, room: { base, picked: [], workspace } });
+  const { frozen: _, back: __, ...shared } = room;
+  await using beginning = openCheckRoom(checkOptions, { baseline, room: { ...shared, picked: [] } });
   const before = baseline.passed.includes(named.name);
   // What is outside may have changed for good since the beginning; within a moment it should not.
   const isOther = async (): Promise<boolean> =>

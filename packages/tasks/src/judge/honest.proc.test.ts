@@ -104,7 +104,7 @@ test("13: the setup of a spec runs in the clean room before the checks, and what
     "app.sh": "cat deps/installed\n",
     ".gitignore": "deps\n",
   };
-  const setup = { run: "cp deps.lock deps/installed" };
+  const setup = { run: "cp deps.lock deps/installed", makes: ["deps/**"] };
   const checks: Checks = [{ kind: "command", run: "sh app.sh", contains: "2" }];
   await using fixture = await openTaskFixture({ files, checks, git: true, spec: { setup, deliver: ["deps.lock"] } });
   const baseline = await fixture.takeBaseline();

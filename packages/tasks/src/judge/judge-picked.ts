@@ -12,7 +12,7 @@ import { runsCommands } from "./named-work.ts";
 import { openCheckRoom } from "./open-check-room.ts";
 import { isSeenUnread, telling } from "./pick.ts";
 import { settleFlips, type Earlier } from "./flips.ts";
-import type { SetupChanges } from "./setup-changes.ts";
+import type { SetupDifference } from "./set-up.ts";
 import { flagWeak } from "./weak.ts";
 
 export interface JudgedRoom {
@@ -24,7 +24,7 @@ export interface JudgedRoom {
   readonly ran: readonly Ran[];
   /** How the rooms were made; undefined: no check ran a command. */
   readonly kind: RoomCommands["kind"];
-  readonly setup: SetupChanges;
+  readonly setup: SetupDifference;
 }
 
 export interface ToJudge {

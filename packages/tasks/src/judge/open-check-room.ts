@@ -2,32 +2,39 @@
  * What checks are run on: the beginning with what was picked of the work. Files are read from the two in Heddle's own
  * process; every check that runs commands gets a throw-away room at the path of the workspace, above what `setup` left.
  */
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
-import { HeddleError, type TaskBaseline } from "@heddle/protocol";
+import type { TaskBaseline } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
 import type { RawPath } from "@heddle/tools/raw-path";
 import type { RoomLayer } from "@heddle/tools/room";
 import type { CheckOptions, RoomContents } from "../checks/check.ts";
-import { isBroken, openRoomCommands, type Command, type RoomCommands, type RoomOptions } from "../checks/commands.ts";
+import { openRoomCommands, type Command, type RoomCommands, type RoomOptions } from "../checks/commands.ts";
 import { leavesOf } from "../checks/names.ts";
 import type { CheckRoom } from "../checks/run-check.ts";
 import type { Change, FrozenWork, KeptTree } from "../tree/manifest.ts";
 import { completePicks } from "../tree/picked-changes.ts";
-import { openRoomFiles, type RoomFiles } from "../tree/room-files.ts";
+import { openRoomFiles } from "../tree/room-files.ts";
 import { admit } from "./admit.ts";
 import { runsCommands, seesOutside } from "./named-work.ts";
 import { isRepository, layerOf, pickAll, timeOf } from "./pick.ts";
 import { watchedLeft } from "./rests-on-left.ts";
-import { openScratch, type Scratch } from "./scratch.ts";
-import { addedBeside, setupChanges, type SetupChanges } from "./setup-changes.ts";
+import {
+  compareSetups,
+  keepMade,
+  NO_DIFFERENCE,
+  openBeginningSetups,
+  runSetup,
+  type BeginningSetups,
+  type SetUp,
+  type SetupDifference,
+  type SetupRoom,
+} from "./set-up.ts";
 import { timeOfWork } from "../tree/time-of-work.ts";
 
 export interface OpenCheckRoom extends CheckRoom, AsyncDisposable {
   /** How the rooms of commands were made so far. */
   readonly kind: RoomCommands["kind"];
-  /** What the setup made of the tree that is none of its business; nothing before it has run. */
-  readonly setup: SetupChanges;
+  /** What the work made of the setup; nothing before it has run. */
+  readonly setup: SetupDifference;
 }
 
 export function openCheckRoom(
@@ -39,17 +46,17 @@ export function openCheckRoom(
   const whole = back.length === 0 ? picked : completePicks(room.base.manifest, frozen.changes, [...picked, ...back]);
   const watched = watchedLeft(baseline, room.base, whole);
   const files = openRoomFiles(room.base, { frozen, picked: whole }, { root, watched, signal: checkOptions.signal });
-  let prepared: Promise<Prepared> | undefined;
-  let kind: RoomCommands["kind"];
-  let setup: SetupChanges = { changed: [], added: [] };
-  const changedAt = timeOfWork(room.base.manifest);
-  const watching = watchedLayer({ ...layerOf(frozen, whole), changedAt }, watched, room.base);
+  const watching = watchedLayer(layerOf(frozen, whole), watched, room.base);
   // What a setup made of a file is not to be covered by it again; whatever it left counts as read then.
-  const layer = checkOptions.spec.setup === undefined ? watching : { ...layerOf(frozen, picked), changedAt };
-  let lower: RoomOptions["lower"] = [];
-  let dropped: readonly RawPath[] = [];
-  const openWith = (own: RoomLayer): RoomCommands =>
-    openRoomCommands(checkOptions, files, { lower, layer: { ...own, removed: [...own.removed, ...dropped] } });
+  const layer = checkOptions.spec.setup === undefined ? watching : layerOf(frozen, picked);
+  const setups = room.setups ?? openSetups(checkOptions, room);
+  let preparing: Promise<Prepared> | undefined;
+  let prepared: Prepared | undefined;
+  let kind: RoomCommands["kind"];
+  const openWith = (own: RoomLayer): RoomCommands => {
+    const { lower = [], changedAt = 0 } = prepared ?? {};
+    return openRoomCommands(checkOptions, files, { lower, layer: { ...own, changedAt } });
+  };
   const ahead = openRoomAhead(checkOptions.spec, picked, () => openWith(layer));
   return {
     files,
@@ -60,20 +67,15 @@ export function openCheckRoom(
       return kind;
     },
     get setup() {
-      return setup;
+      return prepared?.difference ?? NO_DIFFERENCE;
     },
     openCommands: (of) => {
-      // A git check is about the repository that the agent left, whatever else is picked.
-      const own = of === "git" ? { ...withRepository(room, frozen), changedAt } : layer;
       let inner: RoomCommands | undefined;
       const enter = async (): Promise<RoomCommands> => {
-        prepared ??= setUp(checkOptions, files, {
-          roomOptions: { lower: [room.base.folder], layer: watching },
-          watched,
-          room,
-        });
-        ({ lower, setup, dropped } = await prepared);
-        inner ??= own === layer ? ahead.take() : openWith(own);
+        preparing ??= prepare(checkOptions, { room, files, layer: watching, watched, setups });
+        prepared = await preparing;
+        // A git check is about the repository that the agent left, whatever else is picked.
+        inner ??= of === "git" ? openWith(withRepository(room, frozen)) : ahead.take();
         return inner;
       };
       return {
@@ -94,7 +96,7 @@ export function openCheckRoom(
         },
         async reads() {
           if (inner === undefined) return new Set();
-          return joined(await inner.reads(), (await prepared)?.reads);
+          return joined(await inner.reads(), prepared?.reads);
         },
         async [Symbol.asyncDispose]() {
           await inner?.[Symbol.asyncDispose]();
@@ -103,8 +105,9 @@ export function openCheckRoom(
     },
     async [Symbol.asyncDispose]() {
       await ahead[Symbol.asyncDispose]();
-      const { scratch } = (await prepared?.catch(() => undefined)) ?? {};
-      await scratch?.[Symbol.asyncDispose]();
+      const { work } = (await preparing?.catch(() => undefined)) ?? {};
+      await work?.[Symbol.asyncDispose]();
+      if (room.setups === undefined) await setups[Symbol.asyncDispose]();
     },
   };
 }
@@ -132,60 +135,76 @@ function withRepository({ base, picked, workspace }: RoomContents, frozen: Froze
 }
 
 interface Prepared extends Pick<RoomOptions, "lower"> {
+  /** Of the work. */
+  readonly changedAt: number;
   readonly reads: ReadonlySet<RawPath> | undefined;
-  readonly setup: SetupChanges;
-  /** What it added and the checks are not to see. */
-  readonly dropped: readonly RawPath[];
+  readonly difference: SetupDifference;
   /** To be removed at the end. */
-  readonly scratch?: Scratch;
+  readonly work?: SetUp;
+}
+
+interface ToPrepare extends Pick<SetupRoom, "files" | "layer"> {
+  readonly room: RoomContents;
+  readonly watched: ReadonlySet<RawPath>;
+  readonly setups: BeginningSetups;
 }
 
 /** What the setup reads counts for every check that runs after it. */
-async function setUp(
+async function prepare(
   checkOptions: CheckOptions,
-  files: RoomFiles,
-  {
-    roomOptions,
-    watched,
-    room,
-  }: { readonly roomOptions: RoomOptions; readonly watched: ReadonlySet<RawPath>; readonly room: RoomContents },
+  { room, files, layer, watched, setups }: ToPrepare,
 ): Promise<Prepared> {
+  const { base, picked, back = [] } = room;
   const { setup } = checkOptions.spec;
+  const time = timeOfWork(base.manifest.values());
   if (setup === undefined)
-    return { lower: roomOptions.lower, reads: new Set(), setup: { changed: [], added: [] }, dropped: [] };
+    return { lower: [base.folder], changedAt: time, reads: new Set(), difference: NO_DIFFERENCE };
+  await checkOptions.onCheck?.("setup", "baseline");
+  const beginning = await setups.of(setup, back);
+  const lower = [beginning.upper, base.folder];
+  const changedAt = timeOfWork(
+    beginning.changes.flatMap(({ now }) => now ?? []),
+    time,
+  );
+  if (picked.length === 0) {
+    if (beginning.failure !== undefined) throw beginning.failure;
+    return { lower, changedAt, reads: joined(beginning.reads, watched), difference: NO_DIFFERENCE };
+  }
   await checkOptions.onCheck?.("setup", "work");
-  const scratch = await openScratch(checkOptions.home, "setup");
+  const work = await runSetup(checkOptions, { setup, base, files, layer: { ...layer, changedAt } });
   try {
-    const upper = join(scratch.folder, "upper");
-    await mkdir(upper, { mode: 0o755 });
-    await using commands = openRoomCommands(checkOptions, files, { ...roomOptions, keepUpper: upper });
-    const end = await commands.run({ ...setup, cwd: "." });
-    if (isBroken(end) || end.exitCode !== 0) {
-      const why = isBroken(end) ? end.message : `it ended with ${end.exitCode}`;
-      throw new HeddleError("task.setup-failed", `the setup of the clean room failed: ${why}\n${end.output}`.trim());
-    }
-    const reads = joined(await commands.reads(), watched);
-    const tree = (await commands.tree()) ?? upper;
-    const made = await setupChanges(checkOptions, { tree, room, scratch: scratch.folder });
-    const dropped = room.onlyAdded === undefined ? [] : addedBeside(made.added, room.onlyAdded);
-    const left = room.onlyAdded === undefined ? made : { ...made, added: [] };
-    return { lower: [upper, ...roomOptions.lower], reads, setup: left, dropped, scratch };
+    if (work.failure !== undefined) throw work.failure;
+    const { made, doubted } = compareSetups(checkOptions.spec, room, [beginning, work]);
+    const isFailing = beginning.failure !== undefined;
+    const prepared = { changedAt, reads: joined(work.reads, watched), difference: { made, doubted, isFailing }, work };
+    if (doubted.length > 0 && room.hasDoubted === true) return { ...prepared, lower: [work.upper, base.folder] };
+    if (made.length === 0) return { ...prepared, lower };
+    return {
+      ...prepared,
+      lower: [await keepMade(checkOptions, { files, upper: work.upper, made, changedAt }, lower), ...lower],
+    };
   } catch (error) {
-    await scratch[Symbol.asyncDispose]();
+    await work[Symbol.asyncDispose]();
     throw error;
   }
 }
 
-/** What the setup adds where none of the work is there. */
-export async function addedAtBeginning(
+/** To be shared by the rooms of one verdict. */
+export function openSetups(
   checkOptions: CheckOptions,
-  { baseline, base }: { readonly baseline: TaskBaseline; readonly base: KeptTree },
-): Promise<ReadonlySet<RawPath>> {
-  const room = { base, frozen: nothing(base), picked: [], workspace: baseline.folder };
-  await using open = openCheckRoom(checkOptions, { baseline, room });
-  await using commands = open.openCommands("command");
-  await commands.open({ network: false });
-  return new Set(open.setup.added);
+  { base, workspace }: Pick<RoomContents, "base" | "workspace">,
+): BeginningSetups {
+  return openBeginningSetups((setup, back) => {
+    const frozen = nothing(base);
+    const picked = completePicks(base.manifest, [], back);
+    const files = openRoomFiles(
+      base,
+      { frozen, picked },
+      { root: workspace, watched: new Set(), signal: checkOptions.signal },
+    );
+    const layer = { ...layerOf(frozen, picked), changedAt: timeOfWork(base.manifest.values()) };
+    return runSetup(checkOptions, { setup, base, files, layer });
+  });
 }
 
 function joined(

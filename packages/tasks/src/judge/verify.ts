@@ -11,7 +11,7 @@
  */
 import { lstat, realpath } from "node:fs/promises";
 import { toHeddleError, type CheckResult, type CheckViolation, type TaskBaseline } from "@heddle/protocol";
-import type { JudgedWork, TaskCheck, WorkReview } from "@heddle/protocol/tasks";
+import { MAX_WORK_FILES, type JudgedWork, type TaskCheck, type WorkReview } from "@heddle/protocol/tasks";
 import { toText, type RawPath } from "@heddle/tools/raw-path";
 import type { CheckOptions, RoomContents } from "../checks/check.ts";
 import { isNoRoom } from "../checks/commands.ts";
@@ -28,8 +28,8 @@ import { pickAll, pickDelivered, reasonOf, telling, workFiles, type Reason } fro
 import { protectedChanges } from "./protected.ts";
 import { foundByCommands, restable, restsReview, splitOthers, unnameableReview, type Observed } from "./rests.ts";
 import { leftRead, leftReason, type LeftRead } from "./rests-on-left.ts";
-import { addedAtBeginning } from "./open-check-room.ts";
-import { addedBeside, setupReasons } from "./setup-changes.ts";
+import { openSetups } from "./open-check-room.ts";
+import { setupReason, type BeginningSetups } from "./set-up.ts";
 import { flakyFailure, weakness } from "./weak.ts";
 import type { Change, FrozenWork, KeptTree } from "../tree/manifest.ts";
 import { completePicks } from "../tree/picked-changes.ts";
@@ -62,10 +62,15 @@ export interface FrozenCase {
   readonly earlier?: readonly Earlier[] | undefined;
 }
 
+interface SharedCase extends FrozenCase {
+  readonly setups: BeginningSetups;
+}
+
 /** Throws only when it is stopped, and `sandbox.unavailable` where no room can be opened. */
 export async function verifyWork(checkOptions: CheckOptions, work: FrozenCase): Promise<Verdict> {
   try {
-    return await verdictOf(checkOptions, work);
+    await using setups = openSetups(checkOptions, { base: work.base, workspace: work.baseline.folder });
+    return await verdictOf(checkOptions, { ...work, setups });
   } catch (error) {
     checkOptions.signal.throwIfAborted();
     if (isNoRoom(error)) throw error;
@@ -73,7 +78,7 @@ export async function verifyWork(checkOptions: CheckOptions, work: FrozenCase): 
   }
 }
 
-async function verdictOf(checkOptions: CheckOptions, work: FrozenCase): Promise<Verdict> {
+async function verdictOf(checkOptions: CheckOptions, work: SharedCase): Promise<Verdict> {
   const { base, frozen, accepted } = work;
   const deliver = accepted ?? checkOptions.spec.deliver;
   const found =
@@ -93,9 +98,14 @@ async function verdictOf(checkOptions: CheckOptions, work: FrozenCase): Promise<
     violations,
     picked,
     passed: isClean && !idle && put === undefined,
-    work: { ...judgedWork, ...(room.kind === undefined ? {} : { room: room.kind }) },
+    work: { ...judgedWork, ...madeIn(room), ...(room.kind === undefined ? {} : { room: room.kind }) },
     ...(put === undefined ? {} : { review: put }),
   };
+}
+
+function madeIn({ setup: { made } }: JudgedRoom): Pick<JudgedWork, "made" | "madeCount"> {
+  const paths = telling(made).map(({ path }) => toText(path));
+  return paths.length === 0 ? {} : { made: paths.slice(0, MAX_WORK_FILES), madeCount: paths.length };
 }
 
 interface Judged extends Admitted {
@@ -105,7 +115,7 @@ interface Judged extends Admitted {
 
 async function judgeDelivered(
   checkOptions: CheckOptions,
-  work: FrozenCase,
+  work: SharedCase,
   deliver: readonly string[],
 ): Promise<Judged> {
   const admitted = admitTo(checkOptions, work, pickDelivered(work.base, work.frozen, deliver));
@@ -114,7 +124,7 @@ async function judgeDelivered(
   return { room, ...admitted, ...(weak === undefined ? {} : { review: { reasons: [weak] } }) };
 }
 
-async function judgeAll(checkOptions: CheckOptions, work: FrozenCase): Promise<Judged> {
+async function judgeAll(checkOptions: CheckOptions, work: SharedCase): Promise<Judged> {
   const { frozen, baseline } = work;
   const { picked: all, why } = admitTo(checkOptions, work, pickAll(frozen.changes));
   const room = await judgeIn(checkOptions, work, all, { roomKind: "work" });
@@ -147,14 +157,14 @@ async function judgeAll(checkOptions: CheckOptions, work: FrozenCase): Promise<J
 /** What it may rest on, without new source that a tool came to by a name of its own. */
 async function withoutFound(
   checkOptions: CheckOptions,
-  work: FrozenCase,
+  work: SharedCase,
   observed: Observed,
 ): Promise<readonly Change[]> {
   const rested = restable(observed);
   const found = foundByCommands(rested, observed);
   // More than a verdict can name goes to the owner as it is.
   if (found.length === 0 || unnameableReview(rested) !== undefined) return rested;
-  const { base, frozen, baseline } = work;
+  const { base, frozen, baseline, setups } = work;
   const own = new Set(found.map(({ path }) => path));
   const { commandReads } = observed;
   const leading = rested.filter(({ path }) => !own.has(path) && (commandReads === undefined || commandReads.has(path)));
@@ -162,16 +172,16 @@ async function withoutFound(
   const loose = found.filter(({ path }) => !led.has(path));
   if (loose.length === 0) return rested;
   const { picked } = admitTo(checkOptions, work, rested);
-  const room = { base, frozen, picked, workspace: baseline.folder };
+  const room = { base, frozen, picked, setups, workspace: baseline.folder };
   const free = await foundByAnyName(checkOptions, { baseline, room, frozen }, loose);
   return rested.filter((change) => !loose.includes(change) || free.includes(change));
 }
 
 /**
- * What nobody vouches for: what earlier agents left, and what code that the setup ran added. The work is judged without it, or
- * put to the owner.
+ * What nobody vouches for: what earlier agents left, and what the setup made otherwise because of the work. The work is judged
+ * without it, or put to the owner.
  */
-async function judgeDoubted(checkOptions: CheckOptions, work: FrozenCase, judged: Judged): Promise<Judged> {
+async function judgeDoubted(checkOptions: CheckOptions, work: SharedCase, judged: Judged): Promise<Judged> {
   const { room, picked, review } = judged;
   const { baseline, base, frozen, before = [] } = work;
   if (!room.passed) return judged;
@@ -186,17 +196,19 @@ async function judgeDoubted(checkOptions: CheckOptions, work: FrozenCase, judged
       ...(taken === undefined ? {} : { taken }),
     });
   const left = find(room.ran);
-  const onlyAdded = room.setup.added.length === 0 ? new Set<RawPath>() : await addedAtBeginning(checkOptions, work);
-  const added = addedBeside(room.setup.added, onlyAdded);
-  if (left === undefined && added.length === 0) return judged;
+  const isDoubted = room.setup.doubted.length > 0;
+  if (left === undefined && !isDoubted) return judged;
   if (left === undefined || back.length > 0) {
     const taken = left === undefined ? [] : back;
-    const alone = await judgeIn(checkOptions, work, picked, { back: taken, onlyAdded });
+    const alone = await judgeIn(checkOptions, work, picked, { back: taken, hasDoubted: false });
     const all = completePicks(base.manifest, frozen.changes, [...picked, ...taken]);
     const isEnough = alone.passed && weakness(alone.results) === undefined && find(alone.ran, all) === undefined;
     if (isEnough) return { ...judged, room: alone };
   }
-  const reasons = [...(left === undefined ? [] : [leftReason(left)]), ...setupReasons({ changed: [], added })];
+  const reasons = [
+    ...(left === undefined ? [] : [leftReason(left)]),
+    ...(isDoubted ? [setupReason(room.setup, base)] : []),
+  ];
   return { ...judged, review: { ...review, reasons: [...(review?.reasons ?? []), ...reasons] } };
 }
 
@@ -206,11 +218,10 @@ function withReasons(
   { base, baseline, beside, frozen: { wroteOutside = [] } }: FrozenCase,
   judged: Judged,
 ): Judged {
-  const { setup, ran } = judged.room;
+  const { ran } = judged.room;
   const links = linksThrough(base.manifest, judged.picked, { ran, root: baseline.folder });
   const more = [
     ...(beside !== undefined && spec.checks.some(isCommand) ? [beside] : []),
-    ...setupReasons({ changed: setup.changed, added: [] }),
     ...(links.length === 0 ? [] : [linkReason(links)]),
     ...(wroteOutside.length === 0 ? [] : [outsideReason(wroteOutside)]),
   ];
@@ -241,7 +252,7 @@ function inRoom(changes: readonly Change[], picked: readonly Change[], why: Admi
 /** A check may need a file that it only looks for, which no reading shows. */
 async function passesWithRead(
   checkOptions: CheckOptions,
-  work: FrozenCase,
+  work: SharedCase,
   { observed, rested }: { readonly observed: Observed; readonly rested: readonly Change[] },
 ): Promise<boolean> {
   const { read, unread } = splitOthers(observed, rested);
@@ -253,11 +264,11 @@ async function passesWithRead(
 
 function judgeIn(
   checkOptions: CheckOptions,
-  { base, frozen, baseline, accepted, earlier = [] }: FrozenCase,
+  { base, frozen, baseline, accepted, setups, earlier = [] }: SharedCase,
   picked: readonly Change[],
-  { roomKind, ...doubted }: { readonly roomKind?: "work" } & Pick<RoomContents, "back" | "onlyAdded"> = {},
+  { roomKind, ...doubted }: { readonly roomKind?: "work" } & Pick<RoomContents, "back" | "hasDoubted"> = {},
 ): Promise<JudgedRoom> {
-  const room = { base, frozen, picked, ...doubted, workspace: baseline.folder };
+  const room = { base, frozen, picked, setups, hasDoubted: true, ...doubted, workspace: baseline.folder };
   const isOpen = (accepted ?? checkOptions.spec.deliver) === undefined;
   return judgePicked(checkOptions, { baseline, room, earlier, isOpen }, roomKind);
 }

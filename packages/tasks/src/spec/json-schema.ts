@@ -18,7 +18,8 @@ const MEANING: Readonly<Record<string, string>> = {
   checks: "What decides that it is done",
   deliver: "Paths and globs that the agent is hired to change: only these come from it when the checks run",
   apply: "Whether the folder is changed as the agent works, or only with what was verified",
-  setup: "A command that the clean room of the checks runs first, such as npm ci",
+  setup:
+    "A command that the clean room of the checks runs first, such as npm ci; `makes`: paths and globs of what it makes of the work",
   protect: "Paths and globs that the agent must leave as they are",
   protect_tests: "No verdict rests on tests the agent wrote unless deliver names them, and none may be lost",
   second_opinion: "Another model that looks at work whose checks passed; it can only reject",

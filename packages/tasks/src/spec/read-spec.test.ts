@@ -346,8 +346,10 @@ describe("13: what is delivered", () => {
       apply: "on-verified",
       setup: { run: "npm ci", network: false, timeoutMs: 600_000 },
     });
-    const long = one(`${HEAD}setup: { run: [npm, ci], network: true, timeout: 5m }\nchecks: [npm test]\n`);
-    expect(long.setup).toEqual({ run: ["npm", "ci"], network: true, timeoutMs: 300_000 });
+    const long = one(
+      `${HEAD}setup: { run: [npm, ci], network: true, timeout: 5m, makes: node_modules/** }\nchecks: [npm test]\n`,
+    );
+    expect(long.setup).toEqual({ run: ["npm", "ci"], network: true, timeoutMs: 300_000, makes: ["node_modules/**"] });
   });
 
   test.each([
@@ -359,8 +361,10 @@ describe("13: what is delivered", () => {
     ["apply: live\nworktree: true", /apply: live means the folder itself, and worktree means another/],
     ["apply: later", /apply must be one of live, on-verified/],
     ["setup: npm ci", /there are none; add checks/],
+    ["setup: { run: a, makes: [../out/**] }", /leads out of the workspace/],
+    ["setup: { run: a, makes: [.git/config] }", /never part of the work/],
   ])("%s is told", (line, message) => {
-    const checks = line.startsWith("setup") ? "" : "checks: [npm test]\n";
+    const checks = line === "setup: npm ci" ? "" : "checks: [npm test]\n";
     expect(problems(`${HEAD}${line}\n${checks}`)).toEqual([
       expect.objectContaining({ message: expect.stringMatching(message) }),
     ]);

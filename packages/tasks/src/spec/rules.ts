@@ -47,11 +47,15 @@ export function applyRules(positions: Positions, input: Table, spec: TaskSpec, o
 }
 
 function deliverRules({ deliver, apply, worktree, checks, setup }: TaskSpec, tell: Tell): void {
-  deliver?.forEach((glob, index) => {
-    staysInside(glob.replace(/^!/, ""), ["deliver", index], tell);
+  const globs = [
+    ...(deliver ?? []).map((glob, index) => ({ glob, at: ["deliver", index] })),
+    ...(setup?.makes ?? []).map((glob, index) => ({ glob, at: ["setup", "makes", index] })),
+  ];
+  for (const { glob, at } of globs) {
+    staysInside(glob.replace(/^!/, ""), at, tell);
     if (/^!?(?:\.git|\*\*\/\.git)(?:\/|$)/.test(glob.replace(/^(!?)\.\//, "$1")))
-      tell(["deliver", index], `"${glob}" is git's own folder; what the agent writes there is never part of the work`);
-  });
+      tell(at, `"${glob}" is git's own folder; what the agent or its code writes there is never part of the work`);
+  }
   if (deliver?.every((glob) => glob.startsWith("!")) === true)
     tell(["deliver"], "deliver only takes out; name what the agent is to change first, such as src/**");
   if (apply === "live" && worktree !== undefined)

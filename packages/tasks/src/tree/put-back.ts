@@ -100,7 +100,7 @@ export async function putWork(
   const onMoved = (path: RawPath): never => {
     throw movedOn(path);
   };
-  const changedAt = timeOfWork(base.manifest);
+  const changedAt = timeOfWork(base.manifest.values());
   await putChanges(
     folder,
     { changes, from: frozen.folder, changedAt, onMoved, signal },

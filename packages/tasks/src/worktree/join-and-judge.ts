@@ -9,8 +9,6 @@ import { worktreesRoot } from "@heddle/tools";
 import { toText } from "@heddle/tools/raw-path";
 import type { CheckOptions } from "../checks/check.ts";
 import { judgePicked, type JudgedRoom } from "../judge/judge-picked.ts";
-import { addedAtBeginning } from "../judge/open-check-room.ts";
-import { setupReasons } from "../judge/setup-changes.ts";
 import { freezeWork } from "../tree/freeze-work.ts";
 import { keepTree } from "../tree/keep-tree.ts";
 import { removeTree } from "../tree/remove-tree.ts";
@@ -99,19 +97,14 @@ async function judgeJoined(
     { ...checkOptions, folder: workspace },
     { ...baseline, folder: workspace },
   ];
-  const added =
-    checkOptions.spec.setup === undefined
-      ? {}
-      : { onlyAdded: await addedAtBeginning(there, { baseline: began, base }) };
-  const room = { base, frozen, picked: frozen.changes, workspace, ...added };
+  const room = { base, frozen, picked: frozen.changes, workspace };
   return failingIn(await judgePicked(there, { baseline: began, room }));
 }
 
 /** Why what comes back is not what was verified; empty: it is. */
 export function failingIn(verdict: JudgedRoom): readonly CheckResult[] {
   const failing = verdict.results.filter(({ outcome, isFlaky }) => outcome !== "passed" || isFlaky === true);
-  const reasons = [...verdict.violations, ...setupReasons({ ...verdict.setup, added: [] })];
-  const broken = reasons.map(({ message, kind }): CheckResult => ({
+  const broken = verdict.violations.map(({ message, kind }): CheckResult => ({
     name: `${kind} (on what comes back)`,
     kind: "merge",
     outcome: "failed",
