@@ -37,7 +37,7 @@ export function openAppServer(argv: readonly string[], { cwd, env }: RunOptions)
   let nextId = 1;
   let rest = "";
 
-  function hear({ id, method, params, result, error }: Message): void {
+  function receive({ id, method, params, result, error }: Message): void {
     if (method === undefined) {
       const answer = answers.get(id ?? 0);
       if (error === undefined) answer?.resolve(result);
@@ -54,7 +54,7 @@ export function openAppServer(argv: readonly string[], { cwd, env }: RunOptions)
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     const lines = (rest + text).split("\n");
     rest = lines.pop() ?? "";
-    for (const line of lines) hear(JSON.parse(line) as Message);
+    for (const line of lines) receive(JSON.parse(line) as Message);
   });
   child.once("close", () => {
     for (const answer of answers.values()) answer.reject(new Error(`${argv.join(" ")} ended`));

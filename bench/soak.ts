@@ -117,8 +117,8 @@ async function soak(): Promise<string[]> {
     while (!over.aborted) {
       const signal = AbortSignal.any([over, AbortSignal.timeout(1000 + Math.trunc(Math.random() * STAY_MS))]);
       try {
-        for await (const heard of client.follow({ after, signal, deltas: true }))
-          if (heard.kind === "event") after = heard.event.position;
+        for await (const received of client.follow({ after, signal, deltas: true }))
+          if (received.kind === "event") after = received.event.position;
       } catch (error) {
         if (!signal.aborted) throw error;
       }

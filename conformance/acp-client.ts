@@ -19,12 +19,12 @@ export interface AcpMessage {
 
 export interface Adapter extends AsyncDisposable {
   /** Everything it said, in order. */
-  readonly heard: readonly AcpMessage[];
+  readonly received: readonly AcpMessage[];
   ask(method: string, params: unknown): Promise<unknown>;
   notify(method: string, params: unknown): void;
   answer(question: AcpMessage, result: unknown): void;
   /** The first message from `from` on that fits. */
-  hears(fits: (message: AcpMessage) => boolean, from?: number): Promise<AcpMessage>;
+  waitFor(fits: (message: AcpMessage) => boolean, from?: number): Promise<AcpMessage>;
 }
 
 export interface AcpWorld extends AsyncDisposable {
@@ -68,23 +68,24 @@ async function openAdapter(program: Program, fixture: Fixture): Promise<Adapter>
     detached: true,
   });
   const exited = once(child, "exit");
-  const heard: AcpMessage[] = [];
+  const received: AcpMessage[] = [];
   let woken = Promise.withResolvers<void>();
   let nextId = 1;
   child.stdin.on("error", () => undefined);
   createInterface({ input: child.stdout }).on("line", (line) => {
-    heard.push(JSON.parse(line));
+    received.push(JSON.parse(line));
     woken.resolve();
     woken = Promise.withResolvers();
   });
   const send = (message: object): void => void child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
-  const hears: Adapter["hears"] = async (fits, from = 0) => {
+  const waitFor: Adapter["waitFor"] = async (fits, from = 0) => {
     const deadline = AbortSignal.timeout(DEADLINE_MS);
     const over = once(deadline, "abort");
     for (;;) {
-      const found = heard.slice(from).find(fits);
+      const found = received.slice(from).find(fits);
       if (found !== undefined) return found;
-      if (deadline.aborted) throw new Error(`nothing of the kind was heard; last: ${JSON.stringify(heard.slice(-3))}`);
+      if (deadline.aborted)
+        throw new Error(`nothing of the kind was heard; last: ${JSON.stringify(received.slice(-3))}`);
       await Promise.race([woken.promise, over]);
     }
   };
@@ -92,14 +93,14 @@ async function openAdapter(program: Program, fixture: Fixture): Promise<Adapter>
     const id = nextId;
     nextId += 1;
     send({ id, method, params });
-    const { result, error } = await hears((message) => message.id === id && message.method === undefined);
+    const { result, error } = await waitFor((message) => message.id === id && message.method === undefined);
     if (error !== undefined) throw new Error(`${method}: ${JSON.stringify(error)}`);
     return result;
   };
   await ask("initialize", { protocolVersion: 1, clientCapabilities: {} });
   return {
-    heard,
-    hears,
+    received,
+    waitFor,
     ask,
     notify: (method, params) => send({ method, params }),
     answer: ({ id }, result) => send({ id, result }),

@@ -26,22 +26,22 @@ function prompt(adapter: Adapter, sessionId: string, words: string): Promise<unk
   return adapter.ask("session/prompt", { sessionId, prompt: [{ type: "text", text: `${MARK} ${words}` }] });
 }
 
-function updates(heard: readonly AcpMessage[], kinds: RegExp): readonly unknown[] {
-  return heard
+function updates(received: readonly AcpMessage[], kinds: RegExp): readonly unknown[] {
+  return received
     .filter(({ method }) => method === "session/update")
     .map(({ params }) => at(params, "update"))
     .filter((update) => kinds.test(String(at(update, "sessionUpdate"))));
 }
 
 /** The states a tool call went through. */
-function states(heard: readonly AcpMessage[]): readonly unknown[] {
-  return updates(heard, /^tool_call/)
+function states(received: readonly AcpMessage[]): readonly unknown[] {
+  return updates(received, /^tool_call/)
     .map((update) => at(update, "status"))
     .filter((status) => status !== undefined);
 }
 
-function said(heard: readonly AcpMessage[], kind: RegExp): string {
-  return updates(heard, kind)
+function said(received: readonly AcpMessage[], kind: RegExp): string {
+  return updates(received, kind)
     .map((update) => String(at(update, "content.text")))
     .join("");
 }
@@ -59,13 +59,13 @@ describe.each([codex(), heddle])("@agentclientprotocol/codex-acp over $name", (p
       stopReason: "end_turn",
       usage: { totalTokens: 240, inputTokens: 120, cachedReadTokens: 80, outputTokens: 40, thoughtTokens: 10 },
     });
-    expect(states(adapter.heard)).toEqual(["in_progress", "completed"]);
-    expect(updates(adapter.heard, /^tool_call$/)).toMatchObject([
+    expect(states(adapter.received)).toEqual(["in_progress", "completed"]);
+    expect(updates(adapter.received, /^tool_call$/)).toMatchObject([
       { kind: "execute", title: "echo made > made.txt; sleep 0.4; echo one" },
     ]);
-    expect(said(adapter.heard, /^agent_message_chunk$/)).toBe("All done.");
+    expect(said(adapter.received, /^agent_message_chunk$/)).toBe("All done.");
     // A new part of a summary begins with an empty line.
-    expect(said(adapter.heard, /^agent_thought_chunk$/).trim()).toBe("Thinking hard");
+    expect(said(adapter.received, /^agent_thought_chunk$/).trim()).toBe("Thinking hard");
     expect(await readFile(path.join(world.fixture.workspace, "made.txt"), "utf8")).toBe("made\n");
   });
 
@@ -74,7 +74,7 @@ describe.each([codex(), heddle])("@agentclientprotocol/codex-acp over $name", (p
     await using adapter = await world.open();
     const session = await newSession(adapter, world.fixture.workspace);
     expect(await session.prompt("patch it")).toMatchObject({ stopReason: "end_turn" });
-    expect(updates(adapter.heard, /^tool_call$/)).toMatchObject([
+    expect(updates(adapter.received, /^tool_call$/)).toMatchObject([
       {
         kind: "edit",
         content: [
@@ -82,7 +82,7 @@ describe.each([codex(), heddle])("@agentclientprotocol/codex-acp over $name", (p
         ],
       },
     ]);
-    expect(states(adapter.heard).at(-1)).toBe("completed");
+    expect(states(adapter.received).at(-1)).toBe("completed");
   });
 
   test("a patch in a read-only session asks for permission", async () => {
@@ -90,12 +90,12 @@ describe.each([codex(), heddle])("@agentclientprotocol/codex-acp over $name", (p
     await using adapter = await world.open();
     const session = await newSession(adapter, world.fixture.workspace, "read-only");
     const done = session.prompt("patch it");
-    const question = await adapter.hears(({ method }) => method === "session/request_permission");
+    const question = await adapter.waitFor(({ method }) => method === "session/request_permission");
     const allow = [at(question.params, "options")].flat().find((option) => at(option, "kind") === "allow_once");
     adapter.answer(question, { outcome: { outcome: "selected", optionId: at(allow, "optionId") } });
     expect(await done).toMatchObject({ stopReason: "end_turn" });
-    expect(states(adapter.heard).at(-1)).toBe("completed");
-    expect(said(adapter.heard, /^agent_message_chunk$/)).toBe("Tried.");
+    expect(states(adapter.received).at(-1)).toBe("completed");
+    expect(said(adapter.received, /^agent_message_chunk$/)).toBe("Tried.");
   });
 
   test.each([
@@ -108,14 +108,14 @@ describe.each([codex(), heddle])("@agentclientprotocol/codex-acp over $name", (p
     await using adapter = await world.open();
     const session = await newSession(adapter, world.fixture.workspace, "workspace-write");
     const done = session.prompt("say it");
-    const question = await adapter.hears(({ method }) => method === "session/request_permission");
+    const question = await adapter.waitFor(({ method }) => method === "session/request_permission");
     const options = [at(question.params, "options")].flat();
     const chosen = options.find((option) => at(option, "kind") === kind);
     expect(chosen, JSON.stringify(options)).toBeDefined();
     adapter.answer(question, { outcome: { outcome: "selected", optionId: at(chosen, "optionId") } });
     expect(await done).toMatchObject({ stopReason: "end_turn" });
-    expect(states(adapter.heard).at(-1)).toBe(end);
-    expect(said(adapter.heard, /^agent_message_chunk$/)).toContain("Asked.");
+    expect(states(adapter.received).at(-1)).toBe(end);
+    expect(said(adapter.received, /^agent_message_chunk$/)).toContain("Asked.");
   });
 
   test("a prompt is cancelled while its command runs", async () => {
@@ -123,7 +123,7 @@ describe.each([codex(), heddle])("@agentclientprotocol/codex-acp over $name", (p
     await using adapter = await world.open();
     const session = await newSession(adapter, world.fixture.workspace);
     const done = session.prompt("do it");
-    await adapter.hears(({ params }) => at(params, "update.sessionUpdate") === "tool_call");
+    await adapter.waitFor(({ params }) => at(params, "update.sessionUpdate") === "tool_call");
     adapter.notify("session/cancel", { sessionId: session.sessionId });
     expect(await done).toMatchObject({ stopReason: "cancelled" });
   });
@@ -139,12 +139,12 @@ describe.each([codex(), heddle])("@agentclientprotocol/codex-acp over $name", (p
     }
     await using second = await world.open();
     await second.ask("session/load", { sessionId, cwd: world.fixture.workspace, mcpServers: [] });
-    expect(said(second.heard, /^user_message_chunk$/)).toBe(`${MARK} one`);
+    expect(said(second.received, /^user_message_chunk$/)).toBe(`${MARK} one`);
     // Codex adds a remark about its sandbox.
-    expect(said(second.heard, /^agent_message_chunk$/)).toMatch(isHeddle ? /^First\.$/ : /^First\./);
-    const from = second.heard.length;
+    expect(said(second.received, /^agent_message_chunk$/)).toMatch(isHeddle ? /^First\.$/ : /^First\./);
+    const from = second.received.length;
     expect(await prompt(second, sessionId, "two")).toMatchObject({ stopReason: "end_turn" });
-    expect(said(second.heard.slice(from), /^agent_message_chunk$/)).toBe("Second.");
+    expect(said(second.received.slice(from), /^agent_message_chunk$/)).toBe("Second.");
   });
 
   test("sessions are listed", async () => {

@@ -15,11 +15,11 @@ export interface Message {
 export interface AppServer extends AsyncDisposable {
   readonly fixture: Fixture;
   /** Everything it said, in order. */
-  readonly heard: readonly Message[];
+  readonly received: readonly Message[];
   send(message: unknown): void;
   ask(method: string, params?: unknown): Promise<Message>;
   /** The first message from `from` on that fits. */
-  hears(fits: (message: Message) => boolean, from?: number): Promise<Message>;
+  waitFor(fits: (message: Message) => boolean, from?: number): Promise<Message>;
   /** Ends its input; answers the exit code. */
   end(): Promise<number | null>;
 }
@@ -28,7 +28,7 @@ export async function openAppServer(program: Program, url: string): Promise<AppS
   const fixture = await openFixture(program, url);
   const child = spawn(program.file, ["app-server"], { cwd: fixture.workspace, env: fixture.env, stdio: "pipe" });
   const exited = once(child, "close").then(([code]: (number | null)[]) => code ?? null);
-  const heard: Message[] = [];
+  const received: Message[] = [];
   const waiting = new Set<() => void>();
   let rest = "";
   let nextId = 1;
@@ -36,13 +36,13 @@ export async function openAppServer(program: Program, url: string): Promise<AppS
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     const lines = (rest + text).split("\n");
     rest = lines.pop() ?? "";
-    for (const line of lines) heard.push(JSON.parse(line));
+    for (const line of lines) received.push(JSON.parse(line));
     for (const wake of waiting) wake();
   });
   const send = (message: unknown): void => void child.stdin.write(`${JSON.stringify(message)}\n`);
-  const hears: AppServer["hears"] = async (fits, from = 0) => {
+  const waitFor: AppServer["waitFor"] = async (fits, from = 0) => {
     for (;;) {
-      const found = heard.slice(from).find(fits);
+      const found = received.slice(from).find(fits);
       if (found !== undefined) return found;
       await new Promise<void>((resolve) => {
         const wake = (): void => {
@@ -55,13 +55,13 @@ export async function openAppServer(program: Program, url: string): Promise<AppS
   };
   return {
     fixture,
-    heard,
+    received,
     send,
-    hears,
+    waitFor,
     async ask(method, params = {}) {
       const id = nextId++;
       send({ id, method, params });
-      return hears((message) => message.id === id && message.method === undefined);
+      return waitFor((message) => message.id === id && message.method === undefined);
     },
     async end() {
       child.stdin.end();

@@ -30,8 +30,8 @@ function schemaOf(name: string): z.ZodType {
 const OWN =
   /^(account\/|warning|configWarning|thread\/readState|deprecationNotice|mcpServer\/startupStatus|item\/reasoning\/summaryPartAdded)/;
 
-function kinds(heard: readonly Message[]): string[] {
-  const all = heard.map(kindOf).filter((kind) => !OWN.test(kind));
+function kinds(received: readonly Message[]): string[] {
+  const all = received.map(kindOf).filter((kind) => !OWN.test(kind));
   // How often a delta comes is chance; that it comes is not.
   return all.filter((kind, index) => !(kind.endsWith("elta") && all[index - 1] === kind));
 }
@@ -43,15 +43,15 @@ async function begin(server: AppServer, params: Record<string, unknown> = {}): P
   });
   server.send({ method: "initialized" });
   const started = await server.ask("thread/start", { cwd: server.fixture.workspace, ...params });
-  await server.hears(({ method }) => method === "thread/started");
+  await server.waitFor(({ method }) => method === "thread/started");
   return String(at(started, "result.thread.id"));
 }
 
 async function turn(server: AppServer, threadId: string, text: string): Promise<readonly Message[]> {
-  const from = server.heard.length;
+  const from = server.received.length;
   await server.ask("turn/start", { threadId, input: [{ type: "text", text }] });
-  await server.hears(({ method }) => method === "turn/completed", from);
-  return server.heard.slice(from);
+  await server.waitFor(({ method }) => method === "turn/completed", from);
+  return server.received.slice(from);
 }
 
 const refusals: unknown[] = [];
@@ -63,8 +63,8 @@ describe.each([codex(), heddle])("app-server over $name", (program) => {
     });
     await using server = await openAppServer(program, model.url);
     const threadId = await begin(server);
-    const heard = await turn(server, threadId, "go");
-    expect(kinds(heard)).toEqual([
+    const received = await turn(server, threadId, "go");
+    expect(kinds(received)).toEqual([
       "answer",
       "thread/status/changed active",
       "turn/started inProgress",
@@ -84,7 +84,7 @@ describe.each([codex(), heddle])("app-server over $name", (program) => {
       "thread/status/changed idle",
       "turn/completed completed",
     ]);
-    expect(at(heard.at(-1), "params.turn.items.0.text")).toBe("All done.");
+    expect(at(received.at(-1), "params.turn.items.0.text")).toBe("All done.");
     expect(await server.end()).toBe(0);
   });
 
@@ -96,18 +96,18 @@ describe.each([codex(), heddle])("app-server over $name", (program) => {
     await using model = await startModelServer({ script: [command("touch made.txt"), { text: "ok" }] });
     await using server = await openAppServer(program, model.url);
     const threadId = await begin(server, { approvalPolicy: "untrusted", sandbox: "workspace-write" });
-    const from = server.heard.length;
+    const from = server.received.length;
     await server.ask("turn/start", { threadId, input: [{ type: "text", text: "go" }] });
-    const question = await server.hears(({ method }) => method === "item/commandExecution/requestApproval", from);
+    const question = await server.waitFor(({ method }) => method === "item/commandExecution/requestApproval", from);
     expect(question.id).toBe(0);
     expect(at(question, "params.command")).toBe("/bin/bash -c 'touch made.txt'");
     server.send({ id: question.id, result: { decision } });
-    const ended = await server.hears(({ method }) => method === "turn/completed", from);
+    const ended = await server.waitFor(({ method }) => method === "turn/completed", from);
     expect(at(ended, "params.turn.status")).toBe(end);
-    const heard = server.heard.slice(from);
-    const done = heard.find((message) => kindOf(message) === "item/completed commandExecution");
+    const received = server.received.slice(from);
+    const done = received.find((message) => kindOf(message) === "item/completed commandExecution");
     expect(at(done, "params.item.status")).toBe(item);
-    const around = kinds(heard).filter((kind) => /Approval|serverRequest|commandExecution$/.test(kind));
+    const around = kinds(received).filter((kind) => /Approval|serverRequest|commandExecution$/.test(kind));
     expect(around).toEqual([
       "thread/status/changed active waitingOnApproval",
       "item/started commandExecution",
@@ -126,7 +126,7 @@ describe.each([codex(), heddle])("app-server over $name", (program) => {
     const threadId = await begin(server);
     const started = await server.ask("turn/start", { threadId, input: [{ type: "text", text: "slow" }] });
     const turnId = at(started, "result.turn.id");
-    await server.hears((message) => kindOf(message) === "item/started commandExecution");
+    await server.waitFor((message) => kindOf(message) === "item/started commandExecution");
     const input = [{ type: "text", text: "steered" }];
     const steer = (expectedTurnId: unknown) => server.ask("turn/steer", { threadId, expectedTurnId, input });
     expect(await steer("wrong")).toMatchObject({
@@ -135,8 +135,8 @@ describe.each([codex(), heddle])("app-server over $name", (program) => {
     expect(await steer(turnId)).toMatchObject({ result: { turnId } });
     const second = await server.ask("turn/start", { threadId, input: [{ type: "text", text: "second" }] });
     expect(at(second, "result.turn.id")).toBe(turnId);
-    await server.hears(({ method }) => method === "turn/completed");
-    const ordered = kinds(server.heard).filter((kind) => /completed|tokenUsage|idle/.test(kind));
+    await server.waitFor(({ method }) => method === "turn/completed");
+    const ordered = kinds(server.received).filter((kind) => /completed|tokenUsage|idle/.test(kind));
     expect(ordered).toEqual([
       "item/completed userMessage",
       "item/completed commandExecution",
@@ -150,11 +150,11 @@ describe.each([codex(), heddle])("app-server over $name", (program) => {
     ]);
     expect((await steer(turnId)).error?.message).toBe("no active turn to steer");
 
-    const from = server.heard.length;
+    const from = server.received.length;
     const next = at(await server.ask("turn/start", { threadId, input }), "result.turn.id");
-    await server.hears((message) => kindOf(message) === "item/started commandExecution", from);
+    await server.waitFor((message) => kindOf(message) === "item/started commandExecution", from);
     expect((await server.ask("turn/interrupt", { threadId, turnId: next })).result).toEqual({});
-    const ended = await server.hears(({ method }) => method === "turn/completed", from);
+    const ended = await server.waitFor(({ method }) => method === "turn/completed", from);
     expect(ended.params).toMatchObject({ turn: { id: next, status: "interrupted", error: null, items: [] } });
     const { result } = await server.ask("thread/turns/list", { threadId });
     expect(result).toMatchObject({
@@ -204,11 +204,11 @@ describe("app-server over heddle", () => {
     await using server = await openAppServer(heddle, model.url);
     const threadId = await begin(server, { approvalPolicy: "untrusted", sandbox: "workspace-write" });
     const ended = turn(server, threadId, "go");
-    const question = await server.hears(({ method }) => method === "item/commandExecution/requestApproval");
+    const question = await server.waitFor(({ method }) => method === "item/commandExecution/requestApproval");
     server.send({ id: question.id, result: { decision: "accept" } });
     await ended;
     const [notification, request] = [schemaOf("ServerNotification"), schemaOf("ServerRequest")];
-    const said = server.heard.filter(({ method }) => method !== undefined);
+    const said = server.received.filter(({ method }) => method !== undefined);
     expect(said.length).toBeGreaterThan(20);
     for (const message of said) (message.id === undefined ? notification : request).parse(message);
     const answers: readonly (readonly [method: string, params: Record<string, unknown>, type: string])[] = [

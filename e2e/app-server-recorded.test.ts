@@ -10,10 +10,10 @@ import { playAll } from "../conformance/app-server/run.ts";
 import { SCENARIOS } from "../conformance/app-server/scenarios.ts";
 import { heddle } from "../conformance/program.ts";
 
-type Messages = ScenarioSeen["heard"][number]["messages"];
+type Messages = ScenarioSeen["received"][number]["messages"];
 
 function changed(seen: ScenarioSeen, change: (messages: Messages) => Messages): ScenarioSeen {
-  return { ...seen, heard: seen.heard.map(({ client, messages }) => ({ client, messages: change(messages) })) };
+  return { ...seen, received: seen.received.map(({ client, messages }) => ({ client, messages: change(messages) })) };
 }
 
 describe("what app-server of Codex sent, Heddle's sends", () => {

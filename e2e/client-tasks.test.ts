@@ -22,7 +22,7 @@ test("a client has a task carried out until its checks say so, and reads what ha
   };
   const types: string[] = [];
   const done = await tasks.run(order, {
-    onEvent: (heard) => void (heard.kind === "event" && types.push(heard.event.body.type)),
+    onEvent: (received) => void (received.kind === "event" && types.push(received.event.body.type)),
   });
   expect(done).toMatchObject({ state: "verified", hasEnded: true, attempt: 1, round: 2 });
   expect(types).toEqual(expect.arrayContaining(["task.prompted", "task.rejected", "task.verified"]));
@@ -62,9 +62,9 @@ test("a client pauses, resumes, cancels, retries and takes a person's word; what
   const paused = await tasks.run(
     { spec, workspace: world.workspace },
     {
-      onEvent: (heard) => {
-        if (heard.kind !== "event" || heard.event.body.type !== "task.prompted") return;
-        pausing = tasks.pause(heard.event.threadId, { reason: "not yet" });
+      onEvent: (received) => {
+        if (received.kind !== "event" || received.event.body.type !== "task.prompted") return;
+        pausing = tasks.pause(received.event.threadId, { reason: "not yet" });
       },
     },
   );

@@ -9,7 +9,7 @@ import { openWorld, run, until } from "./world.ts";
 
 async function collect(events: AsyncIterable<Followed>): Promise<number[]> {
   const seqs: number[] = [];
-  for await (const heard of events) if (heard.kind === "event") seqs.push(heard.event.seq);
+  for await (const received of events) if (received.kind === "event") seqs.push(received.event.seq);
   return seqs;
 }
 
@@ -24,7 +24,7 @@ test("a client makes a thread, runs a turn, reads it, names, archives, forks and
   const { turn, message } = await client.runTurn(
     thread.id,
     { input: "do it", clientId: "one" },
-    { deltas: true, onEvent: (heard) => void kinds.add(heard.kind) },
+    { deltas: true, onEvent: (received) => void kinds.add(received.kind) },
   );
   expect(turn).toMatchObject({ status: "completed", clientId: "one" });
   expect(message).toBe("done");
@@ -74,18 +74,18 @@ test("C6 through a network that cuts every connection a client misses nothing an
   await using proxy = await openCuttingProxy(server.url, (nth) => 1 + ((nth * 977) % 5000));
   const shaky = new HeddleClient({ url: proxy.url, token: server.token });
   const stop = new AbortController();
-  const heard: number[] = [];
+  const received: number[] = [];
   const following = (async () => {
     for await (const got of shaky.follow({ threadId: thread.id, signal: stop.signal }))
-      if (got.kind === "event") heard.push(got.event.seq);
+      if (got.kind === "event") received.push(got.event.seq);
   })();
   const failed = following.catch((error: unknown) => error);
   for (let turn = 0; turn < 12; turn += 1) await direct.runTurn(thread.id, { input: `turn ${turn}` });
   const all = await collect(direct.follow({ threadId: thread.id, live: false }));
-  await Promise.race([until(() => heard.length >= all.length, "every event was heard", 60_000), failed]);
+  await Promise.race([until(() => received.length >= all.length, "every event was heard", 60_000), failed]);
   stop.abort(new Error("heard enough"));
   await expect(following).rejects.toThrow("heard enough");
-  expect(heard).toEqual(all);
+  expect(received).toEqual(all);
   expect(all).toEqual(all.map((_, index) => index + 1));
   expect(proxy.cuts).toBeGreaterThan(5);
 }, 120_000);
@@ -93,7 +93,7 @@ test("C6 through a network that cuts every connection a client misses nothing an
 test("a server that is killed and started again is followed on without a gap", async () => {
   await using world = await openWorld();
   await using model = await startModelServer({ respond: async () => ({ text: "done" }) });
-  const heard: number[] = [];
+  const received: number[] = [];
   const stop = new AbortController();
   let threadId: string;
   let following: Promise<void>;
@@ -104,10 +104,10 @@ test("a server that is killed and started again is followed on without a gap", a
     await client.runTurn(threadId, { input: "before" });
     following = (async () => {
       for await (const got of client.follow({ threadId, signal: stop.signal }))
-        if (got.kind === "event") heard.push(got.event.seq);
+        if (got.kind === "event") received.push(got.event.seq);
     })();
     following.catch(() => undefined);
-    await until(() => heard.length > 0, "the first events were heard");
+    await until(() => received.length > 0, "the first events were heard");
     first.child.kill("SIGKILL");
     await first.ended;
   }
@@ -115,10 +115,10 @@ test("a server that is killed and started again is followed on without a gap", a
   const { client } = second;
   await client.runTurn(threadId, { input: "after" });
   const all = await collect(client.follow({ threadId, live: false }));
-  await until(() => heard.length >= all.length, "every event was heard", 30_000);
+  await until(() => received.length >= all.length, "every event was heard", 30_000);
   stop.abort(new Error("heard enough"));
   await expect(following).rejects.toThrow("heard enough");
-  expect(heard).toEqual(all);
+  expect(received).toEqual(all);
 }, 90_000);
 
 test("the example answers a question that waits, from another process", async () => {

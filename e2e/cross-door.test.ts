@@ -9,7 +9,7 @@ import { HeddleClient } from "@heddle/client";
 import { startModelServer } from "@heddle/models/testing";
 import { addToken } from "@heddle/server/http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { dial, type Dialled, type Heard } from "./dialled.ts";
+import { dial, type Dialled, type Received } from "./dialled.ts";
 import { serve, type Served } from "./served-world.ts";
 import { askServer, jsonLines, openWorld, run, start, type World } from "./world.ts";
 
@@ -168,22 +168,22 @@ async function turns(id: string, door: Door): Promise<void> {
   if (door.steer !== undefined && door.approve !== undefined) {
     const asked = await watch.http.event(id, { type: "approval.requested", turnId });
     const approvalId = String(asked.body["approvalId"]);
-    await watch.app.hears(({ id: request, params }) => request !== undefined && params?.["turnId"] === turnId);
-    await watch.chat.hears(({ params }) => params?.["request_id"] === approvalId);
+    await watch.app.waitFor(({ id: request, params }) => request !== undefined && params?.["turnId"] === turnId);
+    await watch.chat.waitFor(({ params }) => params?.["request_id"] === approvalId);
     await door.steer(id, turnId, "and this");
     await watch.http.event(id, { type: "turn.steered", turnId }, door.by);
     await door.approve(id, approvalId);
     await watch.http.event(id, { type: "approval.resolved", approvalId, decision: "accept" }, door.by);
-    await watch.app.hears(({ method, params }) => method === "serverRequest/resolved" && params?.["threadId"] === id);
-    await watch.chat.hears(
+    await watch.app.waitFor(({ method, params }) => method === "serverRequest/resolved" && params?.["threadId"] === id);
+    await watch.chat.waitFor(
       ({ method, params }) =>
         method === "chat.approval.resolved" && params?.["request_id"] === approvalId && params["by"] === door.by,
     );
     // What was added is told to the agent, and to everyone as an item.
-    await watch.app.hears(
+    await watch.app.waitFor(
       ({ method, params }) => method === "item/completed" && at(params, "item", "content", "0", "text") === "and this",
     );
-    await watch.chat.hears(
+    await watch.chat.waitFor(
       ({ method, params }) =>
         method === "chat.item.completed" && params?.["chat_id"] === id && JSON.stringify(params).includes("and this"),
     );
@@ -207,25 +207,25 @@ async function seenTurn(id: string, door: Door, before: readonly string[]): Prom
   const isNext = ({ turnId }: Readonly<Record<string, unknown>>): boolean => !before.includes(String(turnId));
   const { body } = await watch.http.event(id, { type: "turn.admitted" }, door.by, isNext);
   const turnId = String(body["turnId"]);
-  await watch.app.hears(({ method, params }) => method === "turn/started" && at(params, "turn", "id") === turnId);
-  await watch.chat.hears(({ method, params }) => method === "chat.turn.started" && params?.["turnId"] === turnId);
+  await watch.app.waitFor(({ method, params }) => method === "turn/started" && at(params, "turn", "id") === turnId);
+  await watch.chat.waitFor(({ method, params }) => method === "chat.turn.started" && params?.["turnId"] === turnId);
   return turnId;
 }
 
 async function seenEnd(id: string, turnId: string, status: string): Promise<void> {
   await watch.http.event(id, { type: "turn.completed", turnId, status });
-  await watch.app.hears(
+  await watch.app.waitFor(
     ({ method, params }) =>
       method === "turn/completed" && at(params, "turn", "id") === turnId && at(params, "turn", "status") === status,
   );
-  await watch.chat.hears(
+  await watch.chat.waitFor(
     ({ method, params }) =>
       method === "chat.turn.completed" && params?.["turnId"] === turnId && params["status"] === status,
   );
 }
 
 interface Sight {
-  readonly app: (heard: Heard) => boolean;
+  readonly app: (received: Received) => boolean;
   /** Of the chat's `chat.thread.updated`. */
   readonly chat: Readonly<Record<string, unknown>>;
   readonly http: Readonly<Record<string, unknown>>;
@@ -234,8 +234,8 @@ interface Sight {
 /** Also by whoever did it. */
 async function seen(id: string, { by }: Door, { app, chat, http }: Sight): Promise<void> {
   await watch.http.event(id, http, by);
-  await watch.app.hears(app);
-  await watch.chat.hears(
+  await watch.app.waitFor(app);
+  await watch.chat.waitFor(
     ({ method, params }) => method === "chat.thread.updated" && params?.["chat_id"] === id && fits(params, chat),
   );
 }
@@ -275,19 +275,19 @@ interface Stored extends AsyncDisposable {
 
 /** Everything that is stored, as server-sent events have it. */
 function watchHttp(client: HeddleClient): Stored {
-  const heard: StoredView[] = [];
+  const received: StoredView[] = [];
   const waiting = new Set<() => void>();
   const closing = new AbortController();
   const following = (async () => {
     for await (const one of client.follow({ after: 0, signal: closing.signal })) {
-      if (one.kind === "event") heard.push(one.event as unknown as StoredView);
+      if (one.kind === "event") received.push(one.event as unknown as StoredView);
       for (const wake of waiting) wake();
     }
   })().catch(() => undefined);
   return {
     async event(id, shape, by, more = () => true) {
       for (;;) {
-        const found = heard.find(({ threadId, body }) => threadId === id && fits(body, shape) && more(body));
+        const found = received.find(({ threadId, body }) => threadId === id && fits(body, shape) && more(body));
         if (found !== undefined) {
           if (by !== undefined) expect([found.body["type"], found.author]).toEqual([found.body["type"], by]);
           return found;
@@ -298,7 +298,7 @@ function watchHttp(client: HeddleClient): Stored {
       }
     },
     turns: (id) =>
-      heard.flatMap(({ threadId, body }) =>
+      received.flatMap(({ threadId, body }) =>
         threadId === id && body["type"] === "turn.admitted" ? [String(body["turnId"])] : [],
       ),
     async [Symbol.asyncDispose]() {
@@ -316,7 +316,9 @@ async function begin(client: Dialled): Promise<void> {
 function appServer(client: Dialled): Door {
   /** The questions that it is asked, by the turn. */
   const question = (turnId: string) =>
-    client.hears(({ id, method, params }) => id !== undefined && method !== undefined && params?.["turnId"] === turnId);
+    client.waitFor(
+      ({ id, method, params }) => id !== undefined && method !== undefined && params?.["turnId"] === turnId,
+    );
   let running = "";
   return {
     by: "user:ann",

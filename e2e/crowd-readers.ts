@@ -10,21 +10,21 @@ export interface Door {
 }
 
 /** `seq`: the number that the door gave it. `mark`: the number that the writer gave it. */
-export type OnHeard = (heard: { readonly threadId: string; readonly seq: number; readonly mark: number }) => void;
+export type OnReceived = (received: { readonly threadId: string; readonly seq: number; readonly mark: number }) => void;
 
 export interface Reader extends Disposable {
   /** It follows; what is stored from now on must reach it. */
   readonly ready: Promise<void>;
 }
 
-export function sseReader({ url, token }: Door, threadId: string, onHeard: OnHeard): Reader {
+export function sseReader({ url, token }: Door, threadId: string, onReceived: OnReceived): Reader {
   const ready = Promise.withResolvers<void>();
   const where = `${url}/api/threads/${threadId}/events`;
   const sent = get(where, { agent: false, headers: { authorization: `Bearer ${token}` } }, (response) => {
     const parts = cut("\n\n", (block) => {
       if (block.startsWith("event: caughtUp")) ready.resolve();
       const [, seq, mark] = /^id: (\d+)\n.*mark:(\d+):/s.exec(block) ?? [];
-      if (mark !== undefined) onHeard({ threadId, seq: Number(seq), mark: Number(mark) });
+      if (mark !== undefined) onReceived({ threadId, seq: Number(seq), mark: Number(mark) });
     });
     response.setEncoding("utf8").on("data", parts).on("error", ready.reject);
   });
@@ -34,7 +34,7 @@ export function sseReader({ url, token }: Door, threadId: string, onHeard: OnHea
 
 interface Line {
   send(message: unknown): void;
-  onText(hear: (text: string) => void): void;
+  onText(receive: (text: string) => void): void;
   readonly opened: Promise<void>;
   close(): void;
 }
@@ -46,7 +46,7 @@ function websocketLine({ url, token }: Door): Line {
   socket.addEventListener("error", () => opened.reject(new Error("no WebSocket")));
   return {
     send: (message) => socket.send(JSON.stringify(message)),
-    onText: (hear) => socket.addEventListener("message", ({ data }) => hear(String(data))),
+    onText: (receive) => socket.addEventListener("message", ({ data }) => receive(String(data))),
     opened: opened.promise,
     close: () => socket.close(),
   };
@@ -58,7 +58,7 @@ function socketLine({ home }: Door): Line {
   socket.on("connect", () => opened.resolve()).on("error", opened.reject);
   return {
     send: (message) => void socket.write(`${JSON.stringify(message)}\n`),
-    onText: (hear) => void socket.setEncoding("utf8").on("data", cut("\n", hear)),
+    onText: (receive) => void socket.setEncoding("utf8").on("data", cut("\n", receive)),
     opened: opened.promise,
     close: () => void socket.destroy(),
   };
@@ -67,7 +67,7 @@ function socketLine({ home }: Door): Line {
 const LINES = { websocket: websocketLine, socket: socketLine } as const;
 
 /** A client of codex app-server that has taken up a thread. */
-export function codexReader(kind: keyof typeof LINES, door: Door, threadId: string, onHeard: OnHeard): Reader {
+export function codexReader(kind: keyof typeof LINES, door: Door, threadId: string, onReceived: OnReceived): Reader {
   const line = LINES[kind](door);
   const steps: readonly unknown[] = [
     { id: 1, method: "initialize", params: { clientInfo: { name: "crowd", version: "0" } } },
@@ -77,12 +77,12 @@ export function codexReader(kind: keyof typeof LINES, door: Door, threadId: stri
     if (!text.includes('"item/completed"')) return;
     const [, mark] = /mark:(\d+):/.exec(text) ?? [];
     const [, seq] = /"seq":(\d+)/.exec(text) ?? [];
-    if (mark !== undefined) onHeard({ threadId, seq: Number(seq), mark: Number(mark) });
+    if (mark !== undefined) onReceived({ threadId, seq: Number(seq), mark: Number(mark) });
   });
 }
 
 /** A client of chats hears of all of them. */
-export function chatReader(door: Door, onHeard: OnHeard): Reader {
+export function chatReader(door: Door, onReceived: OnReceived): Reader {
   return follow(
     websocketLine(door),
     [{ id: 1, method: "events.subscribe", params: { topic: "chat.item.*" } }],
@@ -91,13 +91,13 @@ export function chatReader(door: Door, onHeard: OnHeard): Reader {
       const [, threadId = ""] = /"chat_id":"([^"]+)"/.exec(text) ?? [];
       const [, mark] = /mark:(\d+):/.exec(text) ?? [];
       const [, seq] = /"seq":(\d+)/.exec(text) ?? [];
-      if (mark !== undefined) onHeard({ threadId, seq: Number(seq), mark: Number(mark) });
+      if (mark !== undefined) onReceived({ threadId, seq: Number(seq), mark: Number(mark) });
     },
   );
 }
 
 /** Takes the steps one after the other, each when the one before was answered. */
-function follow(line: Line, steps: readonly unknown[], hear: (text: string) => void): Reader {
+function follow(line: Line, steps: readonly unknown[], receive: (text: string) => void): Reader {
   const ready = Promise.withResolvers<void>();
   let taken = 0;
   const next = (): void => {
@@ -109,7 +109,7 @@ function follow(line: Line, steps: readonly unknown[], hear: (text: string) => v
   line.onText((text) => {
     if (text.startsWith('{"error"')) ready.reject(new Error(text));
     else if (text.startsWith('{"id"')) next();
-    else hear(text);
+    else receive(text);
   });
   const begun = async (): Promise<void> => {
     await line.opened;
@@ -120,11 +120,11 @@ function follow(line: Line, steps: readonly unknown[], hear: (text: string) => v
 }
 
 /** What comes in pieces, whole. */
-function cut(end: string, hear: (whole: string) => void): (text: string) => void {
+function cut(end: string, receive: (whole: string) => void): (text: string) => void {
   let rest = "";
   return (text) => {
     const wholes = (rest + text).split(end);
     rest = wholes.pop() ?? "";
-    for (const whole of wholes) hear(whole);
+    for (const whole of wholes) receive(whole);
   };
 }

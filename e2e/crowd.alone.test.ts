@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { openJournal } from "@heddle/journal";
 import { newThreadId, newTurnId, type EventBody, type TurnSettings } from "@heddle/protocol";
 import { expect, test } from "vitest";
-import { chatReader, codexReader, sseReader, type Door, type OnHeard, type Reader } from "./crowd-readers.ts";
+import { chatReader, codexReader, sseReader, type Door, type OnReceived, type Reader } from "./crowd-readers.ts";
 import { figure, openWorld, percentile, start, until, type World } from "./world.ts";
 
 const isFull = process.env["HEDDLE_E2E_FULL"] === "1";
@@ -54,7 +54,7 @@ class Listening {
     this.#written = written;
   }
 
-  readonly hear: OnHeard = ({ threadId, seq, mark }) => {
+  readonly receive: OnReceived = ({ threadId, seq, mark }) => {
     const last = this.#last.get(threadId);
     if (mark !== (last?.mark ?? -1) + 1) this.faults.push(`${this.#name}: mark ${mark} after ${last?.mark ?? "none"}`);
     if (last !== undefined && seq !== last.seq + 1) this.faults.push(`${this.#name}: seq ${seq} after ${last.seq}`);
@@ -79,17 +79,21 @@ interface Member {
 
 function gather(door: Door, written: Written): readonly Member[] {
   const threadIds = [...written.keys()];
-  const each = (count: number, kind: string, open: (threadId: string, hear: OnHeard) => Reader): Member[] =>
+  const each = (count: number, kind: string, open: (threadId: string, receive: OnReceived) => Reader): Member[] =>
     Array.from({ length: count }, (_, nth) => {
       const listening = new Listening(`${kind} ${nth}`, written);
       const threadId = threadIds[nth % THREADS] ?? "";
-      return { reader: open(threadId, listening.hear), listening, threadIds: kind === "chat" ? threadIds : [threadId] };
+      return {
+        reader: open(threadId, listening.receive),
+        listening,
+        threadIds: kind === "chat" ? threadIds : [threadId],
+      };
     });
   return [
-    ...each(CROWD.streams, "stream", (threadId, hear) => sseReader(door, threadId, hear)),
-    ...each(CROWD.websockets, "websocket", (threadId, hear) => codexReader("websocket", door, threadId, hear)),
-    ...each(CROWD.sockets, "socket", (threadId, hear) => codexReader("socket", door, threadId, hear)),
-    ...each(CROWD.chats, "chat", (_, hear) => chatReader(door, hear)),
+    ...each(CROWD.streams, "stream", (threadId, receive) => sseReader(door, threadId, receive)),
+    ...each(CROWD.websockets, "websocket", (threadId, receive) => codexReader("websocket", door, threadId, receive)),
+    ...each(CROWD.sockets, "socket", (threadId, receive) => codexReader("socket", door, threadId, receive)),
+    ...each(CROWD.chats, "chat", (_, receive) => chatReader(door, receive)),
   ];
 }
 

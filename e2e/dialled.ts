@@ -1,5 +1,5 @@
 /** A client of a server's WebSocket, in either dialect of JSON-RPC. */
-export interface Heard {
+export interface Received {
   readonly id?: string | number;
   readonly method?: string;
   readonly params?: Readonly<Record<string, unknown>>;
@@ -10,17 +10,17 @@ export interface Heard {
 export interface Dialled extends Disposable {
   /** The result; an error fails the test. */
   call(method: string, params?: unknown): Promise<unknown>;
-  answer(id: Heard["id"], result: unknown): void;
+  answer(id: Received["id"], result: unknown): void;
   /** The first that fits, of those that came and those to come. */
-  hears(fits: (heard: Heard) => boolean): Promise<Heard>;
+  waitFor(fits: (received: Received) => boolean): Promise<Received>;
 }
 
 export async function dial(url: string, token: string): Promise<Dialled> {
   const socket = new WebSocket(`${url.replace(/^http/, "ws")}/?token=${token}`);
-  const heard: Heard[] = [];
+  const received: Received[] = [];
   const waiting = new Set<() => void>();
   socket.addEventListener("message", ({ data }) => {
-    heard.push(JSON.parse(String(data)) as Heard);
+    received.push(JSON.parse(String(data)) as Received);
     for (const wake of waiting) wake();
     waiting.clear();
   });
@@ -28,9 +28,9 @@ export async function dial(url: string, token: string): Promise<Dialled> {
     socket.addEventListener("open", () => resolve());
     socket.addEventListener("error", () => reject(new Error(`nobody answers at ${url}`)));
   });
-  const hears = async (fits: (one: Heard) => boolean): Promise<Heard> => {
+  const waitFor = async (fits: (one: Received) => boolean): Promise<Received> => {
     for (;;) {
-      const found = heard.find(fits);
+      const found = received.find(fits);
       if (found !== undefined) return found;
       await new Promise<void>((resolve) => {
         waiting.add(resolve);
@@ -39,11 +39,11 @@ export async function dial(url: string, token: string): Promise<Dialled> {
   };
   let next = 1;
   return {
-    hears,
+    waitFor,
     async call(method, params = {}) {
       const id = next++;
       socket.send(JSON.stringify({ id, method, params }));
-      const { result, error } = await hears((one) => one.id === id && one.method === undefined);
+      const { result, error } = await waitFor((one) => one.id === id && one.method === undefined);
       if (error !== undefined) throw new Error(`${method}: ${error.message}`);
       return result;
     },

@@ -75,8 +75,8 @@ test("F34: 10,000 threads are listed, and a thread of 30,000 events (100,000 wit
   const last = LONG_TURNS * EVENTS_A_TURN + 1;
   expect(read.value.seq).toBe(last);
   const followed = await timed(server, async () => {
-    for await (const heard of client.follow({ threadId, after: last - 3, live: false }))
-      if (heard.kind === "event" && heard.event.seq === last) return true;
+    for await (const received of client.follow({ threadId, after: last - 3, live: false }))
+      if (received.kind === "event" && received.event.seq === last) return true;
     return false;
   });
   expect(followed.value).toBe(true);

@@ -4,14 +4,14 @@
  */
 import { hostname } from "node:os";
 import type { Message } from "./client.ts";
-import type { Heard } from "./play.ts";
+import type { Received } from "./play.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-export function blankAll(heard: readonly Heard[], blankPaths: (text: string) => string): readonly Heard[] {
+export function blankAll(received: readonly Received[], blankPaths: (text: string) => string): readonly Received[] {
   const names = new Names();
-  for (const { messages } of heard) names.collect(messages);
-  return heard.map(({ client, messages }) => ({
+  for (const { messages } of received) names.collect(messages);
+  return received.map(({ client, messages }) => ({
     client,
     messages: joined(messages).map((message) => blankMessage(message, names, blankPaths)),
   }));

@@ -26,7 +26,7 @@ export class Client {
     this.#line = line;
   }
 
-  hear(text: string): void {
+  receive(text: string): void {
     if (text.trim() === "") return;
     try {
       this.messages.push(JSON.parse(text));
@@ -101,7 +101,7 @@ export function overPipes(child: ChildProcess, client: Client): void {
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new Error("the program has no pipes");
   stdin.on("error", () => undefined);
-  createInterface({ input: stdout }).on("line", (line) => client.hear(line));
+  createInterface({ input: stdout }).on("line", (line) => client.receive(line));
   client.attach({ send: (text) => stdin.write(`${text}\n`), leave: () => stdin.end() });
 }
 
@@ -115,7 +115,7 @@ export async function overSocket(file: string, client: Client): Promise<void> {
       createConnection: () => connect(file),
       perMessageDeflate: false,
     });
-    socket.on("message", (data) => client.hear(Buffer.isBuffer(data) ? data.toString("utf8") : ""));
+    socket.on("message", (data) => client.receive(Buffer.isBuffer(data) ? data.toString("utf8") : ""));
     try {
       await once(socket, "open");
       socket.on("error", () => undefined);

@@ -4,7 +4,7 @@
  * that have one are compared field by field.
  */
 import type { Message } from "./client.ts";
-import type { Heard, ScenarioSeen } from "./play.ts";
+import type { Received, ScenarioSeen } from "./play.ts";
 
 export interface Found {
   readonly scenario: string;
@@ -27,9 +27,9 @@ export interface Comparison {
 export function compareSeen(codex: ScenarioSeen, heddle: ScenarioSeen, unsteady: readonly string[] = []): Comparison {
   const found: Found[] = [];
   let [compared, same] = [0, 0];
-  for (const { client, messages } of codex.heard) {
-    const ours = heddle.heard.find((other) => other.client === client);
-    const one = compareHeard(
+  for (const { client, messages } of codex.received) {
+    const ours = heddle.received.find((other) => other.client === client);
+    const one = compareReceived(
       { client, messages: messages.filter((message) => !unsteady.includes(wordOf(message))) },
       { client, messages: (ours?.messages ?? []).filter((message) => !unsteady.includes(wordOf(message))) },
     );
@@ -46,7 +46,10 @@ export function compareSeen(codex: ScenarioSeen, heddle: ScenarioSeen, unsteady:
 
 type Nameless = Omit<Found, "scenario">;
 
-function compareHeard(codex: Heard, heddle: Heard): Omit<Comparison, "found"> & { found: readonly Nameless[] } {
+function compareReceived(
+  codex: Received,
+  heddle: Received,
+): Omit<Comparison, "found"> & { found: readonly Nameless[] } {
   const theirs = codex.messages.map((message) => ({ message, word: `${codex.client}: ${wordOf(message)}` }));
   const ours = heddle.messages.map((message) => ({ message, word: `${codex.client}: ${wordOf(message)}` }));
   const { pairs, left, right } = align(theirs, ours);

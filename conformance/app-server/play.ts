@@ -11,14 +11,14 @@ import { namespacedAnswer } from "./namespaced.ts";
 import type { Move, Scenario } from "./scenario.ts";
 
 /** What one client was sent, in order. An answer carries the method it answers. */
-export interface Heard {
+export interface Received {
   readonly client: string;
   readonly messages: readonly Message[];
 }
 
 export interface ScenarioSeen {
   readonly id: string;
-  readonly heard: readonly Heard[];
+  readonly received: readonly Received[];
   /** The exit code once the only client has gone; absent where the program was ended. */
   readonly exit?: number | string;
 }
@@ -26,7 +26,7 @@ export interface ScenarioSeen {
 export interface Played {
   readonly seen: ScenarioSeen;
   /** As it came, before anything was blanked. */
-  readonly raw: readonly Heard[];
+  readonly raw: readonly Received[];
 }
 
 const DEADLINE_MS = 8_000;
@@ -50,12 +50,12 @@ export async function playScenario(program: Program, scenario: Scenario): Promis
   opened.fixture = fixture;
   const table = new Table(program, scenario, fixture);
   const exit = await table.play();
-  const raw = table.heard();
+  const raw = table.received();
   return {
     raw,
     seen: {
       id: scenario.id,
-      heard: blankAll(raw, (text) => fixture.blank(text)),
+      received: blankAll(raw, (text) => fixture.blank(text)),
       ...(exit === undefined ? {} : { exit }),
     },
   };
@@ -106,7 +106,7 @@ class Table {
     }
   }
 
-  heard(): readonly Heard[] {
+  received(): readonly Received[] {
     return [...this.#clients].map(([client, { messages, calls }]) => ({
       client,
       messages: messages.map((message) =>

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Message } from "./client.ts";
-import type { Heard, ScenarioSeen } from "./play.ts";
+import type { Received, ScenarioSeen } from "./play.ts";
 
 const FOLDER = path.join(import.meta.dirname, "..", "recorded");
 
@@ -13,9 +13,9 @@ interface Entry {
   readonly message: Message;
 }
 
-export function writeSeen({ id, heard, exit }: ScenarioSeen): void {
-  const end: End = { id, clients: heard.map(({ client }) => client), ...(exit === undefined ? {} : { exit }) };
-  const entries = heard.flatMap(({ client, messages }) => messages.map((message): Entry => ({ client, message })));
+export function writeSeen({ id, received, exit }: ScenarioSeen): void {
+  const end: End = { id, clients: received.map(({ client }) => client), ...(exit === undefined ? {} : { exit }) };
+  const entries = received.flatMap(({ client, messages }) => messages.map((message): Entry => ({ client, message })));
   writeFileSync(fileOf(id), [end, ...entries].map((line) => `${JSON.stringify(line)}\n`).join(""));
 }
 
@@ -23,10 +23,10 @@ export function readSeen(id: string): ScenarioSeen {
   const [first = "", ...lines] = readFileSync(fileOf(id), "utf8").split("\n").filter(Boolean);
   const { clients, ...end }: End = JSON.parse(first);
   const entries = lines.map((line): Entry => JSON.parse(line));
-  const heard = clients.map((client): Heard => {
+  const received = clients.map((client): Received => {
     return { client, messages: entries.filter((entry) => entry.client === client).map(({ message }) => message) };
   });
-  return { ...end, heard };
+  return { ...end, received };
 }
 
 type Names = Readonly<Record<string, readonly string[]>>;

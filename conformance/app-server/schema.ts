@@ -10,7 +10,7 @@ import { codex } from "../program.ts";
 import type { Message } from "./client.ts";
 import { wordOf } from "./compare.ts";
 import { paramNames, type Definitions, type Schema } from "./param-names.ts";
-import type { Heard } from "./play.ts";
+import type { Received } from "./play.ts";
 import type { RecordedMethods } from "./recorded.ts";
 
 const FOLDER = path.join(import.meta.dirname, "..", "results", "schema-0.166");
@@ -68,8 +68,8 @@ export class MessageSchema {
     return new MessageSchema();
   }
 
-  misfits(heard: readonly Heard[]): readonly Misfit[] {
-    return heard.flatMap(({ messages }) => messages.flatMap((message) => this.#misfit(message)));
+  misfits(received: readonly Received[]): readonly Misfit[] {
+    return received.flatMap(({ messages }) => messages.flatMap((message) => this.#misfit(message)));
   }
 
   #misfit(message: Message): readonly Misfit[] {

@@ -53,7 +53,7 @@ export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
   const { home, redactor, hooks = [], isUnattended } = options;
   const journal = await openJournal({ home, secrets: keysInUse(options), redactor, leaseMs: options.leaseMs });
   // A token that is fetched while a turn runs must not be stored.
-  for (const { credential } of options.providers) credential?.hear?.(journal.redactor.learn);
+  for (const { credential } of options.providers) credential?.onSecrets?.(journal.redactor.learn);
   try {
     const recovered = await recoverOnOpen(journal, home);
     const openHooks = hooks.length === 0 ? undefined : (await import("./hooks/hooks.ts")).checkedHooks(hooks);

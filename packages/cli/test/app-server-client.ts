@@ -38,7 +38,7 @@ export function list(value: unknown, path: string): readonly unknown[] {
 
 export class Client {
   /** Everything the server said, in order. */
-  readonly heard: Wire[] = [];
+  readonly received: Wire[] = [];
   readonly #output: Writable;
   readonly #waiting = new Set<() => void>();
   #isGone = false;
@@ -51,7 +51,7 @@ export class Client {
     input.setEncoding("utf8").on("data", (text: string) => {
       const lines = (rest + text).split("\n");
       rest = lines.pop() ?? "";
-      for (const line of lines) this.heard.push(JSON.parse(line) as Wire);
+      for (const line of lines) this.received.push(JSON.parse(line) as Wire);
       this.#wake();
     });
     input
@@ -70,7 +70,7 @@ export class Client {
   async ask(method: string, params: unknown = {}): Promise<Wire> {
     const id = this.#nextId++;
     this.send({ id, method, params });
-    return this.hears((wire) => wire.id === id && wire.method === undefined);
+    return this.waitFor((wire) => wire.id === id && wire.method === undefined);
   }
 
   /** The result; an error fails the test. */
@@ -81,9 +81,9 @@ export class Client {
   }
 
   /** The first message that fits, of those that came and those to come; `from`: not before this one. */
-  async hears(fits: (wire: Wire) => boolean, from = 0): Promise<Wire> {
+  async waitFor(fits: (wire: Wire) => boolean, from = 0): Promise<Wire> {
     for (;;) {
-      const found = this.heard.slice(from).find(fits);
+      const found = this.received.slice(from).find(fits);
       if (found !== undefined) return found;
       if (this.#isGone) throw new Error(`the server went away after\n${this.kinds().join("\n")}`);
       await new Promise<void>((resolve) => {
@@ -97,7 +97,7 @@ export class Client {
   }
 
   note(method: string, from = 0): Promise<Wire> {
-    return this.hears((wire) => wire.method === method, from);
+    return this.waitFor((wire) => wire.method === method, from);
   }
 
   async initialize(capabilities: unknown = null): Promise<void> {
@@ -107,7 +107,7 @@ export class Client {
 
   /** What came, as words: the method, and which item, status or answer. */
   kinds(from = 0): string[] {
-    return this.heard.slice(from).map(kindOf);
+    return this.received.slice(from).map(kindOf);
   }
 
   end(): void {
@@ -148,15 +148,15 @@ export interface RanTurn {
   readonly turnId: string;
   readonly ended: Wire;
   /** What came since the turn was asked for. */
-  readonly heard: readonly Wire[];
+  readonly received: readonly Wire[];
   readonly kinds: readonly string[];
 }
 
 export async function runTurn(client: Client, threadId: string, words: string): Promise<RanTurn> {
-  const from = client.heard.length;
+  const from = client.received.length;
   const turnId = await startTurn(client, threadId, words);
-  const ended = await client.hears((wire) => isEndOf(wire, turnId), from);
-  return { turnId, ended, kinds: client.kinds(from), heard: client.heard.slice(from) };
+  const ended = await client.waitFor((wire) => isEndOf(wire, turnId), from);
+  return { turnId, ended, kinds: client.kinds(from), received: client.received.slice(from) };
 }
 
 /** A model's call of its command tool. */

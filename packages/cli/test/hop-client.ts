@@ -35,12 +35,12 @@ export async function eventsOf<T extends EventType>(
 
 /** Starts a turn, gives this answer to its question, and waits for its end. */
 export async function answeredTurn(client: Client, threadId: string, given: { method: string; result: unknown }) {
-  const from = client.heard.length;
+  const from = client.received.length;
   const turnId = await startTurn(client, threadId, "go");
   const question = await client.note(given.method, from);
   client.send({ id: question.id, result: given.result });
-  const ended = await client.hears((wire) => isEndOf(wire, turnId), from);
-  return { turnId, question, ended, heard: client.heard.slice(from) };
+  const ended = await client.waitFor((wire) => isEndOf(wire, turnId), from);
+  return { turnId, question, ended, received: client.received.slice(from) };
 }
 
 /** What the model was told last. */

@@ -85,7 +85,7 @@ function events(
   after: number,
 ): Promise<readonly StreamEvent[]> {
   return new Promise((resolve, reject) => {
-    const heard: StreamEvent[] = [];
+    const received: StreamEvent[] = [];
     const resource = stream.includes("/") ? stream : `threads/${stream}`;
     const where = `${url}/api/${resource}/events?after=${after}`;
     const sent = get(where, { agent: false, headers: { authorization: `Bearer ${token}` } }, (response) => {
@@ -97,16 +97,16 @@ function events(
           const [, data] = /^id: \d+\ndata: (.*)$/s.exec(block) ?? [];
           if (data === undefined) continue;
           const event = JSON.parse(data) as StreamEvent;
-          heard.push(event);
+          received.push(event);
           if (!until(event)) continue;
           response.destroy();
-          resolve(heard);
+          resolve(received);
           return;
         }
       });
       response.on("error", () => undefined);
       response.on("close", () =>
-        reject(new Error(`the stream ended after ${heard.map(({ body }) => body.type).join(", ")}`)),
+        reject(new Error(`the stream ended after ${received.map(({ body }) => body.type).join(", ")}`)),
       );
     });
     sent.on("error", reject);

@@ -52,11 +52,11 @@ function refused(status: number, code: string): Reply {
 }
 
 async function seqs(client: HeddleClient, options: FollowOptions = { threadId: THREAD }): Promise<string[]> {
-  const heard: string[] = [];
+  const received: string[] = [];
   for await (const got of client.follow(options)) {
-    heard.push(got.kind === "event" ? `${got.event.threadId === THREAD ? "" : "other "}${got.event.seq}` : got.kind);
+    received.push(got.kind === "event" ? `${got.event.threadId === THREAD ? "" : "other "}${got.event.seq}` : got.kind);
   }
-  return heard;
+  return received;
 }
 
 const afters = (asked: readonly URL[]): (string | null)[] => asked.map((url) => url.searchParams.get("after"));
@@ -167,12 +167,13 @@ test("a task is followed by its own numbers, and of all streams those of tasks a
     },
     { body: stored(7, { threadId: task, position: 99 }) + ended("end") },
   ]);
-  const heard: number[] = [];
-  for await (const got of client.tasks.follow(task, { after: 2 })) if (got.kind === "event") heard.push(got.event.seq);
-  expect(heard).toEqual([3, 4]);
+  const received: number[] = [];
+  for await (const got of client.tasks.follow(task, { after: 2 }))
+    if (got.kind === "event") received.push(got.event.seq);
+  expect(received).toEqual([3, 4]);
   for await (const got of client.follow({ only: "tasks", after: 95 }))
-    if (got.kind === "event") heard.push(got.event.position);
-  expect(heard).toEqual([3, 4, 99]);
+    if (got.kind === "event") received.push(got.event.position);
+  expect(received).toEqual([3, 4, 99]);
   expect(asked.map(({ pathname, search }) => pathname + search)).toEqual([
     "/api/tasks/task_one/events?after=2",
     "/api/tasks/task_one/events?after=3",

@@ -83,7 +83,7 @@ export interface CredentialSource {
   /** Everything it has returned so far. */
   secrets(): readonly string[];
   /** From now on the listener gets each secret before it is used. */
-  readonly hear?: ((listener: SecretListener) => void) | undefined;
+  readonly onSecrets?: ((listener: SecretListener) => void) | undefined;
 }
 
 export type SecretListener = (secrets: readonly string[]) => void;

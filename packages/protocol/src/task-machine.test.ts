@@ -253,8 +253,8 @@ test("what a person says begins the count of nudges and retries anew, and more o
     nudged,
   );
   expect(retried).toMatchObject({ state: "pending", retries: 1, spent: { nudges: 1 } });
-  const heard = run([paused, { type: "task.resumed", v: 1, budget: { turns: 5 } }], retried);
-  expect(heard).toMatchObject({
+  const received = run([paused, { type: "task.resumed", v: 1, budget: { turns: 5 } }], retried);
+  expect(received).toMatchObject({
     state: "pending",
     retries: 0,
     spent: { nudges: 0, turns: 2 },

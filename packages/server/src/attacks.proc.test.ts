@@ -8,15 +8,15 @@ import path from "node:path";
 import { CHAT_METHODS, type ChatMethod } from "@heddle/dialects/chat";
 import { CODEX_METHODS, CODEX_PARAMS } from "@heddle/dialects/codex-app-server";
 import { expect, test } from "vitest";
-import { at, list, text, type ChatClient, type Heard } from "../test/chat-client.ts";
+import { at, list, text, type ChatClient, type Received } from "../test/chat-client.ts";
 import { codexClient as codex, openChatWorld } from "../test/chat-world.ts";
 import { CHAT_TABLE } from "./chat/methods.ts";
 import { ROUTES } from "./http/routes.ts";
 
 /** Bytes as they are, and the answer to the id they carry. */
-async function raw(client: ChatClient, id: number, bytes: string | Buffer): Promise<Heard> {
+async function raw(client: ChatClient, id: number, bytes: string | Buffer): Promise<Received> {
   client.socket.write(Buffer.concat([Buffer.from(bytes), Buffer.from("\n")]));
-  return client.hears((heard) => heard.id === id);
+  return client.waitFor((received) => received.id === id);
 }
 
 const nested = (depth: number): string => `${"[".repeat(depth)}${"]".repeat(depth)}`;
@@ -153,7 +153,7 @@ test("S16: a user neither opens the walls of a chat for others nor speaks into a
   expect(await user.ask("chat.create", { settings })).toMatchObject(forbidden);
   await owner.call("chat.settings.update", { chat_id: chatId, settings });
   await owner.call("chat.message.send", { chat_id: chatId, message: "go" });
-  await owner.hears(({ params }) => at(params, "item.type") === "commandExecution");
+  await owner.waitFor(({ params }) => at(params, "item.type") === "commandExecution");
   const inject = { chat_id: chatId, message: "and this", inject: true };
   expect(await user.ask("chat.message.send", inject)).toMatchObject(forbidden);
   expect(await owner.call("chat.message.send", inject)).toMatchObject({ queued: true });
@@ -252,9 +252,9 @@ test("S42: a line that is too long is refused and passed over, the next one is a
   const piece = Buffer.alloc(1024 * 1024, 0x78);
   for (let sent = 0; sent < 17; sent += 1) client.socket.write(piece);
   client.socket.write("\n");
-  expect(await client.hears(({ error }) => error !== undefined)).toMatchObject({ error: { code: -32600 } });
+  expect(await client.waitFor(({ error }) => error !== undefined)).toMatchObject({ error: { code: -32600 } });
   expect(await client.call("chat.list")).toMatchObject({ chats: [] });
-  expect(client.heard.filter(({ error }) => error !== undefined)).toHaveLength(1);
+  expect(client.received.filter(({ error }) => error !== undefined)).toHaveLength(1);
   const before = process.memoryUsage().rss;
   const closed = new Promise<void>((resolve) => {
     client.socket.once("close", () => resolve());
@@ -301,15 +301,15 @@ test("S44: odd ids, batches and floods are answered as they are or not at all, a
   }
   // The same id twice at once is two calls, and two answers.
   client.socket.write('{"id":42,"method":"chat.list"}\n{"id":42,"method":"chat.list"}\n');
-  await expect.poll(() => client.heard.filter(({ id }) => id === 42).length).toBe(2);
-  const heard = client.heard.length;
+  await expect.poll(() => client.received.filter(({ id }) => id === 42).length).toBe(2);
+  const received = client.received.length;
   client.socket.write(
     '{"id":{"a":1},"method":"chat.list"}\n{"id":[1],"method":"chat.list"}\n{"id":null,"method":"chat.list"}\n',
   );
   client.socket.write(`[${Array<string>(10_000).fill('{"id":1,"method":"chat.list"}').join(",")}]\n`);
   for (let count = 0; count < 50_000; count += 1) client.socket.write('{"method":"chat.list"}\n');
   expect(await client.call("chat.list")).toMatchObject({ chats: [] });
-  expect(client.heard.length).toBe(heard + 1);
+  expect(client.received.length).toBe(received + 1);
   // What was passed over is told in a few lines, however often it comes.
   for (let count = 0; count < 5_000; count += 1) client.socket.write("nonsense\n");
   expect(await client.call("chat.list")).toMatchObject({ chats: [] });

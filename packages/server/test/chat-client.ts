@@ -1,7 +1,7 @@
 /** A client of the chat dialect over a unix socket, as small as a client can be. */
 import { connect, type Socket } from "node:net";
 
-export interface Heard {
+export interface Received {
   readonly id?: string | number;
   readonly method?: string;
   readonly params?: Readonly<Record<string, unknown>>;
@@ -34,7 +34,7 @@ export function list(value: unknown, path: string): readonly unknown[] {
 
 export class ChatClient implements Disposable {
   /** Everything the server said, in order. */
-  readonly heard: Heard[] = [];
+  readonly received: Received[] = [];
   readonly socket: Socket;
   readonly #waiting = new Set<() => void>();
   #nextId = 1;
@@ -46,7 +46,7 @@ export class ChatClient implements Disposable {
     socket.setEncoding("utf8").on("data", (chunk: string) => {
       const lines = (rest + chunk).split("\n");
       rest = lines.pop() ?? "";
-      for (const line of lines) this.heard.push(JSON.parse(line) as Heard);
+      for (const line of lines) this.received.push(JSON.parse(line) as Received);
       this.#wake();
     });
     socket
@@ -66,10 +66,10 @@ export class ChatClient implements Disposable {
   }
 
   /** The whole answer, an error too. */
-  async ask(method: string, params?: unknown): Promise<Heard> {
+  async ask(method: string, params?: unknown): Promise<Received> {
     const id = this.#nextId++;
     this.socket.write(`${JSON.stringify({ id, method, params })}\n`);
-    return this.hears((heard) => heard.id === id);
+    return this.waitFor((received) => received.id === id);
   }
 
   /** The result; an error fails the test. */
@@ -80,12 +80,12 @@ export class ChatClient implements Disposable {
   }
 
   /** The first that fits, of those that came and those to come. */
-  async hears(fits: (heard: Heard) => boolean, from = 0): Promise<Heard> {
+  async waitFor(fits: (received: Received) => boolean, from = 0): Promise<Received> {
     let looked = from;
     for (;;) {
-      for (; looked < this.heard.length; looked += 1) {
-        const heard = this.heard[looked];
-        if (heard !== undefined && fits(heard)) return heard;
+      for (; looked < this.received.length; looked += 1) {
+        const received = this.received[looked];
+        if (received !== undefined && fits(received)) return received;
       }
       if (this.#isGone) throw new Error(`the server went away after\n${this.topics().join("\n")}`);
       await new Promise<void>((resolve) => {
@@ -94,22 +94,24 @@ export class ChatClient implements Disposable {
     }
   }
 
-  topic(name: string, from = 0): Promise<Heard> {
-    return this.hears(({ method }) => method === name, from);
+  topic(name: string, from = 0): Promise<Received> {
+    return this.waitFor(({ method }) => method === name, from);
   }
 
   /** The end of one turn. */
-  end(turnId: string): Promise<Heard> {
-    return this.hears(({ method, params }) => method === "chat.turn.completed" && params?.["turnId"] === turnId);
+  end(turnId: string): Promise<Received> {
+    return this.waitFor(({ method, params }) => method === "chat.turn.completed" && params?.["turnId"] === turnId);
   }
 
   /** Stored events, in the order they came. */
-  get events(): readonly Heard[] {
-    return this.heard.filter(({ method, params }) => method?.startsWith("chat.") === true && params?.["live"] !== true);
+  get events(): readonly Received[] {
+    return this.received.filter(
+      ({ method, params }) => method?.startsWith("chat.") === true && params?.["live"] !== true,
+    );
   }
 
   topics(): string[] {
-    return this.heard.flatMap(({ method }) => method ?? []);
+    return this.received.flatMap(({ method }) => method ?? []);
   }
 
   [Symbol.dispose](): void {

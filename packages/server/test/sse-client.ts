@@ -12,7 +12,7 @@ export interface SseClient extends Disposable {
   readonly messages: readonly Message[];
   readonly hasEnded: boolean;
   /** The first message that fits, of those that came and those to come; fails when the stream ends before. */
-  hears(fits: (message: Message) => boolean): Promise<Message>;
+  waitFor(fits: (message: Message) => boolean): Promise<Message>;
   readonly ended: Promise<void>;
 }
 
@@ -57,7 +57,7 @@ function read(response: IncomingMessage): SseClient {
       return hasEnded;
     },
     ended: over.promise,
-    hears(fits) {
+    waitFor(fits) {
       return new Promise((resolve, reject) => {
         const look = (): void => {
           const found = messages.find(fits);

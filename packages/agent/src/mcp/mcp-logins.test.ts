@@ -18,7 +18,7 @@ interface World extends AsyncDisposable {
   readonly server: McpHttpServer;
   readonly logins: McpAccounts;
   readonly file: string;
-  readonly heard: readonly string[];
+  readonly received: readonly string[];
   /** As another process would have them. */
   again(): Promise<McpAccounts>;
   logIn(): Promise<void>;
@@ -29,15 +29,15 @@ async function open(): Promise<World> {
   const home = path.join(root, "home");
   const far = await startMcpWithLogin();
   const server = McpHttpServer.parse({ name: "far", url: far.url });
-  const heard: string[] = [];
+  const received: string[] = [];
   const again = (): Promise<McpAccounts> =>
-    openMcpLogins({ home, env: {}, onSecrets: (secrets) => void heard.push(...secrets) });
+    openMcpLogins({ home, env: {}, onSecrets: (secrets) => void received.push(...secrets) });
   const logins = await again();
   return {
     far,
     server,
     logins,
-    heard,
+    received,
     again,
     file: path.join(home, "credentials.json"),
     async logIn() {
@@ -105,7 +105,7 @@ test("a login goes through registration, PKCE, state and a loopback redirect, an
   expect(sent).toMatchObject({ grant_type: "authorization_code", resource: far.url });
   const token = await logins.token(server);
   expect(token).toContain(CANARY);
-  expect(world.heard).toContain(token);
+  expect(world.received).toContain(token);
   expect((await stat(world.file)).mode & 0o777).toBe(0o600);
   expect(await logins.status(server, soon())).toBe("oAuth");
   // Another address under the same name is another server.
@@ -267,7 +267,7 @@ describe("a token", () => {
     expect(new Set(tokens).size).toBe(1);
     expect(far.count("/token") - before).toBe(1);
     expect(far.requests.at(-1)?.body).toMatchObject({ grant_type: "refresh_token", resource: far.url });
-    expect(world.heard).toContain(tokens[0]);
+    expect(world.received).toContain(tokens[0]);
     for (const logins of many) await logins[Symbol.asyncDispose]();
   });
 

@@ -40,10 +40,10 @@ export function openInbox(journal: ReadJournal, options: InboxOptions) {
     if (version <= seen) return;
     seen = version;
     if (body.type === "context.injected" || isCommandOfUser(body)) injected.push(body);
-    if ("turnId" in body && body.turnId === options.turnId) hear(event);
+    if ("turnId" in body && body.turnId === options.turnId) receive(event);
   }
 
-  function hear({ body, author }: StoredEvent): void {
+  function receive({ body, author }: StoredEvent): void {
     if (body.type === "turn.steered") steering.push({ input: body.input, clientId: body.clientId, by: author });
     if (body.type === "turn.interrupt-requested") options.onInterrupt(body);
     if (body.type === "approval.resolved") resolutions.put(body.approvalId, { ...body, by: author });
@@ -72,7 +72,7 @@ export function openInbox(journal: ReadJournal, options: InboxOptions) {
     }
   }
 
-  for (const event of options.unread ?? []) hear(event);
+  for (const event of options.unread ?? []) receive(event);
   const following = follow();
 
   return {

@@ -21,18 +21,18 @@ test("account/login/start with a key stores it, account/read and getAuthStatus t
     workspaceRouting: null,
   });
   const key = "sk-test-of-the-account-method";
-  const from = client.heard.length;
+  const from = client.received.length;
   expect(await client.call("account/login/start", { type: "apiKey", apiKey: key })).toEqual({ type: "apiKey" });
   const ended = await client.note("account/login/completed", from);
   expect(ended.params).toEqual({ loginId: null, success: true, error: null, onboardingEntrypoint: null });
   expect((await client.note("account/updated", from)).params).toEqual({ authMode: "apikey", planType: null });
   expect(await client.call("account/read", { refreshToken: true })).toMatchObject({ account: { type: "apiKey" } });
   expect(await client.call("getAuthStatus")).toMatchObject({ authMethod: "apikey", authToken: null });
-  const later = client.heard.length;
+  const later = client.received.length;
   expect(await client.call("account/logout")).toEqual({});
   expect((await client.note("account/updated", later)).params).toEqual({ authMode: null, planType: null });
   expect(await client.call("account/read")).toMatchObject({ account: null });
-  expect(JSON.stringify(client.heard)).not.toContain(key);
+  expect(JSON.stringify(client.received)).not.toContain(key);
 });
 
 test("account/login/start, account/login/cancel and account/rateLimits/read refuse in words", async () => {
@@ -94,7 +94,7 @@ test("account/login/start with a key makes turns of the same server possible", a
   const { ended } = await runTurn(client, threadId, "go");
   expect(at(ended, "params.turn.status")).toBe("completed");
   expect(JSON.stringify(model.requests[0]?.headers)).toContain("Bearer sk-test-given-later");
-  expect(JSON.stringify(client.heard)).not.toContain("sk-test-given-later");
+  expect(JSON.stringify(client.received)).not.toContain("sk-test-given-later");
 });
 
 test("a key given while the server runs is left out of everything it stores from then on", async () => {
@@ -108,12 +108,12 @@ test("a key given while the server runs is left out of everything it stores from
   await client.initialize();
   const thread = await startThread(client);
   const before = await runTurn(client, thread, "hello");
-  expect(JSON.stringify(before.heard)).toContain(key);
-  const from = client.heard.length;
+  expect(JSON.stringify(before.received)).toContain(key);
+  const from = client.received.length;
   await client.call("account/login/start", { type: "apiKey", apiKey: key });
   const { ended } = await runTurn(client, thread, `my key is ${key}`);
   expect(at(ended, "params.turn.status")).toBe("completed");
-  const after = JSON.stringify(client.heard.slice(from));
+  const after = JSON.stringify(client.received.slice(from));
   expect(after).not.toContain(key);
   expect(after).toContain("my key is [redacted:known-secret]");
   expect(after).toContain("you said [redacted:known-secret]");

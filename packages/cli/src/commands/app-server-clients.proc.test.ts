@@ -42,14 +42,14 @@ test("approvals: asked in the original's form, answered in its words", async () 
   const threadId = await startThread(client, UNTRUSTED);
   await client.note("thread/started");
   const answered = async (step: number, decision: unknown) => {
-    const from = client.heard.length;
+    const from = client.received.length;
     const turnId = await startTurn(client, threadId, `step ${step}.`);
     const question = await client.note("item/commandExecution/requestApproval", from);
     client.send({ id: question.id, result: { decision } });
-    await client.hears((wire) => isEndOf(wire, turnId), from);
-    const heard = client.heard.slice(from);
+    await client.waitFor((wire) => isEndOf(wire, turnId), from);
+    const received = client.received.slice(from);
     const item = at(
-      heard.find((wire) => kindOf(wire) === "item/completed commandExecution"),
+      received.find((wire) => kindOf(wire) === "item/completed commandExecution"),
       "params.item",
     );
     return { question, item, kinds: client.kinds(from) };
@@ -111,7 +111,7 @@ test("a patch is shown before it is asked about", async () => {
   const threadId = await startThread(client, UNTRUSTED);
   await startTurn(client, threadId, "patch");
   const question = await client.note("item/fileChange/requestApproval");
-  const shown = client.heard.find((wire) => kindOf(wire) === "item/started fileChange");
+  const shown = client.received.find((wire) => kindOf(wire) === "item/started fileChange");
   expect(at(shown, "params.item")).toMatchObject({
     id: at(question, "params.itemId"),
     changes: [{ path: path.join(world.workspace, "new.txt"), kind: { type: "add" }, diff: "hello\n" }],
@@ -152,7 +152,7 @@ test("two clients: one begins, the other answers, both hear the end", async () =
   // Late, and of no effect.
   first.client.send({ id: asked.id, result: { decision: "decline" } });
   expect(await first.client.call("thread/read", { threadId })).toMatchObject({ thread: { status: { type: "idle" } } });
-  await third.client.hears((wire) => kindOf(wire) === "thread/status/changed idle");
+  await third.client.waitFor((wire) => kindOf(wire) === "thread/status/changed idle");
   expect(third.client.kinds().filter((kind) => /^(item|turn)\//.test(kind))).toEqual([]);
   await expect(stat(path.join(world.workspace, "made.txt"))).resolves.toBeDefined();
 });
@@ -172,9 +172,9 @@ test("W7: a client that goes away in the middle of a turn changes nothing", asyn
     await gone.client.initialize();
     threadId = await startThread(gone.client);
     await startTurn(gone.client, threadId, "go");
-    await gone.client.hears((wire) => kindOf(wire) === "item/started commandExecution");
+    await gone.client.waitFor((wire) => kindOf(wire) === "item/started commandExecution");
   }
-  await watcher.client.hears((wire) => kindOf(wire) === "thread/status/changed idle");
+  await watcher.client.waitFor((wire) => kindOf(wire) === "thread/status/changed idle");
   expect(await watcher.client.call("thread/resume", { threadId })).toMatchObject({
     thread: {
       turns: [
@@ -224,7 +224,7 @@ test("F29: a question of a killed server is put to both clients of the next one;
   for (const { client } of [one, two]) client.send({ id: questions[0]?.id, result: { decision: "accept" } });
   for (const { client } of [one, two]) {
     await client.note("serverRequest/resolved");
-    const ended = await client.hears((wire) => isEndOf(wire, turnId));
+    const ended = await client.waitFor((wire) => isEndOf(wire, turnId));
     expect(at(ended, "params.turn.status")).toBe("completed");
     expect(client.kinds().filter((kind) => kind === "item/completed commandExecution")).toHaveLength(1);
   }
@@ -259,19 +259,21 @@ test("W5: a reader that stops harms only itself: the turn ends in time, others h
   slow.socket.pause();
   let turnId = "";
   for (const threadId of threads) ({ turnId } = await runTurn(quick.client, threadId, "flood"));
-  expect(quick.client.heard.some(({ lagged }) => lagged !== undefined)).toBe(false);
+  expect(quick.client.received.some(({ lagged }) => lagged !== undefined)).toBe(false);
   slow.socket.resume();
-  await slow.client.hears((wire) => isEndOf(wire, turnId));
+  await slow.client.waitFor((wire) => isEndOf(wire, turnId));
   const bytes = (deltas: readonly Wire[]): number =>
     deltas.reduce(
       (sum, wire) => sum + (wire.method?.endsWith("elta") === true ? text(wire, "params.delta").length : 0),
       0,
     );
-  const missed = slow.client.heard.flatMap(({ lagged }) =>
+  const missed = slow.client.received.flatMap(({ lagged }) =>
     lagged === undefined ? [] : [Number(at(lagged, "droppedChars"))],
   );
   expect(missed.length).toBeGreaterThan(0);
-  expect(bytes(slow.client.heard) + missed.reduce((sum, chars) => sum + chars, 0)).toBe(bytes(quick.client.heard));
+  expect(bytes(slow.client.received) + missed.reduce((sum, chars) => sum + chars, 0)).toBe(
+    bytes(quick.client.received),
+  );
   const ends = (client: Client): string[] => client.kinds().filter((kind) => kind.startsWith("item/completed"));
   expect(ends(slow.client)).toEqual(ends(quick.client));
 });

@@ -20,7 +20,7 @@ async function refused(client: Client, method: string, params: unknown): Promise
 
 /** What was streamed, joined. */
 function streamed(client: Client, processId: string, stream: string): string {
-  const deltas = client.heard.filter(
+  const deltas = client.received.filter(
     ({ method, params }) =>
       method === "command/exec/outputDelta" && at(params, "processId") === processId && at(params, "stream") === stream,
   );
@@ -106,7 +106,7 @@ test("command/exec cuts each output at its cap and says so", async () => {
     truncatedBytes: { stdout: 3, stderr: 0 },
   });
   await client.call("command/exec", { command, outputBytesCap: 3, processId: "s", streamStdoutStderr: true });
-  const deltas = client.heard.filter(({ method }) => method === "command/exec/outputDelta");
+  const deltas = client.received.filter(({ method }) => method === "command/exec/outputDelta");
   const said = deltas.map(({ params }) => [
     at(params, "stream"),
     plain(text(params, "deltaBase64")),
@@ -213,7 +213,7 @@ test("command/exec with tty gives a terminal of the requested size, which comman
     const params = { command: ["sh", "-c", script, "x", "a b"], processId, tty: true, size: { rows: 10, cols: 20 } };
     const running = client.call("command/exec", { ...params, sandboxPolicy: { type } });
     const resized = { processId, size: { rows: 30, cols: 33 } };
-    const sees = (words: string) => client.hears(() => streamed(client, processId, "stdout").includes(words));
+    const sees = (words: string) => client.waitFor(() => streamed(client, processId, "stdout").includes(words));
     await sees("10 20\r\n");
     expect(await client.call("command/exec/resize", resized)).toEqual({});
     await client.call("command/exec/write", { processId, deltaBase64: base64("k\n") });
@@ -289,7 +289,7 @@ test("command/exec: a client that does not read holds its command back, and the 
   expect(Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1])).toBeLessThan(400_000);
   slow.socket.resume();
   await slow.client.call("command/exec/terminate", { processId: "f" });
-  expect((await slow.client.hears(({ id, method }) => id === 50 && method === undefined)).result).toEqual({
+  expect((await slow.client.waitFor(({ id, method }) => id === 50 && method === undefined)).result).toEqual({
     exitCode: 137,
     stdout: "",
     stderr: "",

@@ -71,8 +71,8 @@ async function asked(client: Client): Promise<{ readonly threadId: string; reado
 }
 
 async function result(client: Client, turnId: string): Promise<unknown> {
-  await client.hears((wire) => isEndOf(wire, turnId));
-  const item = client.heard.find((wire) => kindOf(wire) === "item/completed mcpToolCall");
+  await client.waitFor((wire) => isEndOf(wire, turnId));
+  const item = client.received.find((wire) => kindOf(wire) === "item/completed mcpToolCall");
   return at(item, "params.item.result.content.0.text") ?? at(item, "params.item.error.message");
 }
 
@@ -127,7 +127,7 @@ test("an interrupt takes the question back and ends the turn once", async () => 
   const { threadId, turnId } = await asked(client);
   const question = await client.note(ASK);
   await client.call("turn/interrupt", { threadId, turnId });
-  const end = await client.hears((wire) => isEndOf(wire, turnId));
+  const end = await client.waitFor((wire) => isEndOf(wire, turnId));
   expect(text(end, "params.turn.status")).toBe("interrupted");
   expect(await client.note("serverRequest/resolved")).toMatchObject({ params: { requestId: question.id } });
 });

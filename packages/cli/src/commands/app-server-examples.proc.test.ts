@@ -42,7 +42,7 @@ test("examples/approve-from-second-terminal.mjs answers a question of the first 
   await using second = start([threadId], { world, launcher, env, stdin: null });
   await second.sees("? run");
   second.child.stdin?.write("y\n");
-  await first.client.hears((wire) => isEndOf(wire, turnId));
+  await first.client.waitFor((wire) => isEndOf(wire, turnId));
   const ran = await second.ended;
   expect(ran).toMatchObject({ code: 0, stderr: "" });
   expect(ran.stdout).toMatch(/^\? run .*touch made\.txt.* in .*\nanswered\nturn completed\n$/);

@@ -66,7 +66,7 @@ test("F29: kill -9 after an accept for the session: the next server does not ask
     const turnId = await startTurn(client, threadId, "go");
     const question = await client.note("item/commandExecution/requestApproval");
     client.send({ id: question.id, result: { decision: "acceptForSession" } });
-    await client.hears((wire) => isEndOf(wire, turnId));
+    await client.waitFor((wire) => isEndOf(wire, turnId));
   }
   await using served = serve([], { world, env: KEY });
   const { client } = served;
@@ -127,7 +127,7 @@ test("F16: a client vanishes during a turn that streams: the turn ends, and noth
     await gone.client.note("item/agentMessage/delta");
     gone.socket.destroy();
   }
-  await watcher.client.hears((wire) => kindOf(wire) === "thread/status/changed idle");
+  await watcher.client.waitFor((wire) => kindOf(wire) === "thread/status/changed idle");
   const read = await watcher.client.call("thread/turns/list", { threadId, itemsView: "full" });
   expect(read).toMatchObject({ data: [{ status: "completed" }] });
   expect(text(list(read, "data.0.items").at(-1), "text")).toHaveLength(400_000);
@@ -156,7 +156,7 @@ test("F32: SIGTERM with twenty running turns: each has its end and the server is
       await startTurn(client, threadId, "go");
     }
     for (const threadId of threadIds) {
-      await client.hears(
+      await client.waitFor(
         ({ method, params }) => method === "item/commandExecution/outputDelta" && at(params, "threadId") === threadId,
       );
     }
@@ -164,7 +164,7 @@ test("F32: SIGTERM with twenty running turns: each has its end and the server is
     running.child.kill("SIGTERM");
     expect((await running.ended).code).toBe(143);
     expect(performance.now() - startedAt).toBeLessThan(10_000);
-    const ends = client.heard.filter(({ method }) => method === "turn/completed");
+    const ends = client.received.filter(({ method }) => method === "turn/completed");
     expect(ends.map((wire) => at(wire, "params.turn.status"))).toEqual(threadIds.map(() => "interrupted"));
   }
   for (const threadId of threadIds) expectClosed(await eventsOf(world, threadId));
@@ -224,16 +224,16 @@ test("F14: fifty readers stop while a turn streams: it ends in time, a reader he
   }
   const before = memoryOf(server.running.child.pid);
   const startedAt = performance.now();
-  const { heard } = await runTurn(reader.client, threadId, "second");
+  const { received } = await runTurn(reader.client, threadId, "second");
   expect(performance.now() - startedAt).toBeLessThan(30_000);
-  expect(deltaText(heard)).toBe(words);
+  expect(deltaText(received)).toBe(words);
   // Fifty times what may wait for one reader, and as much again for strings that are not collected yet.
   expect(memoryOf(server.running.child.pid) - before).toBeLessThan(50 * 8 * 1024 * 1024 + 256 * 1024 * 1024);
   expect(await reader.client.call("thread/read", { threadId })).toMatchObject({ thread: { status: { type: "idle" } } });
 }, 120_000);
 
-function deltaText(heard: readonly Wire[]): string {
-  return heard
+function deltaText(received: readonly Wire[]): string {
+  return received
     .filter(({ method }) => method === "item/agentMessage/delta")
     .map((wire) => text(wire, "params.delta"))
     .join("");

@@ -243,17 +243,17 @@ test("fs/watch tells what changes in a folder or at a path until fs/unwatch, and
     path: `${ws}/sub/later`,
   });
   await writeFile(`${ws}/new.txt`, "1");
-  const told = await client.hears(({ method, params }) => method === "fs/changed" && at(params, "watchId") === "w");
+  const told = await client.waitFor(({ method, params }) => method === "fs/changed" && at(params, "watchId") === "w");
   expect(at(told, "params.changedPaths")).toEqual([`${ws}/new.txt`]);
   await writeFile(`${ws}/sub/unheard`, "1");
   await writeFile(`${ws}/sub/later`, "1");
-  const later = await client.hears(({ params }) => at(params, "watchId") === "later");
+  const later = await client.waitFor(({ params }) => at(params, "watchId") === "later");
   expect(at(later, "params.changedPaths")).toEqual([`${ws}/sub/later`]);
   expect(await client.call("fs/unwatch", { watchId: "w" })).toEqual({});
   expect(await client.call("fs/unwatch", { watchId: "never" })).toEqual({});
-  const from = client.heard.length;
+  const from = client.received.length;
   await writeFile(`${ws}/another.txt`, "1");
   await writeFile(`${ws}/sub/later`, "2");
-  await client.hears(({ params }) => at(params, "watchId") === "later", from);
-  expect(client.heard.slice(from).some(({ params }) => at(params, "watchId") === "w")).toBe(false);
+  await client.waitFor(({ params }) => at(params, "watchId") === "later", from);
+  expect(client.received.slice(from).some(({ params }) => at(params, "watchId") === "w")).toBe(false);
 });

@@ -34,7 +34,7 @@ async function leaveAtWork(world: World, { settings = {}, until, tokenBudget, ho
   await client.initialize();
   const threadId = await startThread(client, { sandbox: "workspace-write", ...settings });
   await client.call("thread/goal/set", { threadId, objective: "ship it", tokenBudget });
-  const begun = await client.hears((wire) => kindOf(wire) === until);
+  const begun = await client.waitFor((wire) => kindOf(wire) === until);
   if (how === "EOF") client.end();
   else running.child.kill(how);
   await running.ended;
@@ -68,14 +68,14 @@ test.each(["SIGKILL", "SIGTERM", "EOF"] as const)(
     await client.initialize();
     expect(await client.call("thread/goal/get", { threadId })).toMatchObject({ goal: { status: "active" } });
     expect(await turnsOf(client, threadId)).toEqual(["interrupted"]);
-    const from = client.heard.length;
+    const from = client.received.length;
     expect(await client.call("thread/resume", { threadId })).toMatchObject({ thread: { status: { type: "idle" } } });
     // Once more while it is at work: that begins nothing.
     const turnId = text(await client.note("turn/started"), "params.turn.id");
     await client.call("thread/resume", { threadId, excludeTurns: true });
     // Told with its turn, at the end of it.
     const isDone = (wire: Wire): boolean => at(wire, "params.goal.status") === "complete";
-    await client.hears((wire) => isDone(wire) && at(wire, "params.turnId") === turnId);
+    await client.waitFor((wire) => isDone(wire) && at(wire, "params.turnId") === turnId);
     expect(client.kinds()).not.toContain("item/started userMessage");
     expect(await turnsOf(client, threadId)).toEqual(["interrupted", "completed"]);
     expect(model.requests).toHaveLength(3);
@@ -102,7 +102,7 @@ test.each([
   const { client } = served;
   await client.initialize();
   await client.call("thread/resume", { threadId, excludeTurns: true });
-  const end = await client.hears((wire) => at(wire, "params.goal.status") === "budgetLimited");
+  const end = await client.waitFor((wire) => at(wire, "params.goal.status") === "budgetLimited");
   expect(end).toMatchObject({ params: { goal: { tokensUsed: 80 * requests } } });
   expect(model.requests).toHaveLength(requests);
 });
@@ -118,7 +118,7 @@ test("a turn for a goal that waits for an answer since before a restart is the g
   await client.call("thread/resume", { threadId, excludeTurns: true });
   await client.note(ask);
   await client.call("turn/interrupt", { threadId, turnId });
-  await client.hears((wire) => at(wire, "params.goal.status") === "paused");
+  await client.waitFor((wire) => at(wire, "params.goal.status") === "paused");
   expect(await turnsOf(client, threadId)).toEqual(["interrupted"]);
   expect(model.requests).toHaveLength(1);
 });

@@ -33,7 +33,7 @@ test("an active goal is worked for in turns of its own until the agent says that
   await client.initialize();
   const threadId = await startThread(client, { sandbox: "workspace-write" });
   await client.call("thread/goal/set", { threadId, objective: "ship it" });
-  const done = await client.hears((wire) => at(wire, "params.goal.status") === "complete");
+  const done = await client.waitFor((wire) => at(wire, "params.goal.status") === "complete");
   expect(done).toMatchObject({ method: "thread/goal/updated", params: { threadId, goal: { objective: "ship it" } } });
   expect(client.kinds().filter((kind) => kind.startsWith("turn/completed"))).toHaveLength(2);
   expect(client.kinds()).not.toContain("item/started userMessage");
@@ -53,7 +53,7 @@ test.each([
   await client.initialize();
   const threadId = await startThread(client);
   await client.call("thread/goal/set", { threadId, objective: "ship it", ...more });
-  await client.hears((wire) => at(wire, "params.goal.status") === status);
+  await client.waitFor((wire) => at(wire, "params.goal.status") === status);
   expect(model.requests).toHaveLength(turns);
   expect(await client.call("thread/goal/get", { threadId })).toMatchObject({ goal: { status } });
 });
@@ -67,9 +67,9 @@ test("an interrupt of a turn for the goal pauses the goal", async () => {
   await client.initialize();
   const threadId = await startThread(client, { sandbox: "workspace-write" });
   await client.call("thread/goal/set", { threadId, objective: "ship it" });
-  const begun = await client.hears((wire) => kindOf(wire) === "item/started commandExecution");
+  const begun = await client.waitFor((wire) => kindOf(wire) === "item/started commandExecution");
   await client.call("turn/interrupt", { threadId, turnId: text(begun, "params.turnId") });
-  await client.hears((wire) => at(wire, "params.goal.status") === "paused");
+  await client.waitFor((wire) => at(wire, "params.goal.status") === "paused");
   expect(model.requests).toHaveLength(1);
 });
 
@@ -84,12 +84,12 @@ test("a command of the user runs beside a turn, as an item of it, and the model 
   await client.initialize();
   const threadId = await startThread(client, { sandbox: "workspace-write" });
   const turnId = await startTurn(client, threadId, "wait");
-  await client.hears((wire) => kindOf(wire) === "item/started commandExecution");
+  await client.waitFor((wire) => kindOf(wire) === "item/started commandExecution");
   expect(await client.call("thread/shellCommand", { threadId, command: "echo by the user" })).toEqual({});
-  await client.hears((wire) => kindOf(wire) === "item/completed commandExecution");
+  await client.waitFor((wire) => kindOf(wire) === "item/completed commandExecution");
   await world.file("workspace/go", "");
-  await client.hears((wire) => isEndOf(wire, turnId));
-  const items = client.heard.filter((wire) => kindOf(wire) === "item/completed commandExecution");
+  await client.waitFor((wire) => isEndOf(wire, turnId));
+  const items = client.received.filter((wire) => kindOf(wire) === "item/completed commandExecution");
   expect(items.map((wire) => [at(wire, "params.turnId"), at(wire, "params.item.source")])).toEqual([
     [turnId, "userShell"],
     [turnId, "agent"],
@@ -110,11 +110,11 @@ test("a command of the user that outlasts the work of the turn is waited for, an
   await client.initialize();
   const threadId = await startThread(client, { sandbox: "workspace-write" });
   const turnId = await startTurn(client, threadId, "go");
-  await client.hears((wire) => kindOf(wire) === "item/started commandExecution");
+  await client.waitFor((wire) => kindOf(wire) === "item/started commandExecution");
   await client.call("thread/shellCommand", { threadId, command: "sleep 60" });
-  await client.hears((wire) => kindOf(wire) === "item/completed agentMessage");
+  await client.waitFor((wire) => kindOf(wire) === "item/completed agentMessage");
   await client.call("turn/interrupt", { threadId, turnId });
-  const end = await client.hears((wire) => isEndOf(wire, turnId));
+  const end = await client.waitFor((wire) => isEndOf(wire, turnId));
   expect(text(end, "params.turn.status")).toBe("interrupted");
   const turns = list(await client.call("thread/turns/list", { threadId, itemsView: "full" }), "data");
   const shell = list(turns, "0.items").find((item) => at(item, "source") === "userShell");
@@ -129,7 +129,7 @@ test("a thread is made without a key, and its first turn says what is missing", 
   await client.initialize();
   const threadId = await startThread(client);
   const turnId = await startTurn(client, threadId, "hello");
-  const end = await client.hears((wire) => isEndOf(wire, turnId));
+  const end = await client.waitFor((wire) => isEndOf(wire, turnId));
   expect(end).toMatchObject({
     params: {
       turn: {
@@ -156,9 +156,9 @@ test("a goal that no turn can be begun for is blocked, and works once the reason
   const threadId = await startThread(client, { cwd });
   await rmdir(cwd);
   await client.call("thread/goal/set", { threadId, objective: "ship it" });
-  await client.hears((wire) => at(wire, "params.goal.status") === "blocked");
+  await client.waitFor((wire) => at(wire, "params.goal.status") === "blocked");
   expect(model.requests).toHaveLength(0);
   await mkdir(cwd);
   await client.call("thread/goal/set", { threadId, status: "active" });
-  await client.hears((wire) => at(wire, "params.goal.status") === "complete");
+  await client.waitFor((wire) => at(wire, "params.goal.status") === "complete");
 });

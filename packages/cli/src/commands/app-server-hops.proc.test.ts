@@ -32,8 +32,8 @@ import {
 } from "../../test/hop-client.ts";
 import { startServe } from "../../test/serve-client.ts";
 
-function commandsIn(heard: readonly Wire[]): readonly unknown[] {
-  return heard
+function commandsIn(received: readonly Wire[]): readonly unknown[] {
+  return received
     .filter(({ method, params }) => method === "item/completed" && at(params, "item.type") === "commandExecution")
     .map((wire) => at(wire, "params.item"));
 }
@@ -49,13 +49,13 @@ test("hop: an escalated command is asked about with its reason, runs outside onc
   await using served = serve([], { world, env: KEY });
   await served.client.initialize();
   const threadId = await startThread(served.client, ON_REQUEST);
-  const { question, ended, heard } = await answeredTurn(served.client, threadId, {
+  const { question, ended, received } = await answeredTurn(served.client, threadId, {
     method: COMMAND,
     result: { decision: "accept" },
   });
   expect(question.params).toMatchObject({ reason: "Need to write outside", cwd: world.workspace });
   expect(at(ended, "params.turn.status")).toBe("completed");
-  expect(commandsIn(heard)[0]).toMatchObject({ status: "completed", exitCode: 0 });
+  expect(commandsIn(received)[0]).toMatchObject({ status: "completed", exitCode: 0 });
   expect(await readFile(outside, "utf8")).toBe("x\n");
   // The next command is inside again.
   expect(existsSync(later)).toBe(false);
@@ -105,12 +105,12 @@ test("hop: a declined escalation runs nothing, and the model is told", async () 
   await using served = serve([], { world, env: KEY });
   await served.client.initialize();
   const threadId = await startThread(served.client, ON_REQUEST);
-  const { ended, heard } = await answeredTurn(served.client, threadId, {
+  const { ended, received } = await answeredTurn(served.client, threadId, {
     method: COMMAND,
     result: { decision: "decline" },
   });
   expect(at(ended, "params.turn.status")).toBe("completed");
-  expect(commandsIn(heard)).toMatchObject([{ status: "declined" }]);
+  expect(commandsIn(received)).toMatchObject([{ status: "declined" }]);
   expect(toldTo(model)).toContain("the user declined this call");
   expect(existsSync(outside)).toBe(false);
   expect(await eventsOf(world, threadId, "hop.taken")).toEqual([]);
@@ -149,9 +149,9 @@ test("hop: where nobody may be asked the request is refused as an item, on recor
   await using served = serve([], { world, env: KEY });
   await served.client.initialize();
   const threadId = await startThread(served.client, { ...ON_REQUEST, approvalPolicy: "never" });
-  const { kinds, heard } = await runTurn(served.client, threadId, "go");
+  const { kinds, received } = await runTurn(served.client, threadId, "go");
   expect(kinds).not.toContain(COMMAND);
-  expect(commandsIn(heard)).toMatchObject([{ status: "declined" }]);
+  expect(commandsIn(received)).toMatchObject([{ status: "declined" }]);
   expect(toldTo(model)).toContain("never asks");
   expect(existsSync(outside)).toBe(false);
   expect(await eventsOf(world, threadId, "hop.refused")).toMatchObject([
@@ -281,9 +281,9 @@ test.each([
     const turnId = await startTurn(client, threadId, "go");
     const first = await client.note(CHANGE);
     client.send({ id: first.id, result: { decision: "accept" } });
-    const second = await client.hears(({ id, method }) => method === CHANGE && id !== first.id);
+    const second = await client.waitFor(({ id, method }) => method === CHANGE && id !== first.id);
     client.send({ id: second.id, result: { decision: "decline" } });
-    await client.hears((wire) => isEndOf(wire, turnId));
+    await client.waitFor((wire) => isEndOf(wire, turnId));
     expect(await readFile(path.join(world.workspace, file), "utf8")).toBe("hello\n");
     expect(existsSync(path.join(world.workspace, `${file}.again`))).toBe(false);
     expect(await eventsOf(world, threadId, "hop.taken")).toMatchObject([
@@ -350,7 +350,7 @@ test("hop: what is typed into a command that was let out is asked about by itsel
   const second = await client.note("mcpServer/elicitation/request");
   expect(at(second, "params._meta.reason")).toContain("runs beyond the sandbox");
   client.send({ id: second.id, result: { action: "decline" } });
-  await client.hears((wire) => isEndOf(wire, turnId));
+  await client.waitFor((wire) => isEndOf(wire, turnId));
   expect(existsSync(outside)).toBe(false);
   expect(await eventsOf(world, threadId, "hop.taken")).toHaveLength(1);
 });

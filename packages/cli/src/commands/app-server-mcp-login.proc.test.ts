@@ -49,7 +49,7 @@ test("mcpServer/oauth/login answers with an address, its end is told, and the se
     expect(at(status, "toolsError")).toContain("log in with: heddle mcp login far");
   }
   const thread = await startThread(client);
-  const from = client.heard.length;
+  const from = client.received.length;
   const begun = await client.call("mcpServer/oauth/login", { name: "far", threadId: thread, scopes: ["a", "b"] });
   const address = text(begun, "authorizationUrl");
   expect(new URL(address).searchParams.get("scope")).toBe("a b");
@@ -60,8 +60,8 @@ test("mcpServer/oauth/login answers with an address, its end is told, and the se
   expect(await statusOf(client)).toMatchObject({ authStatus: "oAuth", toolsError: null, tools: { whoami: {} } });
   const turn = await runTurn(client, thread, "who am I?");
   expect(at(turn.ended, "params.turn.status")).toBe("completed");
-  expect(JSON.stringify(turn.heard)).toContain("you showed [redacted:known-secret]");
-  expect(JSON.stringify(client.heard)).not.toContain(CANARY);
+  expect(JSON.stringify(turn.received)).toContain("you showed [redacted:known-secret]");
+  expect(JSON.stringify(client.received)).not.toContain(CANARY);
   // A token that is no longer taken is renewed under way.
   far.revokeAll({ refreshTokensToo: false });
   const called = await client.call("mcpServer/tool/call", { threadId: thread, server: "far", tool: "whoami" });
@@ -85,7 +85,7 @@ test("mcpServer/oauth/login refuses in words, and a login that fails or is too l
   expect(await refused(client, { name: "far", clientRegistration: "cimd" })).toMatch(/^-32600 .*clientRegistration/);
   far.fault("/register", { kind: "status", status: 500 });
   expect(await refused(client, { name: "far" })).toMatch(/fails \(status 500\)/);
-  const from = client.heard.length;
+  const from = client.received.length;
   const late = await client.call("mcpServer/oauth/login", { name: "far", timeoutSecs: 1 });
   const ended = await client.note("mcpServer/oauthLogin/completed", from);
   expect(ended.params).toMatchObject({ name: "far", threadId: null, loginId: text(late, "loginId"), success: false });

@@ -157,8 +157,8 @@ test("mcpServer/startupStatus/updated tells which servers a turn has and which i
   await using served = await opened(world, model.url);
   const { client } = served;
   const threadId = await startThread(client);
-  const { heard } = await runTurn(client, threadId, "go");
-  const told = heard.filter(({ method }) => method === "mcpServer/startupStatus/updated");
+  const { received } = await runTurn(client, threadId, "go");
+  const told = received.filter(({ method }) => method === "mcpServer/startupStatus/updated");
   const status = (name: string) => told.find(({ params }) => at(params, "name") === name)?.params;
   expect(status("own")).toMatchObject({ threadId, status: "ready", error: null, failureReason: null });
   expect(status("lost")).toMatchObject({ threadId, status: "failed", failureReason: null });

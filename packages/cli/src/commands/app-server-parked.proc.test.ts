@@ -99,7 +99,7 @@ test.each(["SIGKILL", "SIGTERM", "EOF"] as const)(
     expect(question.params).toMatchObject({ threadId, turnId, reason: "it is not known to be read-only" });
     await expect(stat(path.join(world.workspace, "made.txt"))).rejects.toThrow();
     first.client.send({ id: question.id, result: { decision: "accept" } });
-    const ended = await first.client.hears((wire) => isEndOf(wire, turnId));
+    const ended = await first.client.waitFor((wire) => isEndOf(wire, turnId));
     expect(at(ended, "params.turn.status")).toBe("completed");
     expect(madeLines(world)).toBe("made\n");
     const events = await eventsOf(world, threadId);
@@ -124,7 +124,7 @@ test("F29: declined after a restart the call is not run, the model is told, and 
   await using served = serve([], { world, env: KEY });
   const { question } = await resumed(served.client, threadId);
   served.client.send({ id: question.id, result: { decision: "decline" } });
-  const ended = await served.client.hears((wire) => isEndOf(wire, turnId));
+  const ended = await served.client.waitFor((wire) => isEndOf(wire, turnId));
   expect(at(ended, "params.turn.status")).toBe("completed");
   expect(JSON.stringify(model.requests.at(-1)?.body)).toContain("the user declined this call");
   expectOnce(await eventsOf(world, threadId), "decline");
@@ -148,7 +148,7 @@ test("F29: a hook that was asked about a call is not asked again after a restart
   await using served = serve([], { world, env: KEY });
   const { question } = await resumed(served.client, threadId);
   served.client.send({ id: question.id, result: { decision: "accept" } });
-  await served.client.hears((wire) => isEndOf(wire, turnId));
+  await served.client.waitFor((wire) => isEndOf(wire, turnId));
   const asked = (log: string): Promise<string> => readFile(path.join(world.workspace, log), "utf8");
   expect(await Promise.all(["first.log", "second.log"].map(asked))).toEqual(["asked\n", "asked\n"]);
   const events = await eventsOf(world, threadId);
@@ -166,7 +166,7 @@ test("F29: cancelled after a restart the turn ends interrupted", async () => {
   await using served = serve([], { world, env: KEY });
   const { question } = await resumed(served.client, threadId);
   served.client.send({ id: question.id, result: { decision: "cancel" } });
-  const ended = await served.client.hears((wire) => isEndOf(wire, turnId));
+  const ended = await served.client.waitFor((wire) => isEndOf(wire, turnId));
   expect(at(ended, "params.turn.status")).toBe("interrupted");
   expectOnce(await eventsOf(world, threadId), "cancel");
 });
@@ -180,7 +180,7 @@ test("F29: input added while nobody ran the turn is told to the model after the 
   const input = [{ type: "text", text: "and be quick" }];
   await served.client.call("turn/steer", { threadId, expectedTurnId: turnId, input });
   served.client.send({ id: question.id, result: { decision: "accept" } });
-  await served.client.hears((wire) => isEndOf(wire, turnId));
+  await served.client.waitFor((wire) => isEndOf(wire, turnId));
   expect(JSON.stringify(model.requests[1]?.body)).toContain("and be quick");
   expect(madeLines(world)).toBe("made\n");
 });
@@ -193,7 +193,7 @@ test("F29: turn/interrupt ends a turn that waits since before a restart, once", 
   const { client } = served;
   const { question } = await resumed(client, threadId);
   await client.call("turn/interrupt", { threadId, turnId });
-  const ended = await client.hears((wire) => isEndOf(wire, turnId));
+  const ended = await client.waitFor((wire) => isEndOf(wire, turnId));
   expect(at(ended, "params.turn.status")).toBe("interrupted");
   await client.note("serverRequest/resolved");
   client.send({ id: question.id, result: { decision: "accept" } });

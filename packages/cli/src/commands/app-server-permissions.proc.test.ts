@@ -139,9 +139,9 @@ test("permissions: what was started with rights for the turn ends with the turn"
   await client.initialize({ experimentalApi: true });
   const threadId = await startThread(client, ON_REQUEST);
   const result = { permissions: { fileSystem: { write: [extra], read: null } }, scope: "turn" };
-  const { heard } = await answeredTurn(client, threadId, { method: PERMISSIONS, result });
+  const { received } = await answeredTurn(client, threadId, { method: PERMISSIONS, result });
   expect(existsSync(path.join(extra, "one.txt"))).toBe(true);
-  const command = heard.find(
+  const command = received.find(
     ({ method, params }) => method === "item/completed" && at(params, "item.type") === "commandExecution",
   );
   expect(at(command, "params.item")).toMatchObject({ status: "failed", exitCode: expect.any(Number) });

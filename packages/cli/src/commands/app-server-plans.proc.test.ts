@@ -36,14 +36,14 @@ async function open(client: Client): Promise<string> {
 }
 
 function said(client: Client, method: string): string {
-  const deltas = client.heard.filter((wire) => wire.method === method);
+  const deltas = client.received.filter((wire) => wire.method === method);
   return deltas.map((wire) => text(wire, "params.delta")).join("");
 }
 
 /** Kinds of items and their deltas, each run of deltas once. */
 function course(client: Client, turnId: string): readonly string[] {
   const isOfTurn = (wire: Wire): boolean => at(wire, "params.turnId") === turnId;
-  const kinds = client.heard.filter((wire) => isOfTurn(wire) && wire.method?.startsWith("item/")).map(kindOf);
+  const kinds = client.received.filter((wire) => isOfTurn(wire) && wire.method?.startsWith("item/")).map(kindOf);
   return kinds.filter((kind, index) => kind !== kinds[index - 1] && !kind.endsWith("userMessage"));
 }
 
@@ -69,18 +69,18 @@ test.each([1, 2, 3, 5, 7, 11, 13, 17, 100])(
       const { client } = served;
       threadId = await open(client);
       const turnId = await planned(client, threadId);
-      const end = await client.hears((wire) => isEndOf(wire, turnId));
+      const end = await client.waitFor((wire) => isEndOf(wire, turnId));
       expect(course(client, turnId)).toEqual(COURSE);
       expect(said(client, "item/plan/delta")).toBe("# Plan\n\n- one\n");
       expect(said(client, "item/agentMessage/delta")).toBe("Before.\nAfter.");
       expect(at(end, "params.turn.items")).toMatchObject([{ type: "agentMessage", text: "Before.\nAfter." }]);
-      const started = await client.hears((wire) => kindOf(wire) === "item/started plan");
+      const started = await client.waitFor((wire) => kindOf(wire) === "item/started plan");
       expect(at(started, "params.item")).toMatchObject({ text: "", completedAtMs: null });
       const read = await client.call("thread/read", { threadId, includeTurns: true });
       expect(at(read, "thread.turns.0.items")).toMatchObject(SHOWN);
       // The model finds its own words again, as it wrote them.
       const next = await planned(client, threadId);
-      await client.hears((wire) => isEndOf(wire, next));
+      await client.waitFor((wire) => isEndOf(wire, next));
       expect(JSON.stringify(model.requests[1]?.body)).toContain(JSON.stringify(PROPOSAL).slice(1, -1));
       expect(JSON.stringify(model.requests[0]?.body)).toContain("a line </proposed_plan>");
     }
@@ -100,12 +100,12 @@ test("a plan and nothing else is no message; outside planning the same words are
   const { client } = served;
   const threadId = await open(client);
   const first = await planned(client, threadId);
-  const end = await client.hears((wire) => isEndOf(wire, first));
+  const end = await client.waitFor((wire) => isEndOf(wire, first));
   expect(course(client, first)).toEqual(["item/started plan", "item/plan/delta", "item/completed plan"]);
   expect(at(end, "params.turn.items")).toEqual([]);
   const collaborationMode = { ...PLAN, mode: "default" };
   const second = await planned(client, threadId, { collaborationMode });
-  await client.hears((wire) => isEndOf(wire, second));
+  await client.waitFor((wire) => isEndOf(wire, second));
   const items = list(await client.call("thread/turns/list", { threadId, itemsView: "full" }), "data.0.items");
   expect(items).toMatchObject([{ type: "userMessage" }, { type: "agentMessage", text: alone }]);
 });
@@ -122,11 +122,11 @@ test("each of several plans is an item, the newest last; one that is cut off say
   const { client } = served;
   const threadId = await open(client);
   const first = await planned(client, threadId);
-  await client.hears((wire) => isEndOf(wire, first));
+  await client.waitFor((wire) => isEndOf(wire, first));
   const second = await planned(client, threadId);
-  await client.hears((wire) => wire.method === "item/plan/delta" && at(wire, "params.turnId") === second);
+  await client.waitFor((wire) => wire.method === "item/plan/delta" && at(wire, "params.turnId") === second);
   await client.call("turn/interrupt", { threadId, turnId: second });
-  await client.hears((wire) => isEndOf(wire, second));
+  await client.waitFor((wire) => isEndOf(wire, second));
   const turns = list(await client.call("thread/turns/list", { threadId, itemsView: "full" }), "data");
   const plans = turns.map((turn) => list(turn, "items").filter((item) => at(item, "type") === "plan"));
   expect(plans).toMatchObject([[{ isPartial: true }], [{ text: "one\n" }, { text: "two\n" }]]);
@@ -134,7 +134,7 @@ test("each of several plans is an item, the newest last; one that is cut off say
 });
 
 function deltasOf(client: Client, itemId: string): string {
-  const mine = client.heard.filter((wire) => at(wire, "params.itemId") === itemId);
+  const mine = client.received.filter((wire) => at(wire, "params.itemId") === itemId);
   return mine.map((wire) => text(wire, "params.delta")).join("");
 }
 
@@ -147,7 +147,7 @@ test("HTTP shows a proposed plan as the item that is stored", async () => {
     await using served = serve([], { world, env: KEY });
     threadId = await open(served.client);
     const turnId = await planned(served.client, threadId);
-    await served.client.hears((wire) => isEndOf(wire, turnId));
+    await served.client.waitFor((wire) => isEndOf(wire, turnId));
   }
   await using served = await startServe(world);
   const { json } = await served.call("GET", `/api/threads/${threadId}/items`);

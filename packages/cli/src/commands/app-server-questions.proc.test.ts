@@ -82,7 +82,7 @@ test("two clients are asked what the agent asks; the first answer counts, the ot
   for (const { client } of [one, two]) {
     const over = await client.note("serverRequest/resolved");
     expect(over).toMatchObject({ params: { threadId, requestId: first.id } });
-    expect(await client.hears((wire) => isEndOf(wire, turnId))).toMatchObject({
+    expect(await client.waitFor((wire) => isEndOf(wire, turnId))).toMatchObject({
       params: { turn: { status: "completed" } },
     });
   }
@@ -164,7 +164,7 @@ test("an interrupt while the user is asked ends the turn once and takes the ques
   const turnId = await plan(client, threadId);
   const question = await client.note("item/tool/requestUserInput");
   await client.call("turn/interrupt", { threadId, turnId });
-  await client.hears((wire) => isEndOf(wire, turnId));
+  await client.waitFor((wire) => isEndOf(wire, turnId));
   client.send({ id: question.id, result: { answers: {} } });
   await client.call("thread/loaded/list");
   expect(client.kinds().filter((kind) => kind.startsWith("turn/completed"))).toEqual(["turn/completed interrupted"]);
@@ -234,7 +234,7 @@ test("a chat is told how a running item stands, about once a second", async () =
   const started = await client.note("chat.item.started");
   expect(at(updated, "params.seq")).toBeGreaterThanOrEqual(Number(at(started, "params.seq")));
   await world.file("workspace/stop", "");
-  const over = await client.hears(
+  const over = await client.waitFor(
     (wire) => wire.method === "chat.item.completed" && at(wire, "params.item.type") === "commandExecution",
   );
   expect(at(over, "params.itemId")).toBe(at(updated, "params.itemId"));
@@ -259,7 +259,7 @@ test("a question to the user outlives its server: the next one asks it again, an
   const again = await two.client.note("item/tool/requestUserInput");
   expect(again).toMatchObject({ params: { threadId, turnId, questions: [{ id: "which" }] } });
   two.client.send({ id: again.id, result: { answers: { which: { answers: ["B"] } } } });
-  const end = await two.client.hears((wire) => isEndOf(wire, turnId));
+  const end = await two.client.waitFor((wire) => isEndOf(wire, turnId));
   expect(end).toMatchObject({ params: { turn: { status: "completed" } } });
   expect(told(model)).toContain(String.raw`\"which\":{\"answers\":[\"B\"]}`);
 });

@@ -20,7 +20,7 @@ test("W1: refusals are those of the original, and none of them ends the connecti
   client.send("this is not json");
   client.send({ id: 900, foo: 1 });
   client.send({ jsonrpc: "2.0", id: 901, method: "model/list", params: {} });
-  expect((await client.hears(({ id }) => id === 901)).error?.message).toBe("Not initialized");
+  expect((await client.waitFor(({ id }) => id === 901)).error?.message).toBe("Not initialized");
   expect(await refused("initialize", {})).toBe("-32600 Invalid request: missing field `clientInfo`");
   await client.initialize();
   const input = [{ type: "text", text: "x" }];
@@ -68,7 +68,7 @@ test("W1: refusals are those of the original, and none of them ends the connecti
   expect(begun).toMatchObject({ thread: { ephemeral: true, path: null } });
   const threadId = text(begun, "thread.id");
   client.send({ id: "abc", method: "thread/loaded/list", params: {} });
-  expect((await client.hears(({ id }) => id === "abc")).result).toEqual({ data: [threadId], nextCursor: null });
+  expect((await client.waitFor(({ id }) => id === "abc")).result).toEqual({ data: [threadId], nextCursor: null });
   client.send({ id: "resp-unknown", result: {} });
   client.send({ method: "no/such/notification", params: {} });
   client.end();
@@ -85,7 +85,7 @@ test("S42: a line without an end is refused, then cut off, and the server does n
   await client.initialize();
   const piece = "x".repeat(1024 * 1024);
   for (let count = 0; count < 65; count += 1) running.child.stdin?.write(piece);
-  expect((await client.hears(({ error }) => error !== undefined)).error).toEqual({
+  expect((await client.waitFor(({ error }) => error !== undefined)).error).toEqual({
     code: -32600,
     message: "Invalid request: the message is longer than 16 MiB",
   });
@@ -100,7 +100,7 @@ test("S44: too many calls at once are refused one by one, and the rest answered"
   for (let id = 10_000; id < 13_000; id += 1) client.send({ id, method: "thread/list", params: {} });
   client.end();
   await running.ended;
-  const answers = client.heard.filter(({ id }) => typeof id === "number" && id >= 10_000);
+  const answers = client.received.filter(({ id }) => typeof id === "number" && id >= 10_000);
   expect(answers).toHaveLength(3_000);
   const refused = answers.filter(({ error }) => error?.code === -32001);
   expect(refused[0]?.error?.message).toBe("Server overloaded; retry later.");

@@ -59,7 +59,7 @@ test("a question is answered with the context of the thread, and only what it to
     const { client } = served;
     Object.assign(asked, await afterOneTurn(client));
     const { threadId, turnId } = asked;
-    const from = client.heard.length;
+    const from = client.received.length;
     const params = { threadId, expectedTurnId: turnId, prompt: PROMPT, effort: "low" };
     const sampled = await client.call("thread/sample", params);
     expect(sampled).toEqual({
@@ -104,7 +104,7 @@ test("a tool that the answer calls is not carried out, and there is no text", as
   await using served = serve([], { world, env: KEY });
   const { client } = served;
   const { threadId, turnId } = await afterOneTurn(client);
-  const from = client.heard.length;
+  const from = client.received.length;
   const sampled = await client.call("thread/sample", { threadId, expectedTurnId: turnId, prompt: PROMPT });
   expect(sampled).toMatchObject({ sourceTurnId: turnId, text: null });
   await runTurn(client, threadId, "go on");
@@ -141,11 +141,11 @@ test("what does not fit is refused before a model is asked", async () => {
     expect(await refusal({ prompt })).toMatchObject({ code: -32600, message });
   }
   const running = await startTurn(client, threadId, "work");
-  await client.hears((wire) => kindOf(wire) === "item/started commandExecution");
+  await client.waitFor((wire) => kindOf(wire) === "item/started commandExecution");
   expect(await refusal({ expectedTurnId: running })).toMatchObject({ code: -32600, data: { code: "turn.active" } });
   expect(await refusal({ expectedTurnId: later.turnId })).toMatchObject({ data: { code: "turn.active" } });
   await client.call("turn/interrupt", { threadId, turnId: running });
-  await client.hears((wire) => isEndOf(wire, running));
+  await client.waitFor((wire) => isEndOf(wire, running));
   expect(model.requests).toHaveLength(3);
   // An interrupted turn is a finished one.
   expect(await refusal({ expectedTurnId: running })).toBeUndefined();
@@ -176,15 +176,15 @@ test("a cancel ends the question with that id, of its own connection alone", asy
     expect(await first.client.call("thread/sample/cancel", { requestId: "another" })).toEqual({});
     // Still there: its id is taken.
     first.client.send({ id: "my sample", method: "thread/sample", params });
-    const taken = await first.client.hears(({ id }) => id === "my sample");
+    const taken = await first.client.waitFor(({ id }) => id === "my sample");
     expect(taken.error?.message).toContain("is running");
-    const from = first.client.heard.length;
+    const from = first.client.received.length;
     expect(await first.client.call("thread/sample/cancel", { requestId: "my sample" })).toEqual({});
-    const { error } = await first.client.hears(({ id }) => id === "my sample", from);
+    const { error } = await first.client.waitFor(({ id }) => id === "my sample", from);
     expect(error).toMatchObject({ code: -32603, message: "sample canceled", data: { code: "turn.interrupted" } });
     // The connection lives on, and the id is free again.
     first.client.send({ id: "my sample", method: "thread/sample", params });
-    const answered = await first.client.hears(({ id, result }) => id === "my sample" && result !== undefined, from);
+    const answered = await first.client.waitFor(({ id, result }) => id === "my sample" && result !== undefined, from);
     expect(answered.result).toMatchObject({ text: "heddle" });
   }
   const ran = (await bodiesOf(world, asked.threadId)).filter(({ type }) => type === "background.ran");

@@ -29,7 +29,7 @@ test("skills/extraRoots/set and skills/config/write count for the list, for turn
   const { client } = served;
   await client.initialize();
   expect(await listed(client)).toEqual([["near", true]]);
-  const from = client.heard.length;
+  const from = client.received.length;
   expect(await client.call("skills/extraRoots/set", { extraRoots: [path.join(world.root, "elsewhere")] })).toEqual({});
   expect((await client.note("skills/changed", from)).params).toEqual({});
   expect(await client.call("skills/config/write", { name: "near", enabled: false })).toEqual({

@@ -73,15 +73,17 @@ test("a review is a turn between two marks, inline or in a thread of its own", a
   execFileSync("git", ["init", "-q", world.workspace]);
   const threadId = await startThread(client, OPEN);
   const target = { type: "uncommittedChanges" };
-  const from = client.heard.length;
+  const from = client.received.length;
   const started = await client.call("review/start", { threadId, target, delivery: "inline" });
   expect(started).toMatchObject({
     reviewThreadId: threadId,
     turn: { status: "inProgress", items: [{ type: "userMessage", content: [{ text: "current changes" }] }] },
   });
   const turnId = text(started, "turn.id");
-  await client.hears((wire) => isEndOf(wire, turnId), from);
-  const marks = client.heard.slice(from).filter((wire) => String(at(wire, "params.item.type")).endsWith("ReviewMode"));
+  await client.waitFor((wire) => isEndOf(wire, turnId), from);
+  const marks = client.received
+    .slice(from)
+    .filter((wire) => String(at(wire, "params.item.type")).endsWith("ReviewMode"));
   expect(marks.map((wire) => [wire.method, at(wire, "params.item.type"), at(wire, "params.item.review")])).toEqual([
     ["item/started", "enteredReviewMode", "current changes"],
     ["item/completed", "enteredReviewMode", "current changes"],
@@ -96,7 +98,7 @@ test("a review is a turn between two marks, inline or in a thread of its own", a
   const detached = await client.call("review/start", { threadId, target, delivery: "detached" });
   const reviewThreadId = text(detached, "reviewThreadId");
   expect(reviewThreadId).not.toBe(threadId);
-  await client.hears((wire) => isEndOf(wire, text(detached, "turn.id")), from);
+  await client.waitFor((wire) => isEndOf(wire, text(detached, "turn.id")), from);
   const refused = await client.ask("review/start", { threadId, target: { type: "custom", instructions: " " } });
   expect(refused.error).toMatchObject({ code: -32600, message: "instructions must not be empty" });
   const unknown = await client.ask("review/start", { threadId, target: { type: "baseBranch", branch: "nowhere" } });
@@ -107,18 +109,18 @@ test("a command of the user runs in the sandbox, and the model hears of it", asy
   await using o = await open([{ text: "I see." }]);
   const { client, world } = o;
   const threadId = await startThread(client, OPEN);
-  const from = client.heard.length;
+  const from = client.received.length;
   expect(await client.call("thread/shellCommand", { threadId, command: "echo from-user; touch ../no.txt" })).toEqual(
     {},
   );
   await client.note("turn/completed", from);
   const item = at(
-    client.heard.find((wire) => wire.method === "item/completed"),
+    client.received.find((wire) => wire.method === "item/completed"),
     "params.item",
   );
   expect(item).toMatchObject({ type: "commandExecution", source: "userShell", exitCode: 1 });
   expect(text(item, "aggregatedOutput")).toContain("from-user\n");
-  const deltas = client.heard.filter(({ method }) => method === "item/commandExecution/outputDelta");
+  const deltas = client.received.filter(({ method }) => method === "item/commandExecution/outputDelta");
   expect(deltas.map((wire) => text(wire, "params.delta")).join("")).toBe(text(item, "aggregatedOutput"));
   await expect(stat(path.join(world.root, "no.txt"))).rejects.toThrow();
   await runTurn(client, threadId, "go on");
@@ -153,7 +155,7 @@ test("a reverted thread stops before the turn, for readers, for the model and af
   const second = await runTurn(client, threadId, "beta");
   const wrong = await client.ask("thread/revert", { threadId, beforeTurnId: "nope" });
   expect(wrong.error).toMatchObject({ code: -32600, message: "turn not found: nope" });
-  const from = client.heard.length;
+  const from = client.received.length;
   const reverted = await client.call("thread/revert", { threadId, beforeTurnId: second.turnId });
   expect(reverted).toMatchObject({ thread: { id: threadId, turns: [] }, turnsBackwardsCursor: null });
   expect((await client.note("thread/reverted", from)).params).toMatchObject({ threadId });
@@ -184,13 +186,13 @@ test("metadata and settings are kept; settings hold from the next turn on, also 
     const { error } = await client.ask("thread/metadata/update", { threadId, ...params });
     expect(error).toMatchObject({ code: -32600, message });
   }
-  const from = client.heard.length;
+  const from = client.received.length;
   const changes = { threadId, effort: "high", sandboxPolicy: { type: "readOnly" } };
   expect(await client.call("thread/settings/update", changes)).toEqual({});
   const told = await client.note("thread/settings/updated", from);
   expect(at(told, "params.threadSettings")).toMatchObject({ effort: "high", sandboxPolicy: { type: "readOnly" } });
   expect(await client.call("thread/settings/update", { threadId })).toEqual({});
-  expect(client.heard.filter(({ method }) => method === "thread/settings/updated")).toHaveLength(1);
+  expect(client.received.filter(({ method }) => method === "thread/settings/updated")).toHaveLength(1);
   const again = await o.restart();
   const resumed = await again.call("thread/resume", { threadId, excludeTurns: true });
   expect(resumed).toMatchObject({
@@ -247,11 +249,11 @@ test("queued input waits, can be taken out, and begins when the turn before it h
   });
   expect(await client.call("thread/queue/delete", { threadId, queuedSubmissionId: gone })).toEqual({ deleted: true });
   expect(await client.call("thread/queue/delete", { threadId, queuedSubmissionId: gone })).toEqual({ deleted: false });
-  await client.hears((wire) => isEndOf(wire, kept));
+  await client.waitFor((wire) => isEndOf(wire, kept));
   expect(o.asked().at(-1)).toContain("asked later");
   expect(o.asked().join()).not.toContain("never asked");
   // Two came, one was taken out, one began.
-  expect(client.heard.filter(({ method }) => method === "thread/queue/changed")).toHaveLength(4);
+  expect(client.received.filter(({ method }) => method === "thread/queue/changed")).toHaveLength(4);
   expect(await client.call("thread/queue/list", { threadId })).toEqual({ data: [], nextCursor: null });
 });
 
@@ -302,8 +304,8 @@ test("hooks are told as they ran", async () => {
     config: 'hooks=[{event="UserPromptSubmit",command="echo noted"}]',
   });
   const threadId = await startThread(o.client, OPEN);
-  const { heard } = await runTurn(o.client, threadId, "first");
-  const runs = heard.filter(({ method }) => method?.startsWith("hook/") === true);
+  const { received } = await runTurn(o.client, threadId, "first");
+  const runs = received.filter(({ method }) => method?.startsWith("hook/") === true);
   expect(runs.map((wire) => [wire.method, at(wire, "params.run.status")])).toEqual([
     ["hook/started", "running"],
     ["hook/completed", "completed"],
@@ -326,5 +328,5 @@ test("F17 thread/start: the same clientThreadId is the same thread, told once; w
     code: -32600,
     message: expect.stringContaining("client id mine was used before"),
   });
-  expect(client.heard.filter(({ method }) => method === "thread/started")).toHaveLength(1);
+  expect(client.received.filter(({ method }) => method === "thread/started")).toHaveLength(1);
 });

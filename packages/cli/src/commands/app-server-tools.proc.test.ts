@@ -35,8 +35,8 @@ async function withModel(world: World, script: Parameters<typeof startModelServe
 }
 
 async function ended(client: Client, turnId: string) {
-  const end = await client.hears((wire) => isEndOf(wire, turnId));
-  const item = client.heard.find((wire) => kindOf(wire) === "item/completed dynamicToolCall");
+  const end = await client.waitFor((wire) => isEndOf(wire, turnId));
+  const item = client.received.find((wire) => kindOf(wire) === "item/completed dynamicToolCall");
   return { status: text(end, "params.turn.status"), item: at(item, "params.item") };
 }
 
@@ -52,7 +52,7 @@ test("a tool of the client is offered to the model, called over its connection, 
   expect(call).toMatchObject({
     params: { threadId, turnId, namespace: null, tool: "lookup", arguments: { id: "7" } },
   });
-  const shown = client.heard.find((wire) => kindOf(wire) === "item/started dynamicToolCall");
+  const shown = client.received.find((wire) => kindOf(wire) === "item/started dynamicToolCall");
   expect(at(call, "params.callId")).toBe(text(shown, "params.item.id"));
   client.send({ id: call.id, result: OPEN });
   expect(await ended(client, turnId)).toMatchObject({
@@ -154,9 +154,9 @@ test("a client that goes away fails its call soon; one that comes back in time a
   const turnId = await startTurn(third.client, threadId, "once more");
   await third.client.note("item/tool/call");
   third[Symbol.dispose]();
-  const over = await second.client.hears(
+  const over = await second.client.waitFor(
     (wire) => kindOf(wire) === "thread/status/changed idle",
-    second.client.heard.length,
+    second.client.received.length,
   );
   expect(over).toBeDefined();
   const turns = list(await second.client.call("thread/turns/list", { threadId, itemsView: "full" }), "data");

@@ -44,7 +44,9 @@ test("what a server says in a turn is what its types say", async () => {
     const answer = await client.call(method, { threadId });
     expect([method, WIRE_ANSWERS[method]?.safeParse(answer).error]).toEqual([method, undefined]);
   }
-  const told = client.heard.filter(({ method }) => method !== undefined && method !== "remoteControl/status/changed");
+  const told = client.received.filter(
+    ({ method }) => method !== undefined && method !== "remoteControl/status/changed",
+  );
   expect(told.length).toBeGreaterThan(10);
   for (const { method = "", params } of told) {
     expect([

@@ -41,7 +41,7 @@ test("a turn says what the original says, in its order", async () => {
   });
   await client.note("thread/started");
   expect(client.kinds()).toEqual(["answer", "remoteControl/status/changed", "answer", "thread/started"]);
-  const { kinds, heard, turnId } = await runTurn(client, threadId, "Do it");
+  const { kinds, received, turnId } = await runTurn(client, threadId, "Do it");
   // As recorded from codex-cli 0.166, without its rate limits and its remarks on model metadata.
   expect(kinds.filter((kind, index) => !(kind.endsWith("elta") && kinds[index - 1] === kind))).toEqual([
     "answer",
@@ -66,7 +66,7 @@ test("a turn says what the original says, in its order", async () => {
   ]);
   expect(
     at(
-      heard.find((wire) => kindOf(wire) === "item/completed commandExecution"),
+      received.find((wire) => kindOf(wire) === "item/completed commandExecution"),
       "params.item",
     ),
   ).toMatchObject({
@@ -76,13 +76,13 @@ test("a turn says what the original says, in its order", async () => {
     status: "completed",
   });
   const said = (method: string): string =>
-    heard.flatMap((wire) => (wire.method === method ? [text(wire, "params.delta")] : [])).join("");
+    received.flatMap((wire) => (wire.method === method ? [text(wire, "params.delta")] : [])).join("");
   expect(said("item/commandExecution/outputDelta")).toBe("one\ntwo\n");
   expect(said("item/agentMessage/delta")).toBe("All done, both lines printed.");
-  const notes = heard.filter(({ method }) => method !== undefined);
+  const notes = received.filter(({ method }) => method !== undefined);
   expect(notes.every(({ emittedAtMs }) => typeof emittedAtMs === "number")).toBe(true);
-  expect(heard.some((wire) => "jsonrpc" in wire)).toBe(false);
-  expect(at(heard.at(-1), "params.turn")).toMatchObject({
+  expect(received.some((wire) => "jsonrpc" in wire)).toBe(false);
+  expect(at(received.at(-1), "params.turn")).toMatchObject({
     id: turnId,
     itemsView: "summary",
     items: [{ text: "All done, both lines printed." }],
@@ -142,7 +142,7 @@ test("threads are listed, named, read in pages, forked, compacted, deleted", asy
   await runTurn(client, forkId, "in the fork");
   expect(list(await client.call("thread/turns/list", { threadId: forkId }), "data")).toHaveLength(2);
 
-  const from = client.heard.length;
+  const from = client.received.length;
   expect(await client.call("thread/compact/start", { threadId })).toEqual({});
   await client.note("turn/completed", from);
   expect((await client.note("warning", from)).params).toMatchObject({ message: "there is nothing to compact yet" });
@@ -178,27 +178,27 @@ test("input during a turn steers it; an interrupt ends it and everything in it",
   await client.initialize();
   const threadId = await startThread(client);
   const turnId = await startTurn(client, threadId, "slow");
-  await client.hears((wire) => kindOf(wire) === "item/started commandExecution");
+  await client.waitFor((wire) => kindOf(wire) === "item/started commandExecution");
   const steer = async (expectedTurnId: string) =>
     client.ask("turn/steer", { threadId, expectedTurnId, input: [{ type: "text", text: "steered text" }] });
   expect((await steer("wrong")).error?.message).toBe(`expected active turn id \`wrong\` but found \`${turnId}\``);
   expect((await steer(turnId)).result).toEqual({ turnId });
   expect(await startTurn(client, threadId, "second")).toBe(turnId);
-  await client.hears((wire) => isEndOf(wire, turnId));
-  const messages = client.heard.filter((wire) => kindOf(wire) === "item/completed userMessage");
+  await client.waitFor((wire) => isEndOf(wire, turnId));
+  const messages = client.received.filter((wire) => kindOf(wire) === "item/completed userMessage");
   expect(messages.map((wire) => at(wire, "params.item.content.0.text"))).toEqual(["slow", "steered text", "second"]);
   expect((await steer(turnId)).error?.message).toBe("no active turn to steer");
 
-  const from = client.heard.length;
+  const from = client.received.length;
   const next = await startTurn(client, threadId, "int");
   await client.note("item/commandExecution/outputDelta", from);
   const interrupt = async (id: string) => client.ask("turn/interrupt", { threadId, turnId: id });
   expect((await interrupt("whatever")).error?.message).toBe(`expected active turn id whatever but found ${next}`);
   expect((await interrupt(next)).result).toEqual({});
-  const ended = await client.hears((wire) => isEndOf(wire, next), from);
+  const ended = await client.waitFor((wire) => isEndOf(wire, next), from);
   expect(at(ended, "params.turn")).toMatchObject({ status: "interrupted", error: null, items: [] });
   // Unlike the original: what began has an end, with what it printed.
-  const item = client.heard.slice(from).find((wire) => kindOf(wire) === "item/completed commandExecution");
+  const item = client.received.slice(from).find((wire) => kindOf(wire) === "item/completed commandExecution");
   expect(at(item, "params.item")).toMatchObject({ outcome: "interrupted", aggregatedOutput: "begun\n" });
   expect((await interrupt(next)).error?.message).toBe("no active turn to interrupt");
 });
@@ -219,10 +219,10 @@ test("a turn that fails says so three times, and the next one works", async () =
   const threadId = await startThread(client);
   const failed = await runTurn(client, threadId, "err");
   expect(failed.kinds.slice(-3)).toEqual(["thread/status/changed systemError", "error", "turn/completed failed"]);
-  expect(failed.heard.at(-2)?.params).toMatchObject({ willRetry: false, error: { codexErrorInfo: "badRequest" } });
+  expect(failed.received.at(-2)?.params).toMatchObject({ willRetry: false, error: { codexErrorInfo: "badRequest" } });
   expect(text(failed.ended, "params.turn.error.message")).toContain("bad model");
   const retried = await runTurn(client, threadId, "again");
-  expect(retried.heard.find(({ method }) => method === "error")?.params).toMatchObject({
+  expect(retried.received.find(({ method }) => method === "error")?.params).toMatchObject({
     willRetry: true,
     error: { message: "Reconnecting... 1/2", codexErrorInfo: { responseStreamDisconnected: { httpStatusCode: null } } },
   });
@@ -287,7 +287,7 @@ test("settings of a thread come from its client, then from the configuration", a
     threadId,
     message: "these have no effect in heddle app-server: developerInstructions, config.mcp_servers",
   });
-  const from = client.heard.length;
+  const from = client.received.length;
   await client.call("turn/start", {
     threadId,
     input: [{ type: "text", text: "go" }],
@@ -304,7 +304,7 @@ test("settings of a thread come from its client, then from the configuration", a
   });
   const elsewhere = path.join(world.root, "elsewhere");
   await world.file("elsewhere/.git/HEAD", "");
-  const again = client.heard.length;
+  const again = client.received.length;
   await client.call("turn/start", { threadId, cwd: elsewhere, input: [{ type: "text", text: "x" }] });
   await client.note("turn/completed", again);
   expect(await client.call("thread/read", { threadId })).toMatchObject({ thread: { cwd: elsewhere } });

@@ -36,7 +36,7 @@ async function open(options: ModelServerOptions): Promise<AsyncDisposable & { re
 }
 
 const ends = (client: Client, turnId: string, from = 0): Promise<Wire> =>
-  client.hears((wire) => wire.method === "chat.turn.completed" && at(wire, "params.turnId") === turnId, from);
+  client.waitFor((wire) => wire.method === "chat.turn.completed" && at(wire, "params.turnId") === turnId, from);
 
 /** Asks until the answer fits; the server decides when that is. */
 async function until(ask: () => Promise<unknown>, fits: (answer: unknown) => boolean): Promise<unknown> {
@@ -83,7 +83,7 @@ test("C10 killed in mid-turn: the turn is interrupted with its partial items, th
       .map((item) => (at(item, "type") === "agentMessage" ? text(item, "text") : ""))
       .join("");
   await until(read, (view) => words(view).includes("words that came"));
-  const heard = one.client.heard.filter(
+  const received = one.client.received.filter(
     ({ method, params }) => method?.startsWith("chat.") === true && at(params, "live") !== true,
   );
 
@@ -116,14 +116,14 @@ test("C10 killed in mid-turn: the turn is interrupted with its partial items, th
   const answer = { request_id: text(still, "thread.pending_approvals.0.request_id"), decision: "accept" };
   expect(await client.call("chat.approval.respond", answer)).toEqual({ ok: true });
   expect(await client.call("chat.approval.respond", answer)).toEqual({ ok: true, already: true });
-  expect(await client.hears((wire) => wire.method === "chat.approval.resolved")).toMatchObject({
+  expect(await client.waitFor((wire) => wire.method === "chat.approval.resolved")).toMatchObject({
     params: { decision: "accept", by: "user:owner", chat_id: asked },
   });
   expect(await ends(client, askTurn)).toMatchObject({ params: { status: "completed" } });
   // Everything that was told before is there, under the same number and in the same words.
   for (const chatId of [cut, asked]) {
     const kept = list(await client.call("chat.events.list", { chat_id: chatId, after_seq: 0, limit: 1000 }), "events");
-    const before = heard.filter(({ params }) => at(params, "chat_id") === chatId);
+    const before = received.filter(({ params }) => at(params, "chat_id") === chatId);
     expect(before.length).toBeGreaterThan(3);
     expect(kept.slice(0, before.length)).toEqual(
       before.map(({ method, params }) => ({ topic: method, ...(params as object) })),
@@ -142,7 +142,7 @@ test("both dialects live on one server: a thread of Codex's is a chat, and the o
   const ran = await runTurn(codex.client, threadId, "hello");
   expect(await ends(chat.client, ran.turnId)).toMatchObject({ params: { chat_id: threadId, status: "completed" } });
   const sent = await chat.client.call("chat.message.send", { chat_id: threadId, message: "and more" });
-  const end = await codex.client.hears(
+  const end = await codex.client.waitFor(
     (wire) => wire.method === "turn/completed" && at(wire, "params.turn.id") === text(sent, "turn_id"),
   );
   expect(at(end, "params.turn.status")).toBe("completed");
@@ -160,7 +160,7 @@ test("standard streams: a chat from its beginning to its title; with background.
     await client.call("events.subscribe", { topic: "chat.*" });
     const chatId = text(await client.call("chat.create", {}), "chat_id");
     await ends(client, text(await client.call("chat.message.send", { chat_id: chatId, message: "a word" }), "turn_id"));
-    if (args.length === 0) await client.hears((wire) => at(wire, "params.title") === "A good title");
+    if (args.length === 0) await client.waitFor((wire) => at(wire, "params.title") === "A good title");
     const view = await client.call("chat.thread.read", { chat_id: chatId });
     expect(at(view, "thread")).toMatchObject(
       args.length === 0 ? { title: "A good title", title_source: "auto" } : { title: "a word", title_source: "auto" },
@@ -179,7 +179,7 @@ test("a server that is told to stop ends its chats' turns, and their clients hea
   await client.call("events.subscribe", { topic: "chat.*" });
   const chatId = text(await client.call("chat.create", {}), "chat_id");
   const turnId = text(await client.call("chat.message.send", { chat_id: chatId, message: "x" }), "turn_id");
-  await client.hears((wire) => at(wire, "params.item.type") === "commandExecution");
+  await client.waitFor((wire) => at(wire, "params.item.type") === "commandExecution");
   server.running.child.kill("SIGTERM");
   expect(await ends(client, turnId)).toMatchObject({ params: { status: "interrupted" } });
   expect((await server.running.ended).signal).toBeNull();
@@ -222,31 +222,31 @@ test("over WebSocket a token decides: a viewer follows the owner's chat and chan
     expect(at(await viewer.ask(method, params), "error.code")).toBe(-32001);
   }
   const sent = await owner.ask("chat.message.send", { chat_id: chatId, message: "x" });
-  const end = await viewer.hears(({ method }) => method === "chat.turn.completed");
+  const end = await viewer.waitFor(({ method }) => method === "chat.turn.completed");
   expect(end.params).toMatchObject({ turnId: text(sent, "result.turn_id"), status: "completed" });
   expect(at(await viewer.ask("chat.list"), "result.chats.0.chat_id")).toBe(chatId);
 });
 
 interface Dialled extends Disposable {
   ask(method: string, params?: unknown): Promise<Wire>;
-  hears(fits: (wire: Wire) => boolean): Promise<Wire>;
+  waitFor(fits: (wire: Wire) => boolean): Promise<Wire>;
 }
 
 async function dial(url: string, token: string): Promise<Dialled> {
   const socket = new WebSocket(`${url.replace(/^http/, "ws")}/?token=${token}`);
-  const heard: Wire[] = [];
+  const received: Wire[] = [];
   const waiting = new Set<() => void>();
   socket.addEventListener("message", ({ data }) => {
-    heard.push(JSON.parse(String(data)) as Wire);
+    received.push(JSON.parse(String(data)) as Wire);
     for (const wake of waiting) wake();
   });
   await new Promise<void>((resolve, reject) => {
     socket.addEventListener("open", () => resolve());
     socket.addEventListener("error", () => reject(new Error(`nobody answers at ${url}`)));
   });
-  const hears = async (fits: (wire: Wire) => boolean): Promise<Wire> => {
+  const waitFor = async (fits: (wire: Wire) => boolean): Promise<Wire> => {
     for (;;) {
-      const found = heard.find(fits);
+      const found = received.find(fits);
       if (found !== undefined) return found;
       await new Promise<void>((resolve) => {
         waiting.add(resolve);
@@ -255,11 +255,11 @@ async function dial(url: string, token: string): Promise<Dialled> {
   };
   let next = 1;
   return {
-    hears,
+    waitFor,
     ask(method, params = {}) {
       const id = next++;
       socket.send(JSON.stringify({ id, method, params }));
-      return hears((wire) => wire.id === id);
+      return waitFor((wire) => wire.id === id);
     },
     [Symbol.dispose]: () => socket.close(),
   };

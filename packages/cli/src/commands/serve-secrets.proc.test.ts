@@ -13,15 +13,15 @@ const [first, second] = [TOKEN.slice(0, 20), TOKEN.slice(20)];
 
 /** Everything that comes, deltas included, as it comes. */
 function listen({ url, token }: Served, threadId: string): { text: string } {
-  const heard = { text: "" };
+  const received = { text: "" };
   const where = `${url}/api/threads/${threadId}/events?deltas=true`;
   get(where, { agent: false, headers: { authorization: `Bearer ${token}` } }, (response) => {
     response.setEncoding("utf8").on("data", (part: string) => {
-      heard.text += part;
+      received.text += part;
     });
     response.on("error", () => undefined);
   }).on("error", () => undefined);
-  return heard;
+  return received;
 }
 
 /** The deltas of a stream put together again: a secret in two pieces is a secret. */
@@ -42,7 +42,7 @@ test("S36: a token in the output of a command, in the words of the model and in 
   await using served = await startServe(world);
   const socket = path.join(world.home, "serve.sock");
   const threadId = await newThread(served);
-  const heard = listen(served, threadId);
+  const received = listen(served, threadId);
   using codex = await connectTo(socket);
   await codex.client.initialize();
   await codex.client.call("thread/resume", { threadId });
@@ -52,7 +52,7 @@ test("S36: a token in the output of a command, in the words of the model and in 
   const events = await served.events(threadId, isTurnEnd);
   await codex.client.note("turn/completed");
   await chat.client.note("chat.turn.completed");
-  await expect.poll(() => heard.text).toContain('"turn.completed"');
+  await expect.poll(() => received.text).toContain('"turn.completed"');
   // The model was told, so there was something to give away.
   expect(JSON.stringify(model.requests.at(-1)?.body)).toContain(second);
   expect(JSON.stringify(events)).toContain("[redacted:github-token]");
@@ -61,12 +61,12 @@ test("S36: a token in the output of a command, in the words of the model and in 
   const deltasOf = (wires: readonly unknown[]): string => joined(wires.map((wire) => at(wire, "params.delta") ?? ""));
   const streams = {
     stored: JSON.stringify(events),
-    sse: heard.text,
-    "sse deltas": joined([...heard.text.matchAll(/"delta":"((?:[^"\\]|\\.)*)"/g)].map(([, delta]) => delta)),
-    codex: JSON.stringify(codex.client.heard),
-    "codex deltas": deltasOf(codex.client.heard),
-    chat: JSON.stringify(chat.client.heard),
-    "chat deltas": deltasOf(chat.client.heard),
+    sse: received.text,
+    "sse deltas": joined([...received.text.matchAll(/"delta":"((?:[^"\\]|\\.)*)"/g)].map(([, delta]) => delta)),
+    codex: JSON.stringify(codex.client.received),
+    "codex deltas": deltasOf(codex.client.received),
+    chat: JSON.stringify(chat.client.received),
+    "chat deltas": deltasOf(chat.client.received),
   };
   for (const [name, text] of Object.entries(streams)) {
     expect([name, text.length > 0, text.includes(TOKEN)]).toEqual([name, true, false]);

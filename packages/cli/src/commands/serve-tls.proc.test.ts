@@ -28,12 +28,12 @@ async function makePair(world: World): Promise<Pair> {
   return { cert, key, options: ["--tls-cert", cert, "--tls-key", key] };
 }
 
-interface Heard {
+interface Received {
   readonly status: number;
   readonly text: string;
 }
 
-function ask(url: string, options: RequestOptions): Promise<Heard> {
+function ask(url: string, options: RequestOptions): Promise<Received> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { agent: false, ...options });
     sent.on("response", (response) => {

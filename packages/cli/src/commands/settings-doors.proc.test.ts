@@ -34,12 +34,12 @@ async function openDoors() {
     return String(begun.json["id"]);
   };
   const send = async (threadId: string, more: object = {}): Promise<void> => {
-    const from = chat.heard.length;
+    const from = chat.received.length;
     const turnId = text(
       await chat.call("chat.message.send", { chat_id: threadId, message: "go on", ...more }),
       "turn_id",
     );
-    await chat.hears((wire) => wire.method === "chat.turn.completed" && at(wire, "params.turnId") === turnId, from);
+    await chat.waitFor((wire) => wire.method === "chat.turn.completed" && at(wire, "params.turnId") === turnId, from);
   };
   const exec = async (...args: readonly string[]): Promise<void> => {
     const ran = await run(["exec", "resume", ...args], { world, env: KEY });

@@ -3,11 +3,11 @@ import { createWake, type Follower, type Wake } from "./wake.ts";
 
 const ENDLESS = new AbortController().signal;
 
-function openWake(): Wake & { others: number; readonly heard: number[] } {
-  const state = { others: 1, heard: [] as number[] };
+function openWake(): Wake & { others: number; readonly received: number[] } {
+  const state = { others: 1, received: [] as number[] };
   const wake = createWake(
     () => state.others,
-    () => state.heard.push(state.others),
+    () => state.received.push(state.others),
   );
   return Object.assign(state, wake);
 }
@@ -52,10 +52,10 @@ test("commits of others wake everybody, after it was said that they are there", 
   const wake = openWake();
   using a = wake.follow("a");
   using b = wake.follow("b");
-  const both = Promise.all([a, b].map(async (follower) => follower.wait(ENDLESS).then(() => wake.heard.length)));
+  const both = Promise.all([a, b].map(async (follower) => follower.wait(ENDLESS).then(() => wake.received.length)));
   wake.others = 2;
   expect(await both).toEqual([1, 1]);
-  expect(wake.heard).toEqual([2]);
+  expect(wake.received).toEqual([2]);
 });
 
 test("who begins to follow is not told of what others did before", async () => {
@@ -70,7 +70,7 @@ test("who begins to follow is not told of what others did before", async () => {
   const waiting = late.wait(ENDLESS);
   wake.others = 3;
   await waiting;
-  expect(wake.heard).toEqual([3]);
+  expect(wake.received).toEqual([3]);
 });
 
 test("an abort and the close end every wait, and a follower that is gone is not woken", async () => {

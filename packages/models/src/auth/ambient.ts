@@ -91,7 +91,7 @@ async function bedrockSource(config: ProviderConfig, auth: BedrockAuth, env: Env
     },
     renew: async () => false,
     secrets: handedOut.secrets,
-    hear: handedOut.hear,
+    onSecrets: handedOut.onSecrets,
   };
 }
 

@@ -45,8 +45,8 @@ describe("12.19: a token that a command prints", () => {
     const seen = path.join(fixture.root, "seen");
     const body = `printf '%s|%s|%s|%s' "$1" "$2" "$OTHER_SECRET" "$LISTED" > '${seen}'; pwd >> '${seen}'; echo token-${CANARY}`;
     const provider = await fixture.provider(body, { envVars: ["LISTED"] });
-    const heard: string[] = [];
-    provider.credential?.hear?.((secrets) => heard.push(...secrets));
+    const received: string[] = [];
+    provider.credential?.onSecrets?.((secrets) => received.push(...secrets));
     await Promise.all([1, 2, 3].map(async () => completedOf(await collect(provider))));
     completedOf(await collect(provider));
     expect(new Set(server.requests.map(({ headers }) => headers.authorization))).toEqual(
@@ -54,7 +54,7 @@ describe("12.19: a token that a command prints", () => {
     );
     expect(await fixture.runs()).toBe(1);
     expect(await readFile(seen, "utf8")).toBe(`a b|$(id)||seen${fixture.root}\n`);
-    expect(heard).toEqual([`token-${CANARY}`]);
+    expect(received).toEqual([`token-${CANARY}`]);
   });
 
   test.each([

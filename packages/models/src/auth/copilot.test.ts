@@ -13,7 +13,7 @@ interface Fixture extends AsyncDisposable {
   readonly github: TestGithub;
   readonly slept: readonly number[];
   readonly configs: readonly ProviderConfig[];
-  readonly heard: Set<string>;
+  readonly received: Set<string>;
   open(): Accounts;
 }
 
@@ -34,14 +34,14 @@ async function openFixture(api?: ModelServer): Promise<Fixture> {
   };
   const auth = { type: "copilot", githubUrl: github.url, githubApiUrl: github.url } as const;
   const configs: readonly ProviderConfig[] = [{ id: "copilot", auth, retryBaseMs: 1 }];
-  const heard = new Set<string>();
-  const onSecrets = (secrets: readonly string[]): void => secrets.forEach((secret) => heard.add(secret));
+  const received = new Set<string>();
+  const onSecrets = (secrets: readonly string[]): void => secrets.forEach((secret) => received.add(secret));
   return {
     home,
     github,
     slept,
     configs,
-    heard,
+    received,
     open: () => openAccounts({ home: home.home, env: {}, configs, clock, onSecrets }),
     async [Symbol.asyncDispose]() {
       await github[Symbol.asyncDispose]();
@@ -144,7 +144,7 @@ describe("12.19: Copilot's token", () => {
     expect(second).toMatchObject({ ...always, "x-initiator": "agent", "copilot-vision-request": "true" });
     expect(taken(fixture.github)(first?.authorization)).toBe(true);
     expect(provider.redact(String(first?.authorization))).not.toContain(CANARY);
-    expect([...fixture.heard].some((secret) => first?.authorization === `Bearer ${secret}`)).toBe(true);
+    expect([...fixture.received].some((secret) => first?.authorization === `Bearer ${secret}`)).toBe(true);
     expect(fixture.github.count("/copilot_internal/v2/token")).toBe(1);
   });
 

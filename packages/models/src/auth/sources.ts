@@ -85,6 +85,6 @@ export function keySource({ auth }: Pick<ProviderConfig, "auth">, key: string): 
     headers: async (wire) => authHeader(wire, key, auth),
     renew: async () => false,
     secrets: () => [key],
-    hear: (listener) => listener([key]),
+    onSecrets: (listener) => listener([key]),
   };
 }

@@ -5,7 +5,7 @@ import type { WireName } from "../providers.ts";
 /** A token is renewed for as long as a server runs; one that ended so many renewals ago is not quoted any more. */
 const MAX_REMEMBERED = 32;
 
-export interface HandedOut extends Required<Pick<CredentialSource, "secrets" | "hear">> {
+export interface HandedOut extends Required<Pick<CredentialSource, "secrets" | "onSecrets">> {
   readonly add: (...secrets: readonly string[]) => void;
 }
 
@@ -21,7 +21,7 @@ export function createHandedOut(): HandedOut {
       for (const listener of listeners) listener(fresh);
     },
     secrets: () => known,
-    hear(listener) {
+    onSecrets(listener) {
       listeners.push(listener);
       if (known.length > 0) listener(known);
     },
@@ -56,6 +56,6 @@ export function tokenSource<L extends { readonly accessToken: string }>(
     },
     renew: async (signal) => (await use(signal, last)).accessToken !== last,
     secrets: handedOut.secrets,
-    hear: handedOut.hear,
+    onSecrets: handedOut.onSecrets,
   };
 }

@@ -106,14 +106,14 @@ describe("12.19: logins of a server, each when it is needed", () => {
     await accounts.saveKey({ provider: "azure" }, "azure-key");
     const configs = withLazyLogins(entries, at.env);
     const source = (id: string) => configs.find((entry) => entry.id === id)?.credential;
-    const heard: string[] = [];
-    for (const id of ["azure", "bedrock"]) source(id)?.hear?.((secrets) => heard.push(...secrets));
+    const received: string[] = [];
+    for (const id of ["azure", "bedrock"]) source(id)?.onSecrets?.((secrets) => received.push(...secrets));
     const signal = AbortSignal.timeout(20_000);
     expect(await source("azure")?.headers("openai-responses", signal, OUTGOING)).toEqual({ "api-key": "azure-key" });
     expect(await source("bedrock")?.headers("anthropic", signal, OUTGOING)).toMatchObject({
       authorization: expect.stringContaining("Credential=AKIDTEST/"),
     });
-    expect(heard).toEqual(["azure-key", "aws-secret"]);
+    expect(received).toEqual(["azure-key", "aws-secret"]);
     await expect(source("vertex")?.headers("gemini", signal, OUTGOING)).rejects.toMatchObject({ code: "auth.missing" });
   });
 });

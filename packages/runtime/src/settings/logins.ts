@@ -65,7 +65,7 @@ function lazySource(
     const entry = findConfig(entries, id, heddleHome(env));
     const isKeyless = entry.usesOpenAiKey === true && entry.key === undefined && entry.credential === undefined;
     found = isKeyless ? NO_KEY : sourceOf(entry);
-    for (const listener of listeners) found.hear?.(listener);
+    for (const listener of listeners) found.onSecrets?.(listener);
     return found;
   };
   return {
@@ -74,9 +74,9 @@ function lazySource(
     address: () => found?.address?.(),
     renew: async (signal) => (await source()).renew(signal),
     secrets: () => found?.secrets() ?? [],
-    hear(listener) {
+    onSecrets(listener) {
       listeners.push(listener);
-      found?.hear?.(listener);
+      found?.onSecrets?.(listener);
     },
   };
 }

@@ -28,7 +28,7 @@ test("a message becomes a turn that is told from beginning to end, in numbers wi
   expect(client.events.map(({ params }) => params?.["seq"])).toEqual(client.events.map((_, index) => index + 1));
   const mine = client.events.find(({ params }) => at(params, "item.type") === "userMessage");
   expect(at(mine, "params.item.id")).toBe(text(sent, "item_id"));
-  const deltas = client.heard.filter(({ method }) => method === "chat.message.delta");
+  const deltas = client.received.filter(({ method }) => method === "chat.message.delta");
   expect(deltas.map(({ params }) => text(params, "delta")).join("")).toBe("hello there");
   const listed = await client.call("chat.list");
   expect(at(listed, "chats.0")).toMatchObject({ chat_id: chatId, last_seq: 10, title: "hi", active_turn_id: null });
@@ -47,7 +47,7 @@ test("what an agent proposes in mode plan is a plan beside its message, told pie
     ["chat.item.completed", plan, "completed"],
   ]);
   const isOfPlan = (itemId: unknown): boolean => itemId === at(told, "0.params.itemId");
-  const deltas = client.heard.filter(
+  const deltas = client.received.filter(
     ({ method, params }) => method === "chat.message.delta" && isOfPlan(params?.["itemId"]),
   );
   expect(deltas.map(({ params }) => text(params, "delta")).join("")).toBe(plan);
@@ -120,7 +120,7 @@ test("C9 cancel: one end, the words so far are kept, nothing stays running, and 
   const { client, chatId } = await world.chat();
   const send = (message: string) => client.call("chat.message.send", { chat_id: chatId, message });
   const first = text(await send("one"), "turn_id");
-  await client.hears(({ params }) => at(params, "item.type") === "commandExecution");
+  await client.waitFor(({ params }) => at(params, "item.type") === "commandExecution");
   const queued = await send("two");
   expect(queued).toMatchObject({ queued: true, item_id: null });
   const dropped = text(await send("three"), "turn_id");
@@ -195,7 +195,7 @@ test("inject adds to the running turn; without one it begins a turn", async () =
     await client.call("chat.message.send", { chat_id: chatId, message: "x", inject: true }),
     "turn_id",
   );
-  await client.hears(({ params }) => at(params, "item.type") === "commandExecution");
+  await client.waitFor(({ params }) => at(params, "item.type") === "commandExecution");
   const more = { chat_id: chatId, message: "and y", inject: true, client_message_id: "i1" };
   expect(await client.call("chat.message.send", more)).toEqual({
     chat_id: chatId,
@@ -226,7 +226,7 @@ test("C11 archived chats are hidden and come back; deleting takes everything, th
   await client.call("chat.thread.unarchive", { chatId });
   expect(list(await client.call("chat.list"), "chats")).toHaveLength(1);
   await client.call("chat.thread.delete", { chat_id: chatId });
-  await client.hears(({ params }) => params?.["status"] === "deleted");
+  await client.waitFor(({ params }) => params?.["status"] === "deleted");
   expect(list(await client.call("chat.list"), "chats")).toEqual([]);
   expect(await client.ask("chat.thread.read", { chat_id: chatId })).toMatchObject({ error: { code: -32002 } });
   const rows = await world.heddle.journal.threads.turns(chatId);
@@ -242,7 +242,7 @@ test("C14 settings merge, null removes a key, and a change counts from the next 
   const { client, chatId } = await world.chat({ model: "gpt-a", effort: "low" });
   const update = (settings: unknown) => client.call("chat.settings.update", { chat_id: chatId, settings });
   const first = text(await client.call("chat.message.send", { chat_id: chatId, message: "x" }), "turn_id");
-  await client.hears(({ params }) => at(params, "item.type") === "commandExecution");
+  await client.waitFor(({ params }) => at(params, "item.type") === "commandExecution");
   expect(await update({ model: "gpt-b", approvalPolicy: "on-request" })).toEqual({
     ok: true,
     settings: { model: "gpt-b", effort: "low", approval_policy: "on-request" },

@@ -73,7 +73,7 @@ test("a name stays: it is stored, told, and in the lists", async () => {
     ok: true,
     title: "My chat",
   });
-  await client.hears(({ params }) => params?.["title"] === "My chat" && params["title_source"] === "user");
+  await client.waitFor(({ params }) => params?.["title"] === "My chat" && params["title_source"] === "user");
   expect(at(await client.call("chat.list"), "chats.0.title")).toBe("My chat");
   expect(await client.ask("chat.thread.rename", { chat_id: chatId, title: "a\u001b[2Jb" })).toMatchObject({
     error: { code: -32602 },
@@ -118,7 +118,7 @@ test("a login keeps its device code in the server, and everybody hears that an a
   });
   const login_id = text(started, "session.login_id");
   expect(await client.call("chat.account.login.cancel", { login_id })).toMatchObject({ status: "denied" });
-  await client.hears(
+  await client.waitFor(
     ({ method, params }) => method === "chat.account.updated" && params?.["provider"] === "openai-codex",
   );
   await client.call("chat.account.login.start", { provider: "openai", api_key: `sk-${CANARY}` });
@@ -126,7 +126,7 @@ test("a login keeps its device code in the server, and everybody hears that an a
   expect(at(status, "providers.0")).toMatchObject({ logged_in: true, health: "ready", key: "openai" });
   await client.call("chat.account.logout", { provider: "openai" });
   expect(at(await client.call("chat.account.read", { provider: "openai" }), "logged_in")).toBe(false);
-  expect(JSON.stringify(client.heard)).not.toContain(CANARY);
+  expect(JSON.stringify(client.received)).not.toContain(CANARY);
   expect(world.logged.join("\n")).not.toContain(CANARY);
 });
 

@@ -1,6 +1,6 @@
 /** C6 and C12: nobody misses an event in silence, whether the connection breaks or the reader is slow. */
 import { expect, test } from "vitest";
-import { at, list, text, type ChatClient, type Heard } from "../../test/chat-client.ts";
+import { at, list, text, type ChatClient, type Received } from "../../test/chat-client.ts";
 import { openChatWorld, type ChatWorld } from "../../test/chat-world.ts";
 
 async function allEvents(client: ChatClient, chatId: string, after = 0): Promise<readonly unknown[]> {
@@ -16,7 +16,7 @@ async function allEvents(client: ChatClient, chatId: string, after = 0): Promise
 }
 
 const seqOf = (event: unknown): number => Number(at(event, "seq"));
-const listed = ({ method, params }: Heard): unknown => ({ topic: method, ...params });
+const listed = ({ method, params }: Received): unknown => ({ topic: method, ...params });
 
 /** Turns and renames without pause, until it is told to stop. */
 async function keepBusy(world: ChatWorld, chatId: string, signal: AbortSignal): Promise<void> {
@@ -48,24 +48,25 @@ test(
       const last = collected.length === 0 ? 0 : seqOf(collected.at(-1));
       await reader.call("events.subscribe", { topic: "chat.*", after: { [chatId]: last } });
       // Some leave at once, some in the middle of what they missed, some after a while of live events.
-      if (connection % 4 !== 0) await reader.hears(({ params }) => Number(params?.["seq"]) >= last + (connection % 7));
+      if (connection % 4 !== 0)
+        await reader.waitFor(({ params }) => Number(params?.["seq"]) >= last + (connection % 7));
       reader.socket.destroy();
-      const heard = reader.events.map(listed);
-      replayed += heard.length;
-      collected.push(...heard);
+      const received = reader.events.map(listed);
+      replayed += received.length;
+      collected.push(...received);
     }
     stop.abort();
     await busy;
     const rest = await world.client();
     await rest.call("events.subscribe", { topic: "chat.*", after: { [chatId]: seqOf(collected.at(-1)) } });
     const all = await allEvents(client, chatId);
-    await rest.hears(({ params }) => Number(params?.["seq"]) >= all.length || seqOf(collected.at(-1)) >= all.length);
+    await rest.waitFor(({ params }) => Number(params?.["seq"]) >= all.length || seqOf(collected.at(-1)) >= all.length);
     collected.push(...rest.events.map(listed));
     expect(replayed).toBeGreaterThan(200);
     expect(collected.map(seqOf)).toEqual(Array.from({ length: collected.length }, (_, index) => index + 1));
     expect(collected.slice(0, all.length)).toEqual(all);
     // Whoever never left has heard the same.
-    await client.hears(({ params }) => Number(params?.["seq"]) >= all.length);
+    await client.waitFor(({ params }) => Number(params?.["seq"]) >= all.length);
     expect(client.events.map(listed).slice(0, all.length)).toEqual(all);
     const row = await world.heddle.journal.threads.get(chatId);
     expect(row?.logEntries).toBeGreaterThanOrEqual(all.length);
@@ -103,21 +104,21 @@ test(
     for (let change = 0; change < 200; change += 1)
       await fast.call("chat.settings.update", { chat_id: chatId, settings });
     const total = 201;
-    await fast.hears(({ params }) => params?.["seq"] === total);
+    await fast.waitFor(({ params }) => params?.["seq"] === total);
     slow.socket.resume();
     const told = await slow.topic("resync");
     const lastSeq = Number(told.params?.["last_seq"]);
     expect(told.params).toMatchObject({ chat_id: chatId, schema: 1 });
-    const heard = slow.events.map(({ params }) => Number(params?.["seq"])).filter((seq) => seq <= lastSeq);
-    expect(heard).toEqual(heard.map((_, index) => index + 2));
-    expect(heard.length).toBeLessThan(total - 1);
-    const missed = await allEvents(slow, chatId, heard.at(-1));
+    const received = slow.events.map(({ params }) => Number(params?.["seq"])).filter((seq) => seq <= lastSeq);
+    expect(received).toEqual(received.map((_, index) => index + 2));
+    expect(received.length).toBeLessThan(total - 1);
+    const missed = await allEvents(slow, chatId, received.at(-1));
     expect(missed.map(seqOf)).toEqual(
-      Array.from({ length: total - (heard.at(-1) ?? 0) }, (_, index) => (heard.at(-1) ?? 0) + index + 1),
+      Array.from({ length: total - (received.at(-1) ?? 0) }, (_, index) => (received.at(-1) ?? 0) + index + 1),
     );
     // And it is live again.
     await fast.call("chat.thread.rename", { chat_id: chatId, title: "after" });
-    expect(await slow.hears(({ params }) => params?.["seq"] === total + 1)).toMatchObject({
+    expect(await slow.waitFor(({ params }) => params?.["seq"] === total + 1)).toMatchObject({
       params: { title: "after" },
     });
     expect(fast.events.map(({ params }) => params?.["seq"])).toEqual(
@@ -132,7 +133,7 @@ test("the answer to a call comes before what it sets going", async () => {
   const { client, chatId } = await world.chat();
   const sent = await client.call("chat.message.send", { chat_id: chatId, message: "x" });
   await client.end(text(sent, "turn_id"));
-  const answer = client.heard.findIndex(({ result }) => at(result, "turn_id") !== undefined);
-  const began = client.heard.findIndex(({ method }) => method === "chat.turn.started");
+  const answer = client.received.findIndex(({ result }) => at(result, "turn_id") !== undefined);
+  const began = client.received.findIndex(({ method }) => method === "chat.turn.started");
   expect(answer).toBeLessThan(began);
 });

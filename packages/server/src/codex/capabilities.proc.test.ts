@@ -25,8 +25,8 @@ async function follower(world: ChatWorld, capabilities: unknown, threadId: strin
 }
 
 /** Everything about the thread, without the time it was sent. */
-function streamOf({ heard }: ChatClient, from: number): readonly unknown[] {
-  return heard
+function streamOf({ received }: ChatClient, from: number): readonly unknown[] {
+  return received
     .slice(from)
     .filter(({ method }) => method !== undefined && /^(thread|turn|item)\//.test(method) && !ADDED.has(method))
     .map(({ method, params }) => ({ method, params }));
@@ -50,13 +50,13 @@ test("W9: a client without capabilities gets the same threads, turns and items a
   const joined = new Map<ChatClient, number>();
   for (const client of clients.values()) {
     await flush(client);
-    joined.set(client, client.heard.length);
+    joined.set(client, client.received.length);
   }
   const [first] = clients.values();
   const input = [{ type: "text", text: "go" }];
   const turnId = text(await first?.call("turn/start", { threadId: chatId, input }), "turn.id");
   for (const client of clients.values()) {
-    await client.hears(({ method }) => method === "turn/completed");
+    await client.waitFor(({ method }) => method === "turn/completed");
     await flush(client);
   }
   const told = (client: ChatClient) => streamOf(client, joined.get(client) ?? 0);
@@ -104,5 +104,5 @@ test("W1: before initialize no method does anything, with whatever params", asyn
   expect(others).toEqual([]);
   expect([...answers.values()].filter((said) => said === "-32600 Not initialized").length).toBeGreaterThan(30);
   expect(await world.heddle.journal.position()).toBe(before);
-  expect(client.heard.filter(({ method }) => method !== undefined)).toEqual([]);
+  expect(client.received.filter(({ method }) => method !== undefined)).toEqual([]);
 });

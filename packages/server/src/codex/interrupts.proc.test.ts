@@ -22,7 +22,7 @@ async function send(client: ChatClient, chatId: string, message: string): Promis
   return text(await client.call("chat.message.send", { chat_id: chatId, message }), "turn_id");
 }
 
-const item = (client: ChatClient, type: string) => client.hears(({ params }) => at(params, "item.type") === type);
+const item = (client: ChatClient, type: string) => client.waitFor(({ params }) => at(params, "item.type") === type);
 
 const STATES: readonly State[] = [
   {

@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { list, text, type ChatClient, type Heard } from "../../test/chat-client.ts";
+import { list, text, type ChatClient, type Received } from "../../test/chat-client.ts";
 import { codexClient, openChatWorld, type ChatWorld } from "../../test/chat-world.ts";
 
 async function refused(client: ChatClient, method: string, params: unknown): Promise<string> {
@@ -13,8 +13,8 @@ async function refused(client: ChatClient, method: string, params: unknown): Pro
 
 const base64 = (words: string): string => Buffer.from(words).toString("base64");
 
-function exited(client: ChatClient, processHandle: string): Promise<Heard> {
-  return client.hears(
+function exited(client: ChatClient, processHandle: string): Promise<Received> {
+  return client.waitFor(
     ({ method, params }) => method === "process/exited" && params?.["processHandle"] === processHandle,
   );
 }
@@ -39,7 +39,7 @@ test("a process is answered when it runs, and its end comes with its output, str
   await using world = await openChatWorld();
   const client = await codexClient(world);
   const spawn = spawner(world);
-  const run = async (...args: Parameters<typeof spawn>): Promise<Heard["params"]> => {
+  const run = async (...args: Parameters<typeof spawn>): Promise<Received["params"]> => {
     const { method, params } = spawn(...args);
     expect(await client.call(method, params)).toEqual({});
     return (await exited(client, params.processHandle)).params;
@@ -91,11 +91,11 @@ test("input, a terminal and its size, and an end by request", async () => {
   expect(await client.call("process/writeStdin", { processHandle: "cat", closeStdin: true })).toEqual({});
   expect((await exited(client, "cat")).params).toMatchObject({ exitCode: 0, stdout: "hey" });
   await start("tty", ["sh", "-c", "stty size; read x; stty size"], { tty: true, size: { rows: 30, cols: 90 } });
-  await client.hears(({ params }) => params?.["deltaBase64"] === base64("30 90\r\n"));
+  await client.waitFor(({ params }) => params?.["deltaBase64"] === base64("30 90\r\n"));
   expect(await client.call("process/resizePty", { processHandle: "tty", size: { rows: 10, cols: 20 } })).toEqual({});
   await client.call("process/writeStdin", { processHandle: "tty", deltaBase64: base64("\n") });
   await exited(client, "tty");
-  const shown = client.heard.filter(({ method }) => method === "process/outputDelta");
+  const shown = client.received.filter(({ method }) => method === "process/outputDelta");
   const bytes = shown.map(({ params }) => Buffer.from(text(params, "deltaBase64"), "base64"));
   expect(Buffer.concat(bytes).toString()).toContain("10 20");
   await start("sleeper", ["sleep", "60"]);
@@ -182,7 +182,7 @@ test("a search follows what is typed; the last query counts", async () => {
     client.socket.write(
       `${JSON.stringify({ id: query, method: "fuzzyFileSearch/sessionUpdate", params: { sessionId: "s", query } })}\n`,
     );
-  const updated = await client.hears(
+  const updated = await client.waitFor(
     ({ method, params }) => method === "fuzzyFileSearch/sessionUpdated" && params?.["query"] === "alp",
   );
   expect(list(updated.params, "files").map((file) => (file as { path: string }).path)).toEqual([
@@ -191,11 +191,11 @@ test("a search follows what is typed; the last query counts", async () => {
   ]);
   expect((await client.topic("fuzzyFileSearch/sessionCompleted")).params).toEqual({ sessionId: "s" });
   // Results of queries that were overtaken are not sent behind those of the last one.
-  expect(client.heard.indexOf(updated)).toBe(
-    client.heard.findLastIndex(({ method }) => method === "fuzzyFileSearch/sessionUpdated"),
+  expect(client.received.indexOf(updated)).toBe(
+    client.received.findLastIndex(({ method }) => method === "fuzzyFileSearch/sessionUpdated"),
   );
   await client.call("fuzzyFileSearch/sessionUpdate", { sessionId: "s", query: "" });
-  expect((await client.hears(({ params }) => params?.["query"] === "")).params).toEqual({
+  expect((await client.waitFor(({ params }) => params?.["query"] === "")).params).toEqual({
     sessionId: "s",
     query: "",
     files: [],

@@ -56,7 +56,8 @@ export class FanOut implements AsyncDisposable {
     this.#seen = after;
     this.#openItems = openItems;
     const { stream } = options;
-    for (const threadId of stream === undefined ? running.map((turn) => turn.threadId) : [stream]) this.#hear(threadId);
+    for (const threadId of stream === undefined ? running.map((turn) => turn.threadId) : [stream])
+      this.#receive(threadId);
     this.#following = this.#follow();
   }
 
@@ -133,7 +134,7 @@ export class FanOut implements AsyncDisposable {
 
   async #take(event: StoredEvent): Promise<void> {
     const { stream, body, position, version } = event;
-    if (this.#options.stream === undefined && body.type === "turn.started") this.#hear(stream);
+    if (this.#options.stream === undefined && body.type === "turn.started") this.#receive(stream);
     await this.#hand(event, this.#listeners);
     await this.#hand(event, this.#byStream.get(stream));
     // A listener that was added meanwhile has been sent it too: nothing is awaited since.
@@ -157,7 +158,7 @@ export class FanOut implements AsyncDisposable {
     }
   }
 
-  #hear(threadId: string): void {
+  #receive(threadId: string): void {
     if (this.#options.isWithoutDeltas === true || this.#live.has(threadId)) return;
     this.#live.set(
       threadId,

@@ -15,12 +15,12 @@ function head({ port, tokens }: HttpWorld, line: string, more: readonly string[]
 function raw(port: number, text: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1", () => void socket.write(text, "latin1"));
-    let heard = "";
+    let received = "";
     socket.setEncoding("utf8").on("data", (part: string) => {
-      heard += part;
-      if (/\r\n\r\n.*\n$/s.test(heard)) socket.destroy();
+      received += part;
+      if (/\r\n\r\n.*\n$/s.test(received)) socket.destroy();
     });
-    socket.on("error", () => undefined).on("close", () => resolve(heard));
+    socket.on("error", () => undefined).on("close", () => resolve(received));
   });
 }
 
@@ -89,9 +89,9 @@ test("S12: a body of a gigabyte costs the server next to nothing", async () => {
     "transfer-encoding: chunked",
   ]);
   const socket = connect(world.port, "127.0.0.1");
-  let heard = "";
+  let received = "";
   socket.setEncoding("utf8").on("data", (part: string) => {
-    heard += part;
+    received += part;
   });
   const closed = new Promise<void>((resolve) => {
     socket.on("error", () => undefined).on("close", () => resolve());
@@ -108,7 +108,7 @@ test("S12: a body of a gigabyte costs the server next to nothing", async () => {
   };
   pour();
   await closed;
-  expect(statusOf(heard)).toBe(413);
+  expect(statusOf(received)).toBe(413);
   expect(poured).toBeLessThan(64 * 1024 * 1024);
   expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024);
 });

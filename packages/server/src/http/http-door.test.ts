@@ -13,12 +13,12 @@ import { addToken, ensureOwnerToken, listTokens, revokeToken } from "./tokens.ts
 function raw(port: number, text: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1", () => void socket.write(text));
-    let heard = "";
+    let received = "";
     socket.setEncoding("utf8").on("data", (part: string) => {
-      heard += part;
+      received += part;
     });
     // What was said before the server hung up counts.
-    socket.on("error", () => undefined).on("close", () => resolve(heard));
+    socket.on("error", () => undefined).on("close", () => resolve(received));
   });
 }
 
@@ -196,9 +196,9 @@ test("S10: a token file that others can read is refused; a revoked token is out 
   expect((await stat(join(home, "tokens", "guest.json"))).mode & 0o777).toBe(0o600);
   await expect.poll(async () => (await world.ask("/api/threads", { token })).status).toBe(200);
   using stream = await follow(`${world.url}/api/events`, token);
-  await stream.hears(({ event }) => event === "caughtUp");
+  await stream.waitFor(({ event }) => event === "caughtUp");
   expect(await revokeToken(home, { name: "guest", role: "viewer" })).toBe(true);
-  expect((await stream.hears(({ event }) => event === "end")).data).toMatchObject({ reason: "revoked" });
+  expect((await stream.waitFor(({ event }) => event === "end")).data).toMatchObject({ reason: "revoked" });
   await expect.poll(async () => (await world.ask("/api/threads", { token })).status).toBe(401);
   const path = join(home, "serve.token");
   const { token: owner } = await ensureOwnerToken(home);

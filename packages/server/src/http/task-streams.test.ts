@@ -14,10 +14,10 @@ test("104: a client that follows after its snapshot misses nothing, and comes ba
   const between = await made(world, { prompt: "between" });
   await world.newThread();
   using all = await follow(`${world.url}/api/events?only=tasks&after=${list.position}`, world.tokens.viewer);
-  await all.hears(({ data }) => data["taskId"] === between.id);
+  await all.waitFor(({ data }) => data["taskId"] === between.id);
   const live = await made(world, { prompt: "live" });
   await post(world, `/api/tasks/${live.id}/pause`, {});
-  const last = await all.hears(({ data }) => (data["body"] as EventBody | undefined)?.type === "task.paused");
+  const last = await all.waitFor(({ data }) => (data["body"] as EventBody | undefined)?.type === "task.paused");
   const stored = all.messages.filter(({ event }) => event === "message");
   expect(stored.map(({ data }) => data["taskId"])).toEqual([between.id, live.id, live.id]);
   await post(world, `/api/tasks/${live.id}/resume`, {});
@@ -32,14 +32,14 @@ test("104: one task is followed by its own numbers until it is deleted", async (
   await using world = await openHttpWorld();
   const { id, seq } = await made(world, { prompt: "a" });
   using client = await follow(`${world.url}/api/tasks/${id}/events?after=${seq}`, world.tokens.viewer);
-  await client.hears(({ event }) => event === "caughtUp");
+  await client.waitFor(({ event }) => event === "caughtUp");
   await world.newTask();
   await post(world, `/api/tasks/${id}/cancel`, {});
   await world.ask(`/api/tasks/${id}`, { method: "DELETE" });
   await client.ended;
-  const heard = client.messages.filter(({ event }) => event !== "caughtUp");
-  expect(heard.map(({ id: cursor, event }) => cursor ?? event)).toEqual([2, 3, "end"]);
-  expect(heard.at(-1)?.data).toMatchObject({ reason: "deleted" });
+  const received = client.messages.filter(({ event }) => event !== "caughtUp");
+  expect(received.map(({ id: cursor, event }) => cursor ?? event)).toEqual([2, 3, "end"]);
+  expect(received.at(-1)?.data).toMatchObject({ reason: "deleted" });
   expect(await world.ask(`/api/tasks/${id}/events`)).toMatchObject({ status: 404 });
 });
 
@@ -51,13 +51,13 @@ test("105: the same streams over a WebSocket, with the same cursors", async () =
       headers: { authorization: `Bearer ${world.tokens.viewer}` },
     });
   const socket = open(`/api/events?only=tasks`);
-  const heard: { id?: number; event?: string; data: { taskId?: string; body?: { type: string } } }[] = [];
-  socket.on("message", (text: Buffer) => heard.push(JSON.parse(text.toString("utf8"))));
-  await expect.poll(() => heard.some(({ event }) => event === "caughtUp")).toBe(true);
+  const received: { id?: number; event?: string; data: { taskId?: string; body?: { type: string } } }[] = [];
+  socket.on("message", (text: Buffer) => received.push(JSON.parse(text.toString("utf8"))));
+  await expect.poll(() => received.some(({ event }) => event === "caughtUp")).toBe(true);
   await world.newThread();
   await post(world, `/api/tasks/${id}/cancel`, {});
   await expect
-    .poll(() => heard.map(({ event, data }) => event ?? data.body?.type))
+    .poll(() => received.map(({ event, data }) => event ?? data.body?.type))
     .toEqual(["task.created", "caughtUp", "task.cancelled"]);
   const one = open(`/api/tasks/${id}/events?after=1`);
   const [text] = await new Promise<string[]>((resolve) => {
@@ -76,12 +76,12 @@ test("14.4: a WebSocket that does not read is disconnected like any reader, and 
   await using world = await openHttpWorld({ stuckMs: 200 });
   const threadId = await world.newThread();
   const url = `${world.url.replace("http", "ws")}/api/threads/${threadId}/events?token=${world.tokens.viewer}`;
-  const open = async (after: number): Promise<{ socket: WebSocket; heard: { id?: number; event?: string }[] }> => {
+  const open = async (after: number): Promise<{ socket: WebSocket; received: { id?: number; event?: string }[] }> => {
     const socket = new WebSocket(`${url}&after=${after}`);
-    const heard: { id?: number; event?: string }[] = [];
-    socket.on("message", (text: Buffer) => heard.push(JSON.parse(text.toString("utf8"))));
-    await expect.poll(() => heard.length).toBeGreaterThan(0);
-    return { socket, heard };
+    const received: { id?: number; event?: string }[] = [];
+    socket.on("message", (text: Buffer) => received.push(JSON.parse(text.toString("utf8"))));
+    await expect.poll(() => received.length).toBeGreaterThan(0);
+    return { socket, received };
   };
   const slow = await open(0);
   expect(world.door.followers).toBe(1);
@@ -89,10 +89,10 @@ test("14.4: a WebSocket that does not read is disconnected like any reader, and 
   for (let count = 0; count < 200; count += 1) await world.append(threadId, 1, 100_000);
   await expect.poll(() => world.door.followers, { timeout: 10_000 }).toBe(0);
   slow.socket.terminate();
-  const last = slow.heard.at(-1)?.id ?? 0;
+  const last = slow.received.at(-1)?.id ?? 0;
   const again = await open(last);
-  await expect.poll(() => again.heard.some(({ event }) => event === "caughtUp"), { timeout: 10_000 }).toBe(true);
-  const ids = again.heard.flatMap(({ id }) => id ?? []);
+  await expect.poll(() => again.received.some(({ event }) => event === "caughtUp"), { timeout: 10_000 }).toBe(true);
+  const ids = again.received.flatMap(({ id }) => id ?? []);
   expect(ids).toEqual(Array.from({ length: 201 - last }, (_, at) => last + 1 + at));
   again.socket.terminate();
 });

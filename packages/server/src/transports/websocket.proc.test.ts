@@ -137,8 +137,8 @@ test("S11: an address that is none is refused, with and without an upgrade, and 
     "connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: eA==\r\n";
   for (const target of ["//", "//:x", "///%", "http://[", "*", "/?token=%zz"]) {
     for (const more of ["", upgrade]) {
-      const heard = await said(port, `GET ${target} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n${more}\r\n`);
-      expect([target, heard.slice(0, 10)]).toEqual([target, expect.stringMatching(/^HTTP\/1.1 4/)]);
+      const received = await said(port, `GET ${target} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n${more}\r\n`);
+      expect([target, received.slice(0, 10)]).toEqual([target, expect.stringMatching(/^HTTP\/1.1 4/)]);
     }
   }
   const socket = new WebSocket(door.url, { headers: { authorization: `Bearer ${door.token}` } });
@@ -150,11 +150,11 @@ test("S11: an address that is none is refused, with and without an upgrade, and 
 function said(port: number, text: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1", () => void socket.write(text));
-    let heard = "";
+    let received = "";
     socket.setEncoding("utf8").on("data", (part: string) => {
-      heard += part;
+      received += part;
     });
-    socket.on("error", () => undefined).on("close", () => resolve(heard));
+    socket.on("error", () => undefined).on("close", () => resolve(received));
   });
 }
 

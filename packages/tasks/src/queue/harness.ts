@@ -98,7 +98,7 @@ class Worker implements Harness {
     const closing = this.#closing.signal;
     this.#context = { heddle, feed, settingsFor, home, now, log, preparing, closing, slowStartMs };
     this.#clock = { wall: now(), steady: performance.now() };
-    this.#listening = feed.onTask((event) => this.#hear(event));
+    this.#listening = feed.onTask((event) => this.#receive(event));
     this.#loop = this.#work();
   }
 
@@ -142,7 +142,7 @@ class Worker implements Harness {
     return standing.kind === "waits" && standing.isStuck;
   }
 
-  #hear({ stream, body }: StoredEvent<TaskEventBody>): void {
+  #receive({ stream, body }: StoredEvent<TaskEventBody>): void {
     if (FREES_OTHERS.has(body.type)) this.#changed.add(stream);
     const isForeign = body.type === "task.taken" && !isOurs(body.holder);
     if (isForeign) this.#othersHold = true;

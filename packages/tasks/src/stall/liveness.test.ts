@@ -16,7 +16,7 @@ test("silence is counted from the last sign of life, whatever kind it was", asyn
   now += 500;
   expect(liveness.quietMs()).toBe(500);
   now += 500;
-  liveness.hear();
+  liveness.receive();
   now += 100;
   expect(liveness.quietMs()).toBe(100);
   now += 400;

@@ -32,7 +32,7 @@ export function createLiveness({ folder, pids, now = () => performance.now() }: 
 
   return {
     /** The model, a command or the turn has produced something. */
-    hear(): void {
+    receive(): void {
       changedSinceLook = true;
       aliveAt = now();
     },

@@ -61,7 +61,7 @@ class Watch {
     const { heddle, folder, threadId, hold } = options;
     this.#options = options;
     this.#liveness = createLiveness({ folder, pids: () => this.#pids() });
-    this.#deltas = heddle.onDelta(threadId, () => this.#liveness.hear());
+    this.#deltas = heddle.onDelta(threadId, () => this.#liveness.receive());
     this.#reading = Promise.allSettled([this.#readThread(), this.#readTask()]);
     const { afterMs } = hold.task.spec.stall;
     const everyMs = Math.min(MAX_LOOK_MS, Math.max(MIN_LOOK_MS, afterMs / LOOKS));
@@ -94,7 +94,7 @@ class Watch {
     const { hold } = this.#options;
     if (this.#closed.signal.aborted) return;
     // Waiting for the user, or for a provider that named a time, is not a stall.
-    if (hold.task.state === "waiting") this.#liveness.hear();
+    if (hold.task.state === "waiting") this.#liveness.receive();
     const quietMs = this.#liveness.quietMs();
     const { afterMs } = hold.task.spec.stall;
     const suspects = this.#suspects();
@@ -214,7 +214,7 @@ class Watch {
     for await (const event of feed.follow(threadId, { after: version - 1, signal: this.#closed.signal })) {
       const { body } = event;
       if (!("turnId" in body) || body.turnId !== turnId) continue;
-      this.#liveness.hear();
+      this.#liveness.receive();
       if (this.#canRecover() && !this.#isStillPrompted()) await this.#recover();
       if (body.type === "model.requested") this.#asksModel = true;
       if (body.type === "model.responded") this.#asksModel = false;

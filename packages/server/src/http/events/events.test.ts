@@ -14,9 +14,9 @@ test("a client gets everything stored, then everything that comes, each once and
   const threadId = await world.newThread();
   await world.append(threadId, 99);
   using client = await follow(eventsOf(world, threadId), world.tokens.viewer);
-  expect((await client.hears(({ event }) => event === "caughtUp")).data).toEqual({ after: 100 });
+  expect((await client.waitFor(({ event }) => event === "caughtUp")).data).toEqual({ after: 100 });
   for (let count = 0; count < 20; count += 1) await world.append(threadId, 5);
-  await client.hears(({ id }) => id === 200);
+  await client.waitFor(({ id }) => id === 200);
   expect(seqs(client)).toEqual(upTo(200));
   expect(client.messages[0]?.data).toMatchObject({
     threadId,
@@ -49,7 +49,7 @@ test("F16 C6: replay and live together are the whole list, each once, under rand
       using client = await follow(eventsOf(world, threadId, query), world.tokens.viewer, headers);
       // As many messages as chance says, then gone in the middle of whatever comes.
       const wanted = 1 + Math.floor(Math.random() * 200);
-      await client.hears(({ id }) => client.messages.length > wanted || id === total + 1);
+      await client.waitFor(({ id }) => client.messages.length > wanted || id === total + 1);
       seen.push(...seqs(client));
       cuts += 1;
     }
@@ -68,7 +68,7 @@ test("the stream of all threads goes on from the journal's position, past thread
   await world.heddle.as("user:owner").deleteThread({ threadId: first });
   await world.append(second, 2);
   using all = await follow(`${world.url}/api/events`, world.tokens.viewer);
-  await all.hears(({ event }) => event === "caughtUp");
+  await all.waitFor(({ event }) => event === "caughtUp");
   const told = all.messages.filter(({ id }) => id !== undefined);
   expect(told.map(({ data }) => [data["threadId"], data["seq"]])).toEqual([
     [second, 1],
@@ -78,7 +78,7 @@ test("the stream of all threads goes on from the journal's position, past thread
   ]);
   using rest = await follow(`${world.url}/api/events?after=${told[1]?.id}`, world.tokens.viewer);
   await world.append(second, 1);
-  await rest.hears(({ data }) => data["seq"] === 4);
+  await rest.waitFor(({ data }) => data["seq"] === 4);
   expect(seqs(rest)).toHaveLength(3);
 });
 
@@ -90,9 +90,9 @@ test("G6: a cursor of another store, or of a deleted thread, is refused as expir
   expect(await world.ask("/api/events?after=999")).toMatchObject(refused);
   expect(await world.ask("/api/events", { headers: { "last-event-id": "abc" } })).toMatchObject(refused);
   using client = await follow(eventsOf(world, threadId), world.tokens.viewer);
-  await client.hears(({ event }) => event === "caughtUp");
+  await client.waitFor(({ event }) => event === "caughtUp");
   await world.heddle.as("user:owner").deleteThread({ threadId });
-  expect((await client.hears(({ event }) => event === "end")).data).toEqual({ after: 2, reason: "deleted" });
+  expect((await client.waitFor(({ event }) => event === "end")).data).toEqual({ after: 2, reason: "deleted" });
   expect(await world.ask(`/api/threads/${threadId}/events?after=1`)).toMatchObject(refused);
 });
 
@@ -110,7 +110,7 @@ test("deltas come on request, between the start and the end of their item, and c
   await using other = await openHttpWorld({ heddle });
   using client = await follow(eventsOf(other, threadId, "?deltas=true"), other.tokens.viewer);
   using plain = await follow(eventsOf(other, threadId), other.tokens.viewer);
-  await Promise.all([client, plain].map((one) => one.hears(({ event }) => event === "caughtUp")));
+  await Promise.all([client, plain].map((one) => one.waitFor(({ event }) => event === "caughtUp")));
   const publish = (delta: string): void => {
     for (const listener of listeners) listener({ threadId, turnId: "t", itemId: "i", channel: "text", delta });
   };
@@ -128,7 +128,7 @@ test("deltas come on request, between the start and the end of their item, and c
   publish("two ");
   publish("three");
   await write("item.completed", "one two three");
-  await Promise.all([client, plain].map((one) => one.hears(({ id }) => id === 3)));
+  await Promise.all([client, plain].map((one) => one.waitFor(({ id }) => id === 3)));
   const kinds = client.messages.filter(({ event }) => event !== "caughtUp").map(({ event, id }) => id ?? event);
   expect(kinds).toEqual([1, 2, "delta", "delta", "delta", 3]);
   const deltas = client.messages.filter(({ event }) => event === "delta").map(({ data }) => data["delta"]);
@@ -140,11 +140,11 @@ test("a reader that is slow, not stopped, misses nothing", async () => {
   await using world = await openHttpWorld();
   const threadId = await world.newThread();
   using client = await follow(eventsOf(world, threadId), world.tokens.viewer);
-  await client.hears(({ event }) => event === "caughtUp");
+  await client.waitFor(({ event }) => event === "caughtUp");
   client.response.pause();
   for (let count = 0; count < 200; count += 1) await world.append(threadId, 1, 100_000);
   client.response.resume();
-  await client.hears(({ id }) => id === 201);
+  await client.waitFor(({ id }) => id === 201);
   expect(seqs(client)).toEqual(upTo(201));
 });
 

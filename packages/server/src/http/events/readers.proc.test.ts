@@ -23,12 +23,12 @@ test("F14 G7: fifty readers that stop reading are closed, cost little and harm n
     stopped.push(reader);
   }
   using reading = await follow(eventsOf(world, threadId), world.tokens.viewer);
-  await reading.hears(({ event }) => event === "caughtUp");
+  await reading.waitFor(({ event }) => event === "caughtUp");
   const before = process.memoryUsage().rss;
   const events = 400;
   // Forty megabytes: far more than the kernel keeps for a connection.
   for (let count = 0; count < events; count += 1) await world.append(threadId, 1, 100_000);
-  await reading.hears(({ id }) => id === events + 1);
+  await reading.waitFor(({ id }) => id === events + 1);
   const told = reading.messages.flatMap(({ id }) => (id === undefined ? [] : [id]));
   expect(told).toEqual(Array.from({ length: events + 1 }, (_, at) => at + 1));
   const grown = process.memoryUsage().rss - before;
