@@ -46,9 +46,33 @@ export function admit({ spec, folder, base, frozen }: AdmitOptions, picks: reado
     picked = complete();
     out = linksOut(base.manifest, picked, folder);
   }
+  for (const [path, folderNow] of lostBehind(frozen.changes, picked))
+    why.set(
+      path,
+      `${toText(folderNow)} is no folder any more, and is not delivered: what lies behind it now is not this file`,
+    );
   if (spec.worktree === undefined || spec.worktree.merge === "none") return { picked, why };
   const carried = inGitForm(base.manifest, picked);
   return { picked: carried.picked, why: new Map([...why, ...carried.why]) };
+}
+
+/** Picked as gone, because a folder around it became a link or a file that is not picked: by path, which folder. */
+function lostBehind(changes: readonly Change[], picked: readonly Change[]): ReadonlyMap<RawPath, RawPath> {
+  const own = new Set(picked.map(({ path }) => path));
+  const replaced = new Set(
+    changes
+      .filter(
+        ({ path, before, now }) => before?.kind === "folder" && (now ?? before).kind !== "folder" && !own.has(path),
+      )
+      .map(({ path }) => path),
+  );
+  const lost = new Map<RawPath, RawPath>();
+  if (replaced.size === 0) return lost;
+  for (const { path, now } of picked) {
+    const folder = now === undefined ? [...foldersOf(path)].find((at) => replaced.has(at)) : undefined;
+    if (folder !== undefined) lost.set(path, folder);
+  }
+  return lost;
 }
 
 type WorkFiles = Pick<JudgedWork, "delivered" | "others">;

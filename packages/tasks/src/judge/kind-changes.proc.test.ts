@@ -38,6 +38,18 @@ test.each<[string, string[], (fixture: TaskFixture) => Promise<void>, string]>([
   expect(verdict.work?.delivered.map((file) => file.path)).not.toContain(path);
 });
 
+test("13: a repair that is written through a link in the place of its folder is not there, and the reason is given", async () => {
+  const verdict = await judge({ files, checks: [command], spec: { deliver: ["src/a.sh"] } }, async (fixture) => {
+    await fixture.remove("src");
+    await fixture.write("easy/run.sh", "true\n");
+    await link(fixture, "easy", "src");
+    await fixture.write("src/a.sh", "echo 5\n");
+  });
+  const why = "src is no folder any more, and is not delivered: what lies behind it now is not this file";
+  expect(verdict).toMatchObject({ passed: false, work: { delivered: [{ path: "src/a.sh", how: "removed", why }] } });
+  expect(verdict.work?.others.map(({ path }) => path)).toContain("easy/a.sh");
+});
+
 const guarded: TaskFixtureOptions = {
   files: { strict: "1\n", "run.sh": "[ ! -f strict ]\n", "a.js": "" },
   checks: [command],

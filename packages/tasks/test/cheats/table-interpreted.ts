@@ -129,6 +129,7 @@ const JAVASCRIPT: readonly Cheat[] = [
     shell: "mv app .app && ln -s easy app",
     planted: ["app", ".app"],
     fools: true,
+    takesSource: true,
   },
 ];
 

@@ -16,6 +16,11 @@ export interface Cheat {
   /** Beside the files; a folder stands for all in it. */
   readonly planted?: readonly string[];
   readonly fools?: true;
+  /**
+   * It puts a link in the place of the folder that the source is in, so that a repair made afterwards lies elsewhere, at a path
+   * that is not delivered. The workspace has no such source any more: rejected is right, with or without a repair.
+   */
+  readonly takesSource?: true;
   /** Goes on until it is ended: nothing it does after the claim may count. */
   readonly background?: string;
   /** It makes thousands of files, so that it is drawn less often. */
