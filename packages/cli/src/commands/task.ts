@@ -5,19 +5,7 @@ import { foreignOption, usage, type OptionSpec, type ParsedArgs } from "../args.
 import type { Command, CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
-import { addTasks } from "../tasks/add.ts";
-import { acceptTask, CHANGES, changeTasks, type Change } from "../tasks/change.ts";
-import { collect } from "../tasks/collect.ts";
-import { diffTask } from "../tasks/diff.ts";
-import { initTask } from "../tasks/init.ts";
-import { lintTasks } from "../tasks/lint.ts";
-import { listTasks } from "../tasks/list.ts";
-import { logTask, showTask } from "../tasks/show.ts";
-import { planTask } from "../tasks/plan.ts";
-import { printFailure } from "../tasks/on-task.ts";
-import { undoTask } from "../tasks/undo.ts";
-import { exportTask, verifyTask } from "../tasks/verify.ts";
-import { watchTasks } from "../tasks/watch-tasks.ts";
+import { CHANGES, type Change } from "../tasks/changes.ts";
 
 const VERBS = [
   "init",
@@ -131,6 +119,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   try {
     return await runVerb(args, context);
   } catch (error) {
+    const { printFailure } = await import("../tasks/on-task.ts");
     return await printFailure(error, args);
   }
 }
@@ -142,38 +131,60 @@ async function runVerb(args: ParsedArgs, context: CommandContext): Promise<numbe
     throw usage(`write heddle task ${VERBS.join(", ")}${verbGiven === undefined ? "" : didYouMean(verbGiven, VERBS)}`);
   const foreign = foreignOption(OPTIONS, args, verb);
   if (foreign !== undefined) throw usage(`--${foreign.name} belongs to heddle task ${foreign.owners.join(" and ")}`);
+  return isChange(verb) ? changeTasks(verb, rest, args, context) : runOther(verb, rest, args, context);
+}
+
+async function changeTasks(
+  verb: Change,
+  rest: readonly string[],
+  args: ParsedArgs,
+  context: CommandContext,
+): Promise<number> {
   const [first, ...more] = rest;
   if (verb === "retry" && args.has("from-baseline")) {
     if (first === undefined || more.length > 0) throw usage("write heddle task retry ID --from-baseline");
-    return undoTask(first, args, context, { isRetried: true });
+    return (await import("../tasks/undo.ts")).undoTask(first, args, context, { isRetried: true });
   }
-  if (isChange(verb)) return changeTasks(verb, rest, args, context);
+  return (await import("../tasks/change.ts")).changeTasks(verb, rest, args, context);
+}
+
+/** What a verb needs is loaded when it is used: a list needs nothing of a worker. */
+async function runOther(
+  verb: Exclude<Verb, Change>,
+  rest: readonly string[],
+  args: ParsedArgs,
+  context: CommandContext,
+): Promise<number> {
   if (verb === "init") return init(rest, args, context);
-  if (verb === "plan") return planTask(rest, args, context);
-  if (verb === "diff" && first !== undefined) return diffTask(rest, args, context);
-  if (verb === "verify" && more.length === 0) return verifyTask(first, args, context);
+  if (verb === "plan") return (await import("../tasks/plan.ts")).planTask(rest, args, context);
+  const [first, ...more] = rest;
+  if (verb === "diff" && first !== undefined) return (await import("../tasks/diff.ts")).diffTask(rest, args, context);
+  if (verb === "verify" && more.length === 0)
+    return (await import("../tasks/verify.ts")).verifyTask(first, args, context);
   const takesNothing = verb === "list" || verb === "collect";
   if (more.length > 0 || (takesNothing && first !== undefined)) throw usage(`write heddle task ${FORMS[verb]}`);
-  if (verb === "list") return listTasks(args, context);
-  if (verb === "collect") return collect(args, context);
+  if (verb === "list") return (await import("../tasks/list.ts")).listTasks(args, context);
+  if (verb === "collect") return (await import("../tasks/collect.ts")).collect(args, context);
   if (first === undefined) throw usage(`write heddle task ${FORMS[verb]}`);
   switch (verb) {
     case "lint":
-      return lintTasks(first, args, context);
+      return (await import("../tasks/lint.ts")).lintTasks(first, args, context);
     case "add":
-      return addTasks(first, args, context);
-    case "run":
+      return (await import("../tasks/add.ts")).addTasks(first, args, context);
+    case "run": {
+      const { watchTasks } = await import("../tasks/watch-tasks.ts");
       return watchTasks({ file: first, args, context, isOnce: true, isAlone: true });
+    }
     case "show":
-      return showTask(first, args, context);
+      return (await import("../tasks/show.ts")).showTask(first, args, context);
     case "log":
-      return logTask(first, args, context);
+      return (await import("../tasks/show.ts")).logTask(first, args, context);
     case "accept":
-      return acceptTask(first, args, context);
+      return (await import("../tasks/change.ts")).acceptTask(first, args, context);
     case "undo":
-      return undoTask(first, args, context, { isRetried: false });
+      return (await import("../tasks/undo.ts")).undoTask(first, args, context, { isRetried: false });
     case "export":
-      return exportTask(first, args, context);
+      return (await import("../tasks/verify.ts")).exportTask(first, args, context);
     case "diff":
     case "verify":
       throw usage(`write heddle task ${FORMS[verb]}`);
@@ -201,6 +212,7 @@ const FORMS: Readonly<Record<Exclude<Verb, Change | "init" | "plan">, string>> =
 
 async function init(rest: readonly string[], args: ParsedArgs, { cwd }: CommandContext): Promise<number> {
   const goal = rest.join(" ");
+  const { initTask } = await import("../tasks/init.ts");
   const file = await initTask({ path: args.value("path"), goal }, cwd);
   const next = `heddle task lint ${file} --run`;
   const first = goal.trim() === "" ? "write its goal" : "look at its checks";

@@ -10,11 +10,9 @@ import { marked, say } from "../print/screen.ts";
 import type { Style } from "../print/style.ts";
 import { paintState, standing } from "./outcome.ts";
 import { RUN_BY } from "./add.ts";
+import type { Change } from "./changes.ts";
 import { onTask } from "./on-task.ts";
 import { reviewLines } from "./work-lines.ts";
-
-export const CHANGES = ["pause", "resume", "cancel", "retry", "relieve", "complete", "archive", "delete"] as const;
-export type Change = (typeof CHANGES)[number];
 
 /** Several at once; the first that cannot be done ends it, and says which. */
 export async function changeTasks(
