@@ -27,7 +27,9 @@ export default function installProgram(): () => void {
   execFileSync(process.execPath, [build, "--quiet", "--out", path.join(cli, "dist")], { stdio: "inherit" });
   const stamp = path.join(cli, "dist", "build-stamp.json");
   const launcher = path.join(cli, "bin", "heddle.cjs");
-  const { sourceFingerprint } = createRequire(import.meta.url)(launcher) as { sourceFingerprint(root: string): string };
+  const { sourceFingerprint } = createRequire(import.meta.url)(launcher) as {
+    sourceFingerprint: (root: string) => string;
+  };
   const built = JSON.parse(readFileSync(stamp, "utf8")) as object;
   writeFileSync(stamp, JSON.stringify({ ...built, fingerprint: sourceFingerprint(root) }));
   process.env["HEDDLE_E2E_LAUNCHER"] = launcher;

@@ -6,8 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 
 /** The one that was built for this run of the tests, or that of the checkout. */
-export const LAUNCHER =
-  process.env["HEDDLE_E2E_LAUNCHER"] ?? path.join(import.meta.dirname, "..", "bin", "heddle.cjs");
+export const LAUNCHER = process.env["HEDDLE_E2E_LAUNCHER"] ?? path.join(import.meta.dirname, "..", "bin", "heddle.cjs");
 
 export interface World extends AsyncDisposable {
   readonly root: string;

@@ -7,7 +7,7 @@ import { claimStore } from "@heddle/agent";
 import { EXIT } from "@heddle/protocol";
 import { AppServer, stdioChannel } from "@heddle/server";
 import { makeHome } from "@heddle/runtime/config";
-import { listen, parseListen, readTls, refuseOpenDoor, type TokenChoice } from "@heddle/runtime/doors";
+import { listen, parseListen, readTls, refuseOpenDoor, type TokenChoice } from "@heddle/runtime/listen";
 import { openServing } from "@heddle/runtime/serving";
 import { readConfigOf } from "../config-options.ts";
 import { CONFIG_OPTIONS } from "./exec-options.ts";

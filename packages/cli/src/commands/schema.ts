@@ -12,7 +12,7 @@ const SCHEMAS: Readonly<Record<string, (version: string) => object | Promise<obj
   chat: async () => (await import("@heddle/dialects/chat")).chatSchema(),
   "app-server": async () => (await import("@heddle/server/describe")).bundle({ isExperimental: true }),
   task: async () => (await import("@heddle/tasks")).taskSchema(),
-  http: async (version) => (await import("@heddle/server/http")).openApi(version),
+  http: async (version) => (await import("@heddle/server/http-openapi")).openApi(version),
 };
 
 export const schemaCommand: Command = {

@@ -13,6 +13,8 @@ import {
 } from "@heddle/server";
 import { parseAddress, type TcpAt, type UnixAt } from "./address.ts";
 
+export { readTls, refuseOpenDoor } from "./address.ts";
+
 export type ListenAt = { readonly kind: "stdio" } | { readonly kind: "off" } | UnixAt | TcpAt;
 
 export function parseListen(text: string, cwd: string): ListenAt {

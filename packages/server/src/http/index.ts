@@ -1,6 +1,5 @@
 export { HttpDoor, type HttpDoorOptions, type TcpAt } from "./http-door.ts";
 export type { HostFacts, SandboxFacts } from "./route.ts";
-export { openApi } from "./openapi.ts";
 export type { TaskDoorOptions } from "./task-door.ts";
 export {
   addToken,
