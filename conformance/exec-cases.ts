@@ -1,5 +1,6 @@
 /** Every invocation that both programs are put through, in the order in which they are played. */
 import { FAULT_CASES } from "./cases/faults.ts";
+import { INSTRUCTION_CASES } from "./cases/instructions.ts";
 import { ITEM_CASES } from "./cases/items.ts";
 import { PROMPT_CASES } from "./cases/prompts.ts";
 import { SETTING_CASES } from "./cases/settings.ts";
@@ -11,6 +12,7 @@ import type { ExecCase } from "./exec-case.ts";
 export const EXEC_CASES: readonly ExecCase[] = [
   ...PROMPT_CASES,
   ...SETTING_CASES,
+  ...INSTRUCTION_CASES,
   ...TOOL_CASES,
   ...FAULT_CASES,
   ...THREAD_CASES,

@@ -5,6 +5,7 @@ import { startModelServer, type ModelServer, type RecordedRequest } from "@heddl
 import type { ExecCase, Invocation } from "./exec-case.ts";
 import { openFixture, type Fixture } from "./fixture.ts";
 import type { Program } from "./program.ts";
+import { toldIn, type Told } from "./told.ts";
 
 /** What the model was asked first in an invocation, as far as it is the same for every program. */
 export interface Asked {
@@ -13,6 +14,7 @@ export interface Asked {
   readonly images: number;
   readonly effort?: string;
   readonly format?: unknown;
+  readonly told?: Told;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -58,9 +60,8 @@ export async function observe(program: Program, execCase: ExecCase): Promise<Cas
   const names = new Map<string, string>();
   const runs: RunSeen[] = [];
   for (const invocation of execCase.runs) {
-    runs.push(
-      await play({ program, invocation, fixture, server, names, deadlineMs: execCase.deadlineMs ?? DEADLINE_MS }),
-    );
+    const { deadlineMs = DEADLINE_MS, marks } = execCase;
+    runs.push(await play({ program, invocation, fixture, server, names, deadlineMs, marks }));
   }
   const files: Record<string, string | null> = {};
   for (const name of execCase.looksAt ?? []) {
@@ -84,9 +85,10 @@ interface Playing {
   /** Thread ids, and the words that stand for them. */
   readonly names: Map<string, string>;
   readonly deadlineMs: number;
+  readonly marks: ExecCase["marks"];
 }
 
-async function play({ program, invocation, fixture, server, names, deadlineMs }: Playing): Promise<RunSeen> {
+async function play({ program, invocation, fixture, server, names, deadlineMs, marks }: Playing): Promise<RunSeen> {
   const { args, stdin, env = {} } = invocation;
   const before = server.requests.length;
   const [thread = ""] = names.keys();
@@ -121,7 +123,7 @@ async function play({ program, invocation, fixture, server, names, deadlineMs }:
     stdout: args.includes("--help") ? shown(seen.stdout) : blank(seen.stdout).split("\n").map(shortLine).join("\n"),
     stderr: blank(seen.stderr).slice(0, MAX_STDERR_CHARS),
     requests: server.requests.length - before,
-    ...(asked === undefined ? {} : { asked: askedOf(asked, { blank, args }) }),
+    ...(asked === undefined ? {} : { asked: askedOf(asked, { blank, args, marks }) }),
   };
 }
 
@@ -202,7 +204,7 @@ const MAX_PROMPT_CHARS = 120;
 
 function askedOf(
   request: RecordedRequest,
-  { blank, args }: { readonly blank: (text: string) => string; readonly args: readonly string[] },
+  { blank, args, marks }: { readonly blank: (text: string) => string } & Pick<RunSeen, "args"> & Pick<Playing, "marks">,
 ): Asked {
   const body = asRecord(request.body);
   const user = asList(body["input"])
@@ -222,6 +224,7 @@ function askedOf(
     // What a model thinks by default is its catalogue's business; what a user asked for is compared.
     ...(typeof effort === "string" && args.join(" ").includes("effort") ? { effort } : {}),
     ...(format === undefined ? {} : { format }),
+    ...(marks === undefined ? {} : { told: toldIn(body, marks, args.join(" ")) }),
     path: request.path,
     headers: Object.fromEntries(headers),
   };

@@ -4,6 +4,7 @@
  */
 import type { Found } from "./compare.ts";
 import { GAPS } from "./differences/gaps.ts";
+import { AROUND_INSTRUCTIONS } from "./differences/instructions.ts";
 import { MEANT } from "./differences/meant.ts";
 import { OF_METHODS } from "./differences/methods.ts";
 import { OF_EVERY_MESSAGE } from "./differences/everywhere.ts";
@@ -29,6 +30,7 @@ export const DIFFERENCES: readonly Difference[] = [
   ...AROUND_TOOLS,
   ...AROUND_PARAMS,
   ...OF_METHODS,
+  ...AROUND_INSTRUCTIONS,
   ...GAPS,
 ];
 

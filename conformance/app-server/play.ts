@@ -2,9 +2,10 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
-import { startModelServer } from "@heddle/models/testing";
+import { startModelServer, type ModelServer } from "@heddle/models/testing";
 import { openFixture, type Fixture } from "../fixture.ts";
 import type { Program } from "../program.ts";
+import { toldIn } from "../told.ts";
 import { blankAll } from "./blank.ts";
 import { Client, overPipes, overSocket, type Message } from "./client.ts";
 import { namespacedAnswer } from "./namespaced.ts";
@@ -55,10 +56,19 @@ export async function playScenario(program: Program, scenario: Scenario): Promis
     raw,
     seen: {
       id: scenario.id,
-      received: blankAll(raw, (text) => fixture.blank(text)),
+      received: [...blankAll(raw, (text) => fixture.blank(text)), ...askedOf(scenario, server)],
       ...(exit === undefined ? {} : { exit }),
     },
   };
+}
+
+/** Beside the clients, what the model was told: a receiver like them. */
+function askedOf(scenario: Scenario, { requests }: ModelServer): readonly Received[] {
+  const { marks } = scenario;
+  if (marks === undefined) return [];
+  const asks = JSON.stringify(scenario);
+  const messages = requests.map(({ body }) => ({ method: "model/asked", params: toldIn(body, marks, asks) }));
+  return [{ client: "model", messages }];
 }
 
 class Table {

@@ -2,6 +2,7 @@
 import type { Scenario } from "./scenario.ts";
 import { APPROVALS } from "./scenarios/approvals.ts";
 import { HOST } from "./scenarios/host.ts";
+import { INSTRUCTIONS } from "./scenarios/instructions.ts";
 import { MCP } from "./scenarios/mcp.ts";
 import { PAGES } from "./scenarios/pages.ts";
 import { QUESTIONS } from "./scenarios/questions.ts";
@@ -18,4 +19,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...THREADS,
   ...PAGES,
   ...HOST,
+  ...INSTRUCTIONS,
 ];

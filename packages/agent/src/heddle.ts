@@ -5,6 +5,7 @@ import type { ProviderConfig } from "@heddle/models";
 import type { McpAccounts } from "@heddle/models/accounts";
 import type {
   Author,
+  ClientContext,
   ErrorCode,
   HookConfig,
   InputPart,
@@ -50,6 +51,8 @@ export interface HeddleOptions {
   readonly hooks?: readonly HookConfig[];
   /** Skills besides those in the usual folders, and which are disabled. */
   readonly skills?: SkillChoices | undefined;
+  /** Codex's home, where its configuration is used: the owner's guide may be there. */
+  readonly codexHome?: string | undefined;
   /** Absolute paths that do not exist for the agent, besides the home. */
   readonly masked?: readonly string[];
   /** From the user's own configuration, never from a workspace. */
@@ -83,6 +86,8 @@ export interface StartTurn {
    */
   readonly workspace?: string;
   readonly input: readonly InputPart[];
+  /** Told before the input. */
+  readonly context?: readonly ClientContext[] | undefined;
   readonly settings: TurnSettings;
   /** Keys of settings for this turn alone. */
   readonly once?: readonly string[] | undefined;

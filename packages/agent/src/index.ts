@@ -40,6 +40,8 @@ export { foldersFromRoot, repositoryRoot } from "./context/repository.ts";
 export { openTurnQueue, queuedInputs, type QueuedInput, type QueueInput, type TurnQueue } from "./turns/queue.ts";
 export { findSent, steerOnce, type Sent, type Steering } from "./turns/sent.ts";
 export { checkLimits } from "./turns/limits.ts";
+export { instructionsFor } from "./context/instructions.ts";
+export { loadGuides } from "./context/guides.ts";
 export { loadSkills, type SkillChoices } from "./context/skills.ts";
 export { openMcpLogins } from "./mcp/mcp-logins.ts";
 export { programFolders } from "./sandboxes/program-folders.ts";

@@ -31,6 +31,8 @@ export interface ModelInfo {
   readonly price?: Price;
   /** Absent: not known. */
   readonly readsImages?: boolean;
+  /** It takes `verbosity`. */
+  readonly hasVerbosity?: boolean;
   /** Reasoning efforts that it takes; absent: not known. */
   readonly efforts?: readonly string[];
   readonly released?: string;

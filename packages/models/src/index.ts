@@ -4,6 +4,7 @@ export { knownModels, modelInfo, type ModelFamily, type ModelInfo } from "./cata
 export { catalogProvider } from "./catalog/lookup.ts";
 export { storedSecrets } from "./auth/stored-secrets.ts";
 export { isKeyVariable } from "./catalog/rows.ts";
+export { answeringNotes } from "./answering.ts";
 export { fitEffort } from "./efforts.ts";
 export { heddleHome } from "./home.ts";
 export { costOf, type Price } from "./price.ts";

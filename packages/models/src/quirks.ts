@@ -5,7 +5,7 @@
 import type { ModelInfo } from "./catalog.ts";
 import type { Provider } from "./providers.ts";
 
-type Traits = Pick<ModelInfo, "isReasoning" | "readsImages" | "efforts" | "outputLimit">;
+type Traits = Pick<ModelInfo, "isReasoning" | "readsImages" | "efforts" | "outputLimit" | "hasVerbosity">;
 
 interface ModelRow extends Traits {
   /** Of the name without vendor, date and variant. */
@@ -15,6 +15,7 @@ interface ModelRow extends Traits {
 const THREE = ["low", "medium", "high"] as const;
 /** OpenAI's reasoning models, at any provider. */
 const REASONS = { isReasoning: true, outputLimit: "max_completion_tokens" } as const;
+const SINCE_FIVE = { ...REASONS, hasVerbosity: true } as const;
 
 const MODEL_ROWS: readonly ModelRow[] = [
   { model: /^(gpt-3|gpt-4-0|text-)/, isReasoning: false, readsImages: false },
@@ -23,13 +24,13 @@ const MODEL_ROWS: readonly ModelRow[] = [
   { model: /^o[13]-(mini|preview)/, ...REASONS, readsImages: false, efforts: THREE },
   { model: /^o\d/, ...REASONS, efforts: THREE },
   { model: /^gpt-oss/, isReasoning: true, readsImages: false, efforts: THREE },
-  { model: /^gpt-5-pro/, ...REASONS, efforts: ["high"] },
+  { model: /^gpt-5-pro/, ...SINCE_FIVE, efforts: ["high"] },
   { model: /^gpt-5(\.1)?-codex(-mini)?$/, ...REASONS, efforts: THREE },
   { model: /^gpt-5\.1-codex-max/, ...REASONS, efforts: [...THREE, "xhigh"] },
-  { model: /^gpt-5\.1/, ...REASONS, efforts: ["none", ...THREE] },
-  { model: /^gpt-5(?!\.)/, ...REASONS, efforts: ["minimal", ...THREE] },
-  { model: /^gpt-5\.[2-5]/, ...REASONS, efforts: ["none", ...THREE, "xhigh"] },
-  { model: /^gpt-([5-9]|\d\d)/, ...REASONS },
+  { model: /^gpt-5\.1/, ...SINCE_FIVE, efforts: ["none", ...THREE] },
+  { model: /^gpt-5(?!\.)/, ...SINCE_FIVE, efforts: ["minimal", ...THREE] },
+  { model: /^gpt-5\.[2-5]/, ...SINCE_FIVE, efforts: ["none", ...THREE, "xhigh"] },
+  { model: /^gpt-([5-9]|\d\d)/, ...SINCE_FIVE },
   { model: /^claude-(opus|sonnet)-4-6/, isReasoning: true, efforts: [...THREE, "max"] },
   { model: /^deepseek-(chat|reasoner|coder|r\d|v\d)/, readsImages: false },
   {

@@ -10,7 +10,9 @@ import {
   type Failure,
   type InputPart,
   type ModelOutputPart,
+  type ReasoningSummary,
   type Usage,
+  type Verbosity,
 } from "@heddle/protocol";
 import type { Answered, RequestProgress, Skipped } from "./answer.ts";
 import { prepareAttempts } from "./attempt.ts";
@@ -30,7 +32,8 @@ export interface ToolSpec {
 }
 
 export type ModelInput =
-  | { readonly kind: "user"; readonly parts: readonly InputPart[] }
+  /** `developer`: text that the client vouches for. Where a wire has no such role it is text of the user. */
+  | { readonly kind: "user"; readonly role?: "developer"; readonly parts: readonly InputPart[] }
   | { readonly kind: "assistant"; readonly parts: readonly ModelOutputPart[] }
   | {
       readonly kind: "toolResult";
@@ -43,10 +46,16 @@ export type ModelInput =
 
 export interface ModelRequest {
   readonly model: string;
+  /** Empty: none. */
   readonly instructions: string;
+  /** Beside them, from whoever runs the agent. */
+  readonly developerInstructions?: string;
   readonly input: readonly ModelInput[];
   readonly tools: readonly ToolSpec[];
   readonly effort?: string;
+  readonly verbosity?: Verbosity;
+  readonly summary?: ReasoningSummary;
+  readonly serviceTier?: string;
   readonly outputSchema?: unknown;
   /** The thread id; lets a provider find its prompt cache. */
   readonly cacheKey: string;

@@ -16,9 +16,9 @@ import { InputPart, Item, PlanStep } from "./items.ts";
 import { ModelOutputPart, Usage } from "./model-output.ts";
 import { taskEvents } from "./task-events.ts";
 import { ClientTool, ConversationEntry, GitInfoChange, Goal } from "./thread-facts.ts";
-import { TurnSettings } from "./turn-settings.ts";
+import { ClientContext, TurnSettings } from "./turn-settings.ts";
 
-export { TurnLimits, TurnSettings } from "./turn-settings.ts";
+export { ClientContext, Personality, ReasoningSummary, TurnLimits, TurnSettings, Verbosity } from "./turn-settings.ts";
 
 export const TurnStatus = z.enum(["completed", "failed", "interrupted"]);
 export type TurnStatus = z.infer<typeof TurnStatus>;
@@ -33,7 +33,15 @@ export type HopScope = z.infer<typeof HopScope>;
 
 /** Absent: a step of the conversation. Requests for another purpose are not part of it. */
 const purpose = z.literal("compaction").optional();
-const ContextFile = z.object({ path: z.string(), sha256: z.string(), truncatedBytes: z.number() });
+const ContextFile = z.object({
+  path: z.string(),
+  sha256: z.string(),
+  truncatedBytes: z.number(),
+  /** What of it is told; absent in older events. */
+  bytes: z.number().optional(),
+});
+/** Told before the input, except where the conversation holds the same already. */
+const context = z.array(ClientContext).optional();
 const asked = {
   input: z.array(InputPart),
   settings: TurnSettings,
@@ -91,6 +99,7 @@ export const EventBody = z.discriminatedUnion("type", [
   }),
   turnEvent("turn.admitted", {
     ...asked,
+    context,
     holder: Holder,
     /**
      * `compact`: only compacts the context, without input. `review`: judges what the input names. `shell`: runs a command
@@ -114,7 +123,7 @@ export const EventBody = z.discriminatedUnion("type", [
   }),
   /** The first call of a thread entered a new sandbox, with these limits. */
   turnEvent("sandbox.opened", { level: SandboxLevel, holds: SandboxHolds }),
-  turnEvent("turn.steered", { input: z.array(InputPart), clientId: z.string().optional() }),
+  turnEvent("turn.steered", { input: z.array(InputPart), context, clientId: z.string().optional() }),
   turnEvent("turn.interrupt-requested", { failure: Failure }),
   /** Its process died while a question was open, and this one continues. Older events have no `epoch`: it is one more than before. */
   turnEvent("turn.resumed", { holder: Holder, epoch: z.number().int().optional() }),
@@ -133,10 +142,12 @@ export const EventBody = z.discriminatedUnion("type", [
   }),
   /** Text that Heddle adds to the conversation here: a skill, a note of a hook, a request to fix something. */
   turnEvent("context.added", {
-    source: z.enum(["skill", "hook", "schema", "shell", "goal"]),
-    /** The skill, the hook's event, or the tool that ran. */
+    source: z.enum(["skill", "hook", "schema", "shell", "goal", "client"]),
+    /** The skill, the hook's event, the tool that ran, or the client's own name for it. */
     name: z.string(),
     text: z.string(),
+    /** Of a client: it vouches for the text. */
+    kind: ClientContext.shape.kind.optional(),
     /** Where it was read from. */
     file: ContextFile.optional(),
   }),

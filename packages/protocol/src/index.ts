@@ -58,11 +58,15 @@ export {
   grownItem,
 } from "./items.ts";
 export {
+  ClientContext,
   EventBody,
+  Personality,
+  ReasoningSummary,
   ToolOutcomeKind,
   TurnLimits,
   TurnSettings,
   TurnStatus,
+  Verbosity,
   type EventOf,
   type EventType,
   type HopScope,

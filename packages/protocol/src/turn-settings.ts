@@ -12,7 +12,43 @@ export const TurnLimits = z.object({
 });
 export type TurnLimits = z.infer<typeof TurnLimits>;
 
+export const Verbosity = z.enum(["low", "medium", "high"]);
+export type Verbosity = z.infer<typeof Verbosity>;
+export const ReasoningSummary = z.enum(["auto", "concise", "detailed", "none"]);
+export type ReasoningSummary = z.infer<typeof ReasoningSummary>;
+export const Personality = z.enum(["none", "friendly", "pragmatic"]);
+export type Personality = z.infer<typeof Personality>;
+
+/** What a client lays before the model with an input, by a name of the client's own. */
+export const ClientContext = z.object({
+  name: z.string(),
+  /** `application`: the client vouches for it. `untrusted`: text of somebody else. */
+  kind: z.enum(["application", "untrusted"]),
+  text: z.string(),
+});
+export type ClientContext = z.infer<typeof ClientContext>;
+
+/** What the model is told by owner and client, and how it is to answer; kept with every turn. */
+const told = {
+  /** In place of Heddle's own; empty: none. */
+  baseInstructions: z.string().optional(),
+  /** Beside the base instructions. */
+  developerInstructions: z.string().optional(),
+  /** In place of those of the mode. */
+  modeInstructions: z.string().optional(),
+  verbosity: Verbosity.optional(),
+  summary: ReasoningSummary.optional(),
+  serviceTier: z.string().optional(),
+  /** Told back to clients, as Codex does; it changes nothing. */
+  personality: Personality.optional(),
+  /** Names of guides besides AGENTS.md, in this order. */
+  guideNames: z.array(z.string()).optional(),
+  /** For the guides of a repository together; 0: none is read. */
+  guideBytes: z.number().int().nonnegative().optional(),
+};
+
 export const TurnSettings = z.object({
+  ...told,
   provider: z.string(),
   model: z.string(),
   effort: z.string().optional(),

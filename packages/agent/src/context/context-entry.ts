@@ -13,6 +13,6 @@ export function entryOf(role: ContextEntry["role"], input: ModelInput, name?: st
   return { role, input, tokens: inputTokens(input), ...(name === undefined ? {} : { name }) };
 }
 
-export function userText(text: string): ModelInput {
+export function userText(text: string): ModelInput & { readonly kind: "user" } {
   return { kind: "user", parts: [{ type: "text", text }] };
 }

@@ -4,6 +4,7 @@
  */
 import type { EventBody, EventOf, InputPart, ModelOutputPart, ModelToolCall, PlanStep } from "@heddle/protocol";
 import type { ModelInput } from "@heddle/models";
+import { clientContextText, newClientContext } from "./client-context.ts";
 import { afterCompaction } from "./compacted-context.ts";
 import { entryOf, userText, type ContextEntry } from "./context-entry.ts";
 import { withoutParts } from "./left-out-context.ts";
@@ -76,7 +77,8 @@ function apply(fold: Fold, body: EventBody): void {
       fold.entries.splice(fold.turnBegins, 0, entryOf("surroundings", userText(body.text)));
       break;
     case "context.added":
-      fold.entries.push(entryOf("note", userText(body.text)));
+      if (body.source === "client") lay(fold, body, body.turnId);
+      else fold.entries.push(entryOf("note", userText(body.text)));
       break;
     case "context.injected":
       for (const entry of body.entries) fold.entries.push(entryOf(INJECTED[entry.kind], entry));
@@ -91,6 +93,7 @@ function apply(fold: Fold, body: EventBody): void {
       break;
     case "turn.admitted":
       fold.turnBegins = fold.entries.length;
+      for (const given of body.context ?? []) lay(fold, { ...given, text: clientContextText(given) }, body.turnId);
       if (body.input.length > 0)
         fold.entries.push(entryOf("message", { kind: "user", parts: body.input }, body.turnId));
       // Without input there is nothing that a first message could repeat.
@@ -117,6 +120,13 @@ function apply(fold: Fold, body: EventBody): void {
       break;
   }
 }
+
+function lay(fold: Fold, { name, kind = "untrusted", text }: Laid, turnId: string): void {
+  const entry = newClientContext(fold.entries, { name, kind, text }, turnId);
+  if (entry !== undefined) fold.entries.push(entry);
+}
+
+type Laid = Pick<EventOf<"context.added">, "name" | "kind" | "text">;
 
 const INJECTED = { user: "note", assistant: "answer", toolResult: "result" } as const;
 

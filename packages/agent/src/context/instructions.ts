@@ -1,5 +1,7 @@
+import type { TurnSettings } from "@heddle/protocol";
+
 /** Instructions to the model. Short on purpose: every request pays for every byte. */
-export const INSTRUCTIONS = `You are a coding agent run by Heddle, a harness that records what you do and checks the result.
+const INSTRUCTIONS = `You are a coding agent run by Heddle, a harness that records what you do and checks the result.
 
 - Work until the request is met. Nobody watches in the meantime: decide small things yourself and say what you decided.
 - Look before you change: read the files and run the tests that concern the request.
@@ -13,7 +15,30 @@ export const INSTRUCTIONS = `You are a coding agent run by Heddle, a harness tha
 End with a short message: what you changed, how you checked it, and what is left.`;
 
 /** Added in plan mode. */
-export const PLAN_INSTRUCTIONS = `The user wants a plan, not yet the work. Change nothing: read, search and run what only looks. Where the request leaves open something that would change the plan and that you cannot find out, ask with request_user_input if you have it; otherwise decide, and say what you assumed. End with the plan: what will be changed and where, in order, how it will be checked, and what is out of scope. Put it, and nothing else, between a line <proposed_plan> and a line </proposed_plan>, as Markdown; a later one takes the place of an earlier one, so write it whole each time. Do not ask there whether to go on: the user decides with the plan before them.`;
+const PLAN_INSTRUCTIONS = `The user wants a plan, not yet the work. Change nothing: read, search and run what only looks. Where the request leaves open something that would change the plan and that you cannot find out, ask with request_user_input if you have it; otherwise decide, and say what you assumed. End with the plan: what will be changed and where, in order, how it will be checked, and what is out of scope. Put it, and nothing else, between a line <proposed_plan> and a line </proposed_plan>, as Markdown; a later one takes the place of an earlier one, so write it whole each time. Do not ask there whether to go on: the user decides with the plan before them.`;
+
+export interface Instructions {
+  /** Empty: none. */
+  readonly instructions: string;
+  readonly developerInstructions?: string;
+}
+
+/** What the model is told first: Heddle's own words or those in their place, then the client's. */
+export function instructionsFor(settings: Told): Instructions {
+  const { mode, baseInstructions = INSTRUCTIONS, developerInstructions = "", modeInstructions } = settings;
+  const ofMode = mode === "plan" && modeInstructions === undefined ? PLAN_INSTRUCTIONS : "";
+  const ofClient = joined(developerInstructions, modeInstructions ?? "");
+  return {
+    instructions: joined(baseInstructions, ofMode),
+    ...(ofClient === "" ? {} : { developerInstructions: ofClient }),
+  };
+}
+
+type Told = Pick<TurnSettings, "mode" | "baseInstructions" | "developerInstructions" | "modeInstructions">;
+
+function joined(...texts: readonly string[]): string {
+  return texts.filter((text) => text !== "").join("\n\n");
+}
 
 /** For the summary that replaces a long conversation. */
 export const SUMMARY_INSTRUCTIONS = `You are shown the record of a coding agent's work so far. Write the summary it will go on from: afterwards the record is no longer available, only your summary is.

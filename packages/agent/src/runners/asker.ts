@@ -3,13 +3,13 @@
  * and reports settings that were fitted to the model. Each is recorded before the request that follows, and happens
  * once per turn for the same reason.
  */
-import { isHeddleError, type EventOf, type TurnSettings } from "@heddle/protocol";
-import { fitEffort, modelInfo, type ModelRequest, type Provider } from "@heddle/models";
+import { defined, isHeddleError, type EventOf } from "@heddle/protocol";
+import { answeringNotes, fitEffort, modelInfo, type ModelRequest, type Provider } from "@heddle/models";
 import type { Toolset } from "@heddle/tools";
 import type { Context } from "../context/context.ts";
 import { textTokens, windowOf } from "../context/context-size.ts";
-import { toFailure, addSpent, NOTHING_SPENT } from "../turns/outcome.ts";
-import { INSTRUCTIONS, PLAN_INSTRUCTIONS } from "../context/instructions.ts";
+import { admissionOf, toFailure, addSpent, NOTHING_SPENT } from "../turns/outcome.ts";
+import { instructionsFor } from "../context/instructions.ts";
 import { hasParts } from "../context/left-out-context.ts";
 import type { TurnTools } from "../mcp/mcp.ts";
 import type { RunnerEvent, Spent, TurnRequest } from "./runner.ts";
@@ -23,7 +23,9 @@ export function createAsker(
   { turn, io }: RunContext,
   { context, tools }: { readonly context: Context; readonly tools: TurnTools },
 ) {
-  const { turnId, settings } = turn;
+  const { turnId, threadId } = turn;
+  // As they are stored, without secrets, so that a resumed turn says the same.
+  const { settings } = admissionOf(turn);
   const window = windowOf(settings, modelInfo(provider, settings.model).windowTokens);
   let weighed: { readonly toolset: Toolset; readonly tokens: number } | undefined;
   let spent: Spent = NOTHING_SPENT;
@@ -35,7 +37,8 @@ export function createAsker(
     if (weighed?.toolset !== toolset) {
       weighed = {
         toolset,
-        tokens: textTokens(instructionsFor(settings)) + textTokens(JSON.stringify(toolset.offered)),
+        tokens:
+          textTokens(Object.values(instructionsFor(settings)).join("")) + textTokens(JSON.stringify(toolset.offered)),
       };
     }
     return weighed.tokens;
@@ -63,7 +66,7 @@ export function createAsker(
 
   async function askOnce(): ReturnType<typeof askModel> {
     const answer = await askModel(
-      { provider, request: modelRequest(turn, tools.toolset, context), turnId, io },
+      { provider, request: modelRequest({ threadId, settings }, tools.toolset, context), turnId, io },
       turn.settings,
     );
     spent = addSpent(spent, answer);
@@ -137,12 +140,14 @@ function leftOutEvents({ turnId, settings }: TurnRequest, parts: LeftOut, error:
   ];
 }
 
-/** Settings that the model does not take: an effort, reported once per thread, and images, each time. */
+/** Settings that the model does not take: each is reported once per thread, images each time. */
 export function fittingNotes(provider: Provider, { turnId, settings, history }: TurnRequest): RunnerEvent[] {
   const info = modelInfo(provider, settings.model);
   const { note } = fitEffort(info, settings.effort);
-  const isKnown = history.some(
-    ({ body }) => body.type === "item.completed" && body.item.type === "notice" && body.item.message === note,
+  const shown = new Set(
+    history.map(({ body }) =>
+      body.type === "item.completed" && body.item.type === "notice" ? body.item.message : undefined,
+    ),
   );
   const hasImages = history.some(
     ({ body }) =>
@@ -150,13 +155,12 @@ export function fittingNotes(provider: Provider, { turnId, settings, history }: 
   );
   const unseen = `${info.model} does not accept images; the model gets a note instead`;
   return [
-    ...(note === undefined || isKnown ? [] : warning(turnId, "model.effort", note)),
+    ...(note === undefined || shown.has(note) ? [] : warning(turnId, "model.effort", note)),
+    ...answeringNotes(settings, provider, info)
+      .filter((line) => !shown.has(line))
+      .flatMap((line) => warning(turnId, "model.setting", line)),
     ...(hasImages && info.readsImages === false ? warning(turnId, "model.images", unseen) : []),
   ];
-}
-
-function instructionsFor({ mode }: TurnSettings): string {
-  return mode === "plan" ? `${INSTRUCTIONS}\n\n${PLAN_INSTRUCTIONS}` : INSTRUCTIONS;
 }
 
 export function modelRequest(
@@ -164,14 +168,13 @@ export function modelRequest(
   toolset: Pick<Toolset, "offered">,
   context: Pick<Context, "input">,
 ): ModelRequest {
-  const { model, effort, outputSchema } = turn.settings;
+  const { model, effort, verbosity, summary, serviceTier, outputSchema } = turn.settings;
   return {
     model,
-    instructions: instructionsFor(turn.settings),
+    ...instructionsFor(turn.settings),
     input: context.input,
     tools: toolset.offered,
     cacheKey: turn.threadId,
-    ...(effort === undefined ? {} : { effort }),
-    ...(outputSchema === undefined ? {} : { outputSchema }),
+    ...defined({ effort, verbosity, summary, serviceTier, outputSchema }),
   };
 }

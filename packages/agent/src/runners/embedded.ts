@@ -31,7 +31,7 @@ import { hookNotes, warning } from "./notes.ts";
 /** A connected client that is silent for this long will not answer. */
 const CLIENT_TOOL_MS = 300_000;
 
-type EmbeddedOptions = Pick<HeddleOptions, "home" | "providers" | "env" | "skills" | "clientToolMs">;
+type EmbeddedOptions = Pick<HeddleOptions, "home" | "codexHome" | "providers" | "env" | "skills" | "clientToolMs">;
 
 export function createEmbeddedRunner(options: EmbeddedOptions, journal: Journal): Runner {
   const provider = (settings: TurnSettings): Provider =>
@@ -50,6 +50,7 @@ export function createEmbeddedRunner(options: EmbeddedOptions, journal: Journal)
         turn,
         io,
         home: options.home,
+        codexHome: options.codexHome,
         userHome: options.env["HOME"],
         skills: options.skills,
         skillFolder: ownSkillFolder(options.home),

@@ -2,8 +2,9 @@
  * The beginning of a turn: hooks that may add to the prompt or refuse it, the environment when it has changed, the
  * user's message, and the skills it names. All recorded before the first request, once per turn.
  */
-import { HeddleError, inputItemId, type InputPart } from "@heddle/protocol";
+import { HeddleError, inputItemId, type ClientContext, type InputPart } from "@heddle/protocol";
 import type { GoalEndStatus, Skill } from "@heddle/tools";
+import { clientContextText } from "../context/client-context.ts";
 import { ADMITTED, STEERING } from "../context/context.ts";
 import { textOf } from "../context/compacted-context.ts";
 import { admissionOf } from "../turns/outcome.ts";
@@ -17,6 +18,7 @@ export interface RunContext {
   readonly turn: TurnRequest;
   readonly io: TurnIo;
   readonly home: string;
+  readonly codexHome: string | undefined;
   readonly userHome: string | undefined;
   readonly skills: SkillChoices | undefined;
   readonly skillFolder: string | undefined;
@@ -26,14 +28,16 @@ export interface RunContext {
 
 /** Throws `policy.denied` when a hook refuses the prompt. Returns the skills of the turn. */
 export async function recordPrompt(run: RunContext): Promise<readonly Skill[]> {
-  const { turn, io, home, userHome } = run;
+  const { turn, io, home, codexHome, userHome } = run;
   const { hooks, sessionSource } = io.policy;
   const { turnId, workspace } = turn;
   const admitted = admissionOf(turn);
   const loaded = await loadSurroundings({
     workspace,
     envelope: turn.sandboxContext.envelope,
+    settings: turn.settings,
     home,
+    codexHome,
     userHome,
     skills: run.skills,
     signal: io.signal,
@@ -79,7 +83,7 @@ export async function recordSteering(
 ): Promise<number> {
   const { turn, io } = run;
   let count = 0;
-  for (const { input, clientId, by } of steering) {
+  for (const { input, context = [], clientId, by } of steering) {
     const payload = { prompt: textOf(input) };
     const verdict = await io.policy.hooks.run("UserPromptSubmit", { subject: STEERING, names: [], payload });
     if (verdict.isBlocked) {
@@ -89,10 +93,16 @@ export async function recordSteering(
     }
     const called = await calledSkills(run, input, skills);
     const notes = hookNotes(turn.turnId, "UserPromptSubmit", verdict.notes);
-    await io.record([...userMessage(turn.turnId, input, clientId), ...called, ...notes], by);
+    const added = context.map((given) => clientNote(turn.turnId, given));
+    await io.record([...added, ...userMessage(turn.turnId, input, clientId), ...called, ...notes], by);
     count += 1;
   }
   return count;
+}
+
+function clientNote(turnId: string, given: ClientContext): RunnerEvent {
+  const { name, kind } = given;
+  return { type: "context.added", v: 1, turnId, source: "client", name, kind, text: clientContextText(given) };
 }
 
 function newsOf({ history, turnId }: TurnRequest, { text, sources, skipped }: Surroundings): RunnerEvent[] {

@@ -6,6 +6,7 @@ import type {
   ApprovalQuestion,
   Author,
   By,
+  ClientContext,
   Envelope,
   EventBody,
   EventOf,
@@ -133,7 +134,8 @@ export type BareIo = Omit<TurnIo, "policy">;
 
 export interface SteeringInput extends By {
   readonly input: readonly InputPart[];
-  readonly clientId: string | undefined;
+  readonly context?: readonly ClientContext[] | undefined;
+  readonly clientId?: string | undefined;
 }
 
 export interface Spent {

@@ -1,4 +1,4 @@
-export { SETTING_KEYS, withCompanions, type SettingKey, type SettingsPatch } from "./patch.ts";
+export { SETTING_KEYS, TOLD_KEYS, withCompanions, type SettingKey, type SettingsPatch } from "./patch.ts";
 export {
   resolveSettings,
   type SettingsAnswer,
@@ -7,4 +7,4 @@ export {
   type SettingsQuestion,
 } from "./resolve.ts";
 export { storedSettings, type StoredSettings } from "./stored.ts";
-export { storedForm } from "./stored-keys.ts";
+export { storedForm, storedKey } from "./stored-keys.ts";

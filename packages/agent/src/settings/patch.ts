@@ -1,8 +1,24 @@
 /** Settings of the next turns of a thread, typed. */
-import type { ApprovalPolicy, SandboxMode } from "@heddle/protocol";
+import type { ApprovalPolicy, SandboxMode, TurnSettings } from "@heddle/protocol";
+
+/** What the model is told, and how it is to answer. */
+export const TOLD_KEYS = [
+  "baseInstructions",
+  "developerInstructions",
+  "modeInstructions",
+  "verbosity",
+  "summary",
+  "serviceTier",
+  "personality",
+] as const satisfies readonly (keyof TurnSettings)[];
+
+/** Which guides are read. */
+const GUIDE_KEYS = ["guideNames", "guideBytes"] as const satisfies readonly (keyof TurnSettings)[];
+
+type Told = { readonly [K in (typeof TOLD_KEYS | typeof GUIDE_KEYS)[number]]?: TurnSettings[K] | undefined };
 
 /** Absent keys stay as they are. */
-export interface SettingsPatch {
+export interface SettingsPatch extends Told {
   readonly provider?: string | undefined;
   readonly model?: string | undefined;
   readonly effort?: string | undefined;
@@ -28,6 +44,7 @@ export const KEPT_KEYS = [
   "writableRoots",
   "approvalPolicy",
   "mode",
+  ...TOLD_KEYS,
 ] as const satisfies readonly SettingKey[];
 
 export const SETTING_KEYS = [
@@ -35,13 +52,18 @@ export const SETTING_KEYS = [
   "contextTokens",
   "compactAtTokens",
   "asksUser",
+  ...GUIDE_KEYS,
 ] as const satisfies readonly SettingKey[];
 
-/** A model belongs to its provider; a sandbox mode sets its own network access and folders. */
+/** A model belongs to its provider; a sandbox mode sets its own network access and folders, a mode its instructions. */
 const COMPANIONS: Partial<Record<SettingKey, readonly SettingKey[]>> = {
   model: ["provider"],
   sandboxMode: ["networkAccess", "writableRoots"],
+  mode: ["modeInstructions"],
 };
+
+/** Keys that put the earlier values of their companions out of force. */
+export const LEADING_KEYS = ["sandboxMode", "mode"] as const satisfies readonly SettingKey[];
 
 export function companionsOf(key: SettingKey): readonly SettingKey[] {
   return COMPANIONS[key] ?? [];

@@ -3,7 +3,7 @@
  * request. Later wins value by value, and every value has its source. Pure: the caller decides which provider serves a
  * model that is named without one.
  */
-import { companionsOf, SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
+import { companionsOf, LEADING_KEYS, SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
 import type { StoredSettings } from "./stored.ts";
 
 export type SettingSource = "default" | "file" | "profile" | "override" | "turn" | "thread" | "flag" | "request";
@@ -52,7 +52,7 @@ function storedLayers(stored: StoredSettings | undefined, asked: readonly Settin
   const isMoved = asked.some(({ values }) => values.provider !== undefined && values.provider !== provider);
   const dropped: readonly SettingKey[] = [
     ...(isMoved ? (["model", "effort"] as const) : []),
-    ...(isAsked("sandboxMode") ? companionsOf("sandboxMode") : []),
+    ...LEADING_KEYS.filter(isAsked).flatMap(companionsOf),
   ];
   return (["turn", "thread"] as const).map((source) => ({ source, values: without(stored[source], dropped) }));
 }

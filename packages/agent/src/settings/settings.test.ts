@@ -1,5 +1,6 @@
 import type { EventBody, StoredEvent, TurnSettings } from "@heddle/protocol";
 import { expect, test } from "vitest";
+import type { SettingsPatch } from "./patch.ts";
 import { resolveSettings } from "./resolve.ts";
 import { storedSettings } from "./stored.ts";
 import { patchOf, storedForm } from "./stored-keys.ts";
@@ -121,4 +122,16 @@ test("another provider goes without the model and the effort of the one before",
   expect(values).toMatchObject({ provider: "other", sandboxMode: "workspace-write" });
   expect(values).not.toHaveProperty("model");
   expect(values).not.toHaveProperty("effort");
+});
+
+test("what the model is told is kept from turn to turn; the instructions of a mode go with it", () => {
+  const told = { baseInstructions: "", developerInstructions: "be brief", verbosity: "low", summary: "none" } as const;
+  const stored = storedSettings(past(turn({ ...told, modeInstructions: "of the mode", guideBytes: 5 })));
+  expect(stored.turn).toEqual({ ...KEPT, ...told, modeInstructions: "of the mode" });
+  const asked = (values: SettingsPatch) =>
+    resolveSettings({ config: [], stored, asked: [{ source: "request", values }] }).values;
+  expect(asked({ mode: "default", summary: "auto" })).toEqual({ ...KEPT, ...told, summary: "auto" });
+  expect(asked({}).modeInstructions).toBe("of the mode");
+  const words = { model_verbosity: "loud", personality: "grumpy", service_tier: "flex", project_doc_max_bytes: 0 };
+  expect(patchOf(words)).toEqual({ serviceTier: "flex", guideBytes: 0 });
 });

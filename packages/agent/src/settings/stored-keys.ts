@@ -1,5 +1,5 @@
 /** The keys under which the journal keeps settings of the next turns of a thread. */
-import { isSandboxMode, type ApprovalPolicy } from "@heddle/protocol";
+import { isSandboxMode, Personality, ReasoningSummary, Verbosity, type ApprovalPolicy } from "@heddle/protocol";
 import { SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
 
 type StoredSettings = Readonly<Record<string, unknown>>;
@@ -16,15 +16,21 @@ const KEYS: { readonly [K in SettingKey]-?: StoredKey<K> } = {
   effort: { name: "effort", read: (value) => (value === "auto" ? undefined : textOf(value)) },
   sandboxMode: { name: "sandbox", read: (value) => (isText(value) && isSandboxMode(value) ? value : undefined) },
   networkAccess: { name: "network_access", read: flagOf },
-  writableRoots: {
-    name: "writable_roots",
-    read: (value) => (Array.isArray(value) && value.every(isText) ? value : undefined),
-  },
+  writableRoots: { name: "writable_roots", read: textsOf },
   approvalPolicy: { name: "approval_policy", read: policyOf },
   mode: { name: "collaboration_mode", read: modeOf },
   contextTokens: { name: "context_tokens", read: countOf },
   compactAtTokens: { name: "compact_at_tokens", read: countOf },
   asksUser: { name: "ask_user", read: flagOf },
+  baseInstructions: { name: "instructions", read: textOf },
+  developerInstructions: { name: "developer_instructions", read: textOf },
+  modeInstructions: { name: "mode_instructions", read: textOf },
+  verbosity: { name: "model_verbosity", read: oneOf(Verbosity) },
+  summary: { name: "model_reasoning_summary", read: oneOf(ReasoningSummary) },
+  serviceTier: { name: "service_tier", read: textOf },
+  personality: { name: "personality", read: oneOf(Personality) },
+  guideNames: { name: "project_doc_fallback_filenames", read: textsOf },
+  guideBytes: { name: "project_doc_max_bytes", read: (value) => (value === 0 ? 0 : countOf(value)) },
 };
 
 export function patchOf(stored: StoredSettings): SettingsPatch {
@@ -52,6 +58,14 @@ function isText(value: unknown): value is string {
 
 function textOf(value: unknown): string | undefined {
   return isText(value) ? value : undefined;
+}
+
+function textsOf(value: unknown): string[] | undefined {
+  return Array.isArray(value) && value.every(isText) ? value : undefined;
+}
+
+function oneOf<T>(schema: { safeParse(value: unknown): { data?: T } }): (value: unknown) => T | undefined {
+  return (value) => schema.safeParse(value).data;
 }
 
 function flagOf(value: unknown): boolean | undefined {

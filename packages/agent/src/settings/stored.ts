@@ -8,7 +8,7 @@ import type { Journal } from "@heddle/journal";
 import { eventAt } from "../threads/history.ts";
 import { readPlan, turnsBack, type Past } from "../threads/past.ts";
 import { requireThread } from "../threads/threads.ts";
-import { companionsOf, KEPT_KEYS, SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
+import { companionsOf, KEPT_KEYS, LEADING_KEYS, SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
 import { patchOf, storedKey } from "./stored-keys.ts";
 
 export interface StoredSettings {
@@ -94,7 +94,7 @@ class SettingsFold {
 
   #change(changes: Readonly<Record<string, unknown>>): void {
     const isGiven = (key: SettingKey): boolean => changes[storedKey(key)] !== undefined;
-    if (isGiven("sandboxMode")) for (const key of companionsOf("sandboxMode")) this.#forget(key);
+    for (const key of LEADING_KEYS.filter(isGiven).flatMap(companionsOf)) this.#forget(key);
     if (isGiven("model") && !isGiven("provider")) {
       const { provider } = this.settings.thread;
       this.#thread.delete(storedKey("provider"));

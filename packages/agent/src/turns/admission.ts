@@ -17,7 +17,7 @@ import type { StartTurn } from "../heddle.ts";
 import { thisHolder } from "../recovery/holder.ts";
 import { appendAt } from "../threads/append-at.ts";
 
-type Asked = "input" | "settings" | "once" | "clientId" | "turnId" | "subject";
+type Asked = "input" | "context" | "settings" | "once" | "clientId" | "turnId" | "subject";
 
 export interface AdmitOptions extends By, Pick<StartTurn, Asked> {
   readonly threadId: string;
@@ -92,12 +92,13 @@ function moved({ movedTo }: AdmitOptions): EventBody[] {
 }
 
 function admittedEvent(turnId: string, options: AdmitOptions): EventOf<"turn.admitted"> {
-  const { input, settings, once = [], clientId, task, subject, timeoutMs } = options;
+  const { input, context = [], settings, once = [], clientId, task, subject, timeoutMs } = options;
   return {
     type: "turn.admitted",
     v: 1,
     turnId,
     input: [...input],
+    ...(context.length === 0 ? {} : { context: [...context] }),
     settings,
     ...(once.length === 0 ? {} : { once: [...once] }),
     holder: thisHolder(),

@@ -44,7 +44,7 @@ export function openInbox(journal: ReadJournal, options: InboxOptions) {
   }
 
   function receive({ body, author }: StoredEvent): void {
-    if (body.type === "turn.steered") steering.push({ input: body.input, clientId: body.clientId, by: author });
+    if (body.type === "turn.steered") steering.push({ ...body, by: author });
     if (body.type === "turn.interrupt-requested") options.onInterrupt(body);
     if (body.type === "approval.resolved") resolutions.put(body.approvalId, { ...body, by: author });
     if (body.type === "tool.answered") clientAnswers.put(body.itemId, body);

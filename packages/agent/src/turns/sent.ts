@@ -2,7 +2,7 @@
  * Input under a client's own id is taken once, however often it is sent: as a turn, queued, or as steering. The journal
  * tells, so a resend after a crash or a lost connection is recognized too.
  */
-import { canonical, HeddleError, type By, type EventBody, type InputPart } from "@heddle/protocol";
+import { canonical, HeddleError, type By, type ClientContext, type EventBody, type InputPart } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { appendAt } from "../threads/append-at.ts";
 
@@ -35,10 +35,12 @@ export async function findSent(
 export interface Steering extends By {
   readonly clientId?: string | undefined;
   readonly input: readonly InputPart[];
+  readonly context?: readonly ClientContext[] | undefined;
 }
 
 /** Adds input to a running turn; the same client id again adds nothing. `turn.not-found` when it has ended. */
-export async function steerOnce(journal: Journal, turnId: string, { clientId, input, by }: Steering): Promise<void> {
+export async function steerOnce(journal: Journal, turnId: string, steering: Steering): Promise<void> {
+  const { clientId, input, context = [], by } = steering;
   const stream = (await journal.threads.turn(turnId))?.threadId ?? "";
   await appendAt(journal, stream, async (expectedVersion) => {
     // Read after the version: what ends the turn from here on is a conflict, so that no input lands after the end.
@@ -47,7 +49,8 @@ export async function steerOnce(journal: Journal, turnId: string, { clientId, in
     }
     const named = clientId === undefined ? {} : { clientId };
     const key = clientId === undefined ? {} : { key: `turn.steered:${stream}:${clientId}` };
-    const event: EventBody = { type: "turn.steered", v: 1, turnId, input: [...input], ...named };
+    const laid = context.length === 0 ? {} : { context: [...context] };
+    const event: EventBody = { type: "turn.steered", v: 1, turnId, input: [...input], ...laid, ...named };
     await journal.append({ stream, author: by, events: [event], expectedVersion, ...key });
   });
 }

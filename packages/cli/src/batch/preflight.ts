@@ -4,7 +4,7 @@
  */
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import path from "node:path";
-import { checkLimits } from "@heddle/agent";
+import { checkLimits, instructionsFor, loadGuides } from "@heddle/agent";
 import { modelInfo } from "@heddle/models";
 import {
   EXIT,
@@ -24,6 +24,7 @@ import { makePlan, type Plan } from "../exec/plan.ts";
 import { timeLimitMs } from "../stop.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
+import { part, toldParts, toldText, type ToldPart } from "../print/told.ts";
 import { watchForStop, type Stop } from "../stop.ts";
 import { allowedTools } from "./allowed-tools.ts";
 import { checkArtifactRoot } from "./artifacts.ts";
@@ -37,6 +38,8 @@ interface Check {
   readonly state: "ok" | "failed" | "skipped";
   readonly detail: string;
   readonly code?: ErrorCode;
+  /** What the model is told, by source. */
+  readonly told?: readonly ToldPart[];
 }
 
 const GIT_MS = 10_000;
@@ -141,10 +144,26 @@ async function planFollowers(
   const limits = await checked("limits", () => checkChoices(plan, args, context.cwd));
   return [
     await checked("home", () => checkHome(home)),
+    await toldCheck(plan, stop.signal),
     limits,
     await checked("sandbox", () => checkSandbox(plan, resolved?.settings)),
     await gitCheck(plan, context.env, stop.signal),
   ];
+}
+
+/** What a new thread would be told before its prompt. */
+async function toldCheck({ resolved, workspace, home, layers }: Plan, signal: AbortSignal): Promise<Check> {
+  if (resolved === undefined) return { name: "told", state: "ok", detail: "what the thread was told" };
+  const { settings } = resolved;
+  const guides = await loadGuides({ workspace, settings, home, codexHome: layers.codexHome, masked: [home], signal });
+  const told = [
+    ...(settings.baseInstructions === undefined
+      ? part("Heddle's own instructions", instructionsFor({}).instructions)
+      : []),
+    ...toldParts(settings),
+    ...guides.map(({ path: source, bytes }) => ({ source, bytes })),
+  ];
+  return { name: "told", state: "ok", detail: toldText(told), told };
 }
 
 /** A home that is there must be writable; otherwise the folder it would be made in. */

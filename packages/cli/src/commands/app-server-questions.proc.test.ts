@@ -172,7 +172,7 @@ test("an interrupt while the user is asked ends the turn once and takes the ques
   expect(model.requests).toHaveLength(1);
 });
 
-test("words of a client for its mode have no effect, and it is told so", async () => {
+test("words of a client for its mode take the place of Heddle's", async () => {
   await using world = await openWorld();
   await using model = await startModelServer({ script: [{ text: "a plan" }] });
   await pointAt(world, model.url);
@@ -182,10 +182,10 @@ test("words of a client for its mode have no effect, and it is told so", async (
   const threadId = await startThread(client);
   const collaborationMode = { mode: "plan", settings: { ...PLAN.settings, developer_instructions: "Be brief." } };
   await client.call("turn/start", { threadId, input: [{ type: "text", text: "go" }], collaborationMode });
-  expect(await client.note("warning")).toMatchObject({
-    params: { message: expect.stringContaining("collaborationMode.settings.developer_instructions") },
-  });
   await client.note("turn/completed");
+  const told = JSON.stringify(model.requests[0]?.body);
+  expect(told).toContain("Be brief.");
+  expect(told).not.toContain("proposed_plan");
 });
 
 test("where nobody can be asked the tool is not there, and a call of it is answered so", async () => {

@@ -285,7 +285,7 @@ test("settings of a thread come from its client, then from the configuration", a
   const threadId = text(begun, "thread.id");
   expect((await client.note("warning")).params).toEqual({
     threadId,
-    message: "these have no effect in heddle app-server: developerInstructions, config.mcp_servers",
+    message: "these have no effect in heddle app-server: config.mcp_servers",
   });
   const from = client.received.length;
   await client.call("turn/start", {
@@ -296,7 +296,11 @@ test("settings of a thread come from its client, then from the configuration", a
     outputSchema: { type: "object" },
   });
   await client.note("turn/completed", from);
-  expect(model.requests[0]?.body).toMatchObject({ model: "other-model", reasoning: { effort: "medium" } });
+  expect(model.requests[0]?.body).toMatchObject({
+    model: "other-model",
+    input: [{ role: "developer", content: [{ text: "be brief" }] }, {}, {}],
+    reasoning: { effort: "medium" },
+  });
   expect(await client.call("thread/resume", { threadId })).toMatchObject({
     model: "other-model",
     reasoningEffort: "medium",

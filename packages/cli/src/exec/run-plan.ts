@@ -68,6 +68,7 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
     plan.resolved?.providers ?? withLazyLogins(providerConfigs(plan.config, plan.choices, context.env), context.env);
   await using heddle = await openHeddle({
     home: plan.home,
+    codexHome: plan.layers.codexHome,
     providers,
     env: context.env,
     isUnattended: true,

@@ -12,6 +12,7 @@ import {
 import { holdsText } from "./holds.ts";
 import { behind } from "./screen.ts";
 import { localTime, duration, money, skippedText, type Style } from "./style.ts";
+import { toldParts, toldText } from "./told.ts";
 
 const MAX_TEXT_LINES = 12;
 
@@ -40,14 +41,18 @@ function textsOf(body: EventBody): readonly string[] {
       return [`${body.purpose} with ${body.provider}/${body.model}: ${body.outcome}`];
     case "turn.admitted": {
       const { settings } = body;
-      return [`${settings.provider}/${settings.model}, ${settings.sandboxMode}`, inputText(body.input)];
+      const told = toldText(toldParts(settings, body.context));
+      return [
+        `${settings.provider}/${settings.model}, ${settings.sandboxMode}${told === "" ? "" : `, told ${told}`}`,
+        inputText(body.input),
+      ];
     }
     case "turn.started":
       return [
         `runner ${body.runner}, sandbox ${body.sandboxLevel}, envelope ${body.envelope.id} ${body.envelopeHash.slice(0, 12)}`,
       ];
     case "turn.steered":
-      return [inputText(body.input)];
+      return [toldText(toldParts({}, body.context)), inputText(body.input)];
     case "turn.interrupt-requested":
       return [`${body.failure.code}: ${body.failure.message}`];
     case "turn.completed": {
@@ -126,7 +131,9 @@ function boundsTexts(body: BoundsEvent): readonly string[] {
 function contextTexts(body: Extract<EventBody, { type: `context.${string}` }>): readonly string[] {
   switch (body.type) {
     case "context.loaded":
-      return [body.sources.map(({ path }) => path).join(", ")];
+      return [
+        body.sources.map(({ path, bytes }) => (bytes === undefined ? path : `${path} ${bytes} bytes`)).join(", "),
+      ];
     case "context.added":
       return [`${body.source} ${body.name}`, body.text];
     case "context.injected":

@@ -3,7 +3,7 @@
  * another type is refused in the words of the original.
  */
 import { z } from "zod";
-import { GoalStatus } from "@heddle/protocol";
+import { ClientContext, GoalStatus, Personality, ReasoningSummary } from "@heddle/protocol";
 import { DynamicToolParam } from "./client-tools.ts";
 import { UserInput } from "./input.ts";
 import { HOST_PARAMS } from "./params-host.ts";
@@ -23,8 +23,10 @@ const choices = {
   approvalPolicy: ApprovalPolicyParam.nullish(),
   sandbox: SandboxModeParam.nullish(),
   config: z.record(z.string(), z.unknown()).nullish(),
-  baseInstructions: z.unknown().optional(),
-  developerInstructions: z.unknown().optional(),
+  baseInstructions: text,
+  developerInstructions: text,
+  personality: Personality.nullish(),
+  serviceTier: text,
   permissions: text,
 };
 
@@ -57,7 +59,15 @@ const turnChoices = {
   permissions: text,
   model: text,
   effort: text,
+  summary: ReasoningSummary.nullish(),
+  /** null: none. */
+  serviceTier: text,
+  personality: Personality.nullish(),
 };
+
+const AdditionalContext = z
+  .record(z.string(), z.object({ kind: ClientContext.shape.kind, value: z.string() }))
+  .nullish();
 
 const ReviewTarget = z.discriminatedUnion("type", [
   z.object({ type: z.literal("uncommittedChanges") }),
@@ -142,6 +152,8 @@ export const CODEX_PARAMS = {
     input: z.array(UserInput),
     clientUserMessageId: text,
     ...turnChoices,
+    serviceTierForTurn: text,
+    additionalContext: AdditionalContext,
     outputSchema: z.unknown().optional(),
     collaborationMode: CollaborationModeParam.nullish(),
     /** Refused: what a tool said comes from the tool. */
@@ -152,6 +164,7 @@ export const CODEX_PARAMS = {
     expectedTurnId: z.string(),
     input: z.array(UserInput),
     clientUserMessageId: text,
+    additionalContext: AdditionalContext,
   }),
   "turn/interrupt": z.object({ threadId, turnId: z.string() }),
   "model/list": z.object({ ...page, includeHidden: flag }),
@@ -220,18 +233,14 @@ export function isSupported(method: string): method is SupportedMethod {
 export type BeginParams = CodexParams<"thread/start" | "thread/resume" | "thread/fork">;
 
 /** Fields that a client sets and that have no effect here; it gets a warning. */
-export function fieldsWithoutEffect({ baseInstructions, developerInstructions, config }: BeginParams): string[] {
-  const fields = Object.entries({ baseInstructions, developerInstructions });
+export function fieldsWithoutEffect({ config }: BeginParams): string[] {
   const keys = Object.keys(config ?? {}).filter((key) => isKeyWithoutEffect(key));
-  return [
-    ...fields.filter(([, value]) => value !== undefined && value !== null).map(([name]) => name),
-    ...keys.map((key) => `config.${key}`),
-  ];
+  return keys.map((key) => `config.${key}`);
 }
 
-/** Servers and providers are those of the server's own configuration. */
+/** Servers, providers and files to read are those of the server's own configuration. */
 export function isKeyWithoutEffect(key: string): boolean {
-  return /^(mcp_servers|model_providers)\b/.test(key);
+  return /^(mcp_servers|model_providers|(model|experimental)_instructions_file)\b/.test(key);
 }
 
 /** Fields that only clients with `experimentalApi` may set. */

@@ -48,8 +48,9 @@ export const CollaborationModeParam = z.object({
 });
 
 /** The mode of a thread as the original sends it. */
-export function collaborationMode({ mode, model, effort }: TurnSettings): Readonly<Record<string, unknown>> {
-  const settings = { model, reasoning_effort: effort ?? null, developer_instructions: null };
+export function collaborationMode(turn: TurnSettings): Readonly<Record<string, unknown>> {
+  const { mode, model, effort = null, modeInstructions = null } = turn;
+  const settings = { model, reasoning_effort: effort, developer_instructions: modeInstructions };
   return { mode: mode ?? "default", settings };
 }
 
@@ -101,16 +102,19 @@ export function sandboxPolicy(settings: TurnSettings): CodexSandboxPolicy {
 export function threadSettings(
   settings: TurnSettings,
   workspace: string,
-  { isSandboxGiven = false }: { readonly isSandboxGiven?: boolean } = {},
+  {
+    isSandboxGiven = false,
+    guides = [],
+  }: { readonly isSandboxGiven?: boolean; readonly guides?: readonly string[] } = {},
 ): Readonly<Record<string, unknown>> {
   return {
     model: settings.model,
     modelProvider: settings.provider,
-    serviceTier: null,
+    serviceTier: settings.serviceTier ?? null,
     disabledPluginIds: [],
     cwd: workspace,
     runtimeWorkspaceRoots: [workspace],
-    instructionSources: [],
+    instructionSources: guides,
     approvalPolicy: settings.approvalPolicy,
     approvalsReviewer: "user",
     sandbox: sandboxPolicy(settings),

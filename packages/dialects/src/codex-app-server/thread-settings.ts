@@ -5,7 +5,7 @@ import type { CodexNotification } from "./shapes.ts";
 
 export function settingsUpdated(threadId: string, settings: TurnSettings, workspace: string): CodexNotification {
   const { activePermissionProfile, approvalsReviewer, multiAgentMode } = threadSettings(settings, workspace);
-  const { model, provider, effort = null } = settings;
+  const { model, provider, effort = null, summary = null, serviceTier = null, personality = null } = settings;
   return {
     method: "thread/settings/updated",
     params: {
@@ -19,12 +19,12 @@ export function settingsUpdated(threadId: string, settings: TurnSettings, worksp
         activePermissionProfile,
         model,
         modelProvider: provider,
-        serviceTier: null,
+        serviceTier,
         effort,
-        summary: null,
+        summary,
         collaborationMode: collaborationMode(settings),
         multiAgentMode,
-        personality: null,
+        personality,
       },
     },
   };

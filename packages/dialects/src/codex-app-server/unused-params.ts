@@ -19,7 +19,6 @@ export const PARAMS_OF_NO_CONCERN: Readonly<Record<string, string>> = {
   mockExperimentalField: "a test of Codex itself",
   origin: "who has set a goal is recorded as its author",
   parentTurnId: "statistics of the client",
-  personality: "has no effect in Codex either",
   responsesapiClientMetadata: "belongs to OpenAI's cloud",
   responsesapiClientMetadataPatch: "belongs to OpenAI's cloud",
   rootTurnId: "statistics of the client",
@@ -27,7 +26,6 @@ export const PARAMS_OF_NO_CONCERN: Readonly<Record<string, string>> = {
   "sandboxPolicy.excludeTmpdirEnvVar": "commands have a temporary folder of their own",
   serviceName: "statistics of the client",
   sessionStartSource: "statistics of the client",
-  summary: "summaries are asked for with every request that has an effort",
   target: "there are no apps",
   threadSource: "statistics of the client",
   turnTrigger: "statistics of the client",
@@ -46,7 +44,6 @@ export const PARAMS_OF_NO_CONCERN: Readonly<Record<string, string>> = {
 
 /** The client asks for something and does not get it: it is sent a warning that names them. */
 export const PARAMS_WITHOUT_EFFECT: Readonly<Record<string, string>> = {
-  additionalContext: "instructions of a turn are its input",
   deferGoalContinuation: "work for a goal begins when its turn begins",
   environments: "a server works on its own machine",
   historyMode: "every thread is read in pages",
@@ -55,8 +52,6 @@ export const PARAMS_WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   projectId: "ordering of threads is left to the client",
   runtimeWorkspaceRoots: "a turn works in one folder; `writableRoots` of a sandbox policy names others",
   selectedCapabilityRoots: "skills and servers are those of the configuration",
-  serviceTier: "requests have no tier",
-  serviceTierForTurn: "requests have no tier",
 };
 
 /** The only way a thread is stored, and the only mode of its agents, are no wishes. */

@@ -2,7 +2,8 @@
  * Anthropic Messages. Thinking blocks and their signatures go back unmodified. Cache breakpoints stand after the tools,
  * the system prompt and the last user message. `outputSchema` goes the documented way, as `output_config.format`.
  */
-import type { InputPart, ModelOutputPart } from "@heddle/protocol";
+import { defined, type InputPart, type ModelOutputPart } from "@heddle/protocol";
+import { tierOf } from "../answering.ts";
 import type { ModelInfo } from "../catalog.ts";
 import type { Provider } from "../providers.ts";
 import type { ModelInput, ModelRequest, ToolSpec } from "../stream.ts";
@@ -10,7 +11,15 @@ import { decodeAnthropic } from "./anthropic-answer.ts";
 import { argumentsObject } from "./calls.ts";
 import { strictSchema } from "./strict-output.ts";
 import { record, text, type Fields } from "./untrusted.ts";
-import { kept, offeredTool, withSchemaAsText, type Wire, type WireCall, type WireContext } from "./wire.ts";
+import {
+  instructionTexts,
+  kept,
+  offeredTool,
+  schemaAsText,
+  type Wire,
+  type WireCall,
+  type WireContext,
+} from "./wire.ts";
 
 const API_VERSION = "2023-06-01";
 /** For models that are not in the catalog; the wire demands a figure. */
@@ -20,12 +29,13 @@ const CACHE = { cache_control: { type: "ephemeral" } } as const;
 
 export const anthropic: Wire = { encode, decode: decodeAnthropic };
 
-function encode({ provider, request, info }: WireContext): WireCall {
+function encode(context: WireContext): WireCall {
+  const { provider, request, info } = context;
   const maxTokens = request.maxOutputTokens ?? info.maxOutputTokens ?? DEFAULT_MAX_TOKENS;
   const { outputSchema } = request;
   const format = strictSchema(outputSchema, "anthropic");
   const isAsText = outputSchema !== undefined && format === undefined;
-  const system = isAsText ? withSchemaAsText(request.instructions, outputSchema) : request.instructions;
+  const system = [...instructionTexts(context), ...(isAsText ? [schemaAsText(outputSchema)] : [])];
   const isBound = bindsThinking(provider, request.model);
   return {
     path: "/messages",
@@ -33,13 +43,20 @@ function encode({ provider, request, info }: WireContext): WireCall {
     body: {
       model: request.model,
       max_tokens: maxTokens,
-      system: [{ type: "text", text: system, ...CACHE }],
+      ...(system.length === 0
+        ? {}
+        : { system: system.map((text, index) => textBlock(text, index === system.length - 1)) }),
       messages: encodeMessages(request.input, provider),
       ...(request.tools.length === 0 ? {} : { tools: encodeTools(request.tools, info) }),
       ...encodeThinking(request, info, { maxTokens, format, isBound }),
+      ...defined({ service_tier: tierOf(request, provider, info) }),
       stream: true,
     },
   };
+}
+
+function textBlock(text: string, isLast: boolean): Record<string, unknown> {
+  return { type: "text", text, ...(isLast ? CACHE : {}) };
 }
 
 function encodeTools(tools: readonly ToolSpec[], info: ModelInfo): unknown[] {
@@ -69,7 +86,7 @@ function bindsThinking({ vendor }: Provider, model: string): boolean {
 
 /** Claude since 4.6 takes an effort; older ones take a budget of tokens. */
 function encodeThinking(
-  { effort, model }: ModelRequest,
+  { effort, model, summary }: ModelRequest,
   info: ModelInfo,
   { maxTokens, format: schema, isBound }: { maxTokens: number; format: unknown; isBound: boolean },
 ): Record<string, unknown> {
@@ -79,7 +96,11 @@ function encodeThinking(
   if (info.family !== "anthropic" || version === undefined) return outputConfig(format);
   if (version >= 4.6)
     return {
-      thinking: { type: "adaptive", display: "summarized", ...(isBound ? BINDING : {}) },
+      thinking: {
+        type: "adaptive",
+        display: summary === "none" ? "omitted" : "summarized",
+        ...(isBound ? BINDING : {}),
+      },
       ...outputConfig({ ...hint, ...format }),
     };
   const budget = Math.min(BUDGETS[effort ?? ""] ?? 0, maxTokens - 1024);

@@ -390,7 +390,7 @@ describe("Gemini", () => {
       sampleRequest({ model: "gemini-2.5-pro", effort: "low", outputSchema: SCHEMA }),
     );
     expect(body).toMatchObject({
-      systemInstruction: { parts: [{ text: expect.stringContaining(JSON.stringify(SCHEMA)) }] },
+      systemInstruction: { parts: [{}, { text: expect.stringContaining(JSON.stringify(SCHEMA)) }] },
       generationConfig: { thinkingConfig: { includeThoughts: true, thinkingBudget: 2048 } },
     });
     expect(JSON.stringify(body)).not.toContain("responseMimeType");

@@ -13,10 +13,11 @@ import { fitSchema } from "./tool-schema.ts";
 import { count, list, record, text, type Fields, type Json } from "./untrusted.ts";
 import {
   fieldsIn,
+  instructionTexts,
   keep,
   kept,
   offeredTool,
-  withSchemaAsText,
+  schemaAsText,
   type Decoder,
   type Wire,
   type WireCall,
@@ -25,14 +26,15 @@ import {
 
 export const gemini: Wire = { encode, decode: decodeGemini };
 
-function encode({ provider, request, info }: WireContext): WireCall {
+function encode(context: WireContext): WireCall {
+  const { provider, request, info } = context;
   const path = request.model.includes("/") ? request.model : `models/${request.model}`;
-  const { instructions, generationConfig } = encodeConfig(request);
+  const { instructions, generationConfig } = encodeConfig(context);
   return {
     path: `/${path.split("/").map(encodeURIComponent).join("/")}:streamGenerateContent`,
     query: { alt: "sse" },
     body: {
-      systemInstruction: { parts: [{ text: instructions }] },
+      ...(instructions.length === 0 ? {} : { systemInstruction: { parts: instructions.map((text) => ({ text })) } }),
       contents: encodeContents(request, provider),
       ...(request.tools.length === 0
         ? {}
@@ -49,13 +51,18 @@ function encodeTool(tool: ToolSpec, info: ModelInfo): unknown {
 
 const isSecondGeneration = (model: string): boolean => /gemini-[12]([.-]|$)/.test(model);
 
-function encodeConfig(request: ModelRequest): { instructions: string; generationConfig: Record<string, unknown> } {
-  const { instructions, outputSchema, maxOutputTokens, model, tools } = request;
+function encodeConfig(context: WireContext): {
+  readonly instructions: readonly string[];
+  readonly generationConfig: Record<string, unknown>;
+} {
+  const { request } = context;
+  const { outputSchema, maxOutputTokens, model, tools } = request;
+  const instructions = instructionTexts(context);
   const generationConfig = { ...defined({ maxOutputTokens }), ...encodeThinking(request) };
   if (outputSchema === undefined) return { instructions, generationConfig };
   // Models before the third generation refuse a response schema beside tools; there it is part of the instructions.
   if (isSecondGeneration(model) && tools.length > 0)
-    return { instructions: withSchemaAsText(instructions, outputSchema), generationConfig };
+    return { instructions: [...instructions, schemaAsText(outputSchema)], generationConfig };
   const schema = record(outputSchema) === undefined ? outputSchema : fitSchema(record(outputSchema) ?? {}, "gemini");
   const format = { responseMimeType: "application/json", responseJsonSchema: schema };
   return { instructions, generationConfig: { ...generationConfig, ...format } };
@@ -64,11 +71,14 @@ function encodeConfig(request: ModelRequest): { instructions: string; generation
 const BUDGETS: Readonly<Record<string, number>> = { none: 0, minimal: 512, low: 2048, medium: 8192, high: 24_576 };
 const LEVELS: Readonly<Record<string, string>> = { none: "minimal", xhigh: "high", max: "high" };
 
-function encodeThinking({ effort, model }: ModelRequest): Record<string, unknown> {
-  if (effort === undefined) return { thinkingConfig: { includeThoughts: true } };
+function encodeThinking({ effort, model, summary }: ModelRequest): Record<string, unknown> {
+  const includeThoughts = summary !== "none";
+  if (effort === undefined) return { thinkingConfig: { includeThoughts } };
   if (!isSecondGeneration(model))
-    return { thinkingConfig: { includeThoughts: true, thinkingLevel: LEVELS[effort] ?? effort } };
-  return { thinkingConfig: { includeThoughts: effort !== "none", thinkingBudget: BUDGETS[effort] ?? -1 } };
+    return { thinkingConfig: { includeThoughts, thinkingLevel: LEVELS[effort] ?? effort } };
+  return {
+    thinkingConfig: { includeThoughts: includeThoughts && effort !== "none", thinkingBudget: BUDGETS[effort] ?? -1 },
+  };
 }
 
 interface Content {

@@ -5,15 +5,26 @@
 import { defined, type InputPart, type ModelOutputPart, type Usage } from "@heddle/protocol";
 import type { Answer, Ending } from "../answer.ts";
 import { failureIn, malformed } from "../failure.ts";
+import { tierOf, verbosityField } from "../answering.ts";
 import type { Provider } from "../providers.ts";
-import type { ModelInput, ModelRequest } from "../stream.ts";
+import type { ModelInput } from "../stream.ts";
 import { argumentsText, readCall, shapesOf } from "./calls.ts";
 import { createCalls } from "./chat-calls.ts";
 import { createReasoning, textIn } from "./chat-reasoning.ts";
 import { endingIn } from "./endings.ts";
 import { dataUrl, namedSchema, outputLimit, readUsage, textOrList } from "./openai.ts";
 import { list, record, text, type Fields } from "./untrusted.ts";
-import { fieldsIn, keep, kept, offeredTool, type Decoder, type Wire, type WireCall, type WireContext } from "./wire.ts";
+import {
+  fieldsIn,
+  instructionTexts,
+  keep,
+  kept,
+  offeredTool,
+  type Decoder,
+  type Wire,
+  type WireCall,
+  type WireContext,
+} from "./wire.ts";
 
 export const openaiChat: Wire = { encode, decode: decodeChat };
 
@@ -24,7 +35,7 @@ function encode(context: WireContext): WireCall {
     path: "/chat/completions",
     body: {
       model: request.model,
-      messages: encodeMessages(request, provider),
+      messages: encodeMessages(context),
       ...(request.tools.length === 0
         ? {}
         : {
@@ -35,6 +46,7 @@ function encode(context: WireContext): WireCall {
       ...(outputSchema === undefined
         ? {}
         : { response_format: { type: "json_schema", json_schema: namedSchema(outputSchema) } }),
+      ...defined({ verbosity: verbosityField(request, info), service_tier: tierOf(request, provider, info) }),
       ...outputLimit(context),
       ...(provider.vendor === "openai" ? { prompt_cache_key: request.cacheKey, store: false } : {}),
       stream: true,
@@ -43,8 +55,11 @@ function encode(context: WireContext): WireCall {
   };
 }
 
-function encodeMessages(request: ModelRequest, provider: Provider): unknown[] {
-  const messages: unknown[] = [{ role: "system", content: request.instructions }];
+function encodeMessages(context: WireContext): unknown[] {
+  const { request, provider } = context;
+  // One message: many servers accept a system message only at the beginning, and only one.
+  const system = instructionTexts(context).join("\n\n");
+  const messages: unknown[] = system === "" ? [] : [{ role: "system", content: system }];
   // A tool message cannot show an image; a user message after the last result of the answer can.
   let images: InputPart[] = [];
   const flush = (): void => {

@@ -2,7 +2,8 @@
  * OpenAI Responses. Nothing is stored at the provider: each request carries the whole conversation, and every item the
  * model made goes back as it came, its encrypted reasoning included.
  */
-import type { InputPart, ModelOutputPart, ModelToolCall } from "@heddle/protocol";
+import { defined, type InputPart, type ModelOutputPart, type ModelToolCall } from "@heddle/protocol";
+import { tierOf, verbosityField } from "../answering.ts";
 import type { ModelInfo } from "../catalog.ts";
 import type { Provider } from "../providers.ts";
 import type { ModelInput, ModelRequest, ToolSpec } from "../stream.ts";
@@ -10,24 +11,23 @@ import { argumentsText } from "./calls.ts";
 import { dataUrl, namedSchema, outputLimit, textOrList } from "./openai.ts";
 import { decodeResponses } from "./responses-answer.ts";
 import { record, text, type Fields } from "./untrusted.ts";
-import { kept, offeredTool, type Wire, type WireCall, type WireContext } from "./wire.ts";
+import { instructionTexts, kept, offeredTool, type Wire, type WireCall, type WireContext } from "./wire.ts";
 
 export const openaiResponses: Wire = { encode, decode: decodeResponses };
 
 function encode(context: WireContext): WireCall {
   const { provider, request, info } = context;
-  const { effort, outputSchema } = request;
+  const { model, instructions } = request;
   return {
     path: "/responses",
     body: {
-      model: request.model,
-      instructions: request.instructions,
-      input: request.input.flatMap((entry) => encodeEntry(entry, provider)),
+      model,
+      ...(instructions === "" ? {} : { instructions }),
+      input: [...encodeDeveloper(context), ...request.input.flatMap((entry) => encodeEntry(entry, provider))],
       ...encodeTools(request, info),
-      ...(effort === undefined ? {} : { reasoning: { effort, summary: "auto" } }),
-      ...(outputSchema === undefined
-        ? {}
-        : { text: { format: { type: "json_schema", ...namedSchema(outputSchema) } } }),
+      ...encodeReasoning(request, info),
+      ...encodeText(request, info),
+      ...defined({ service_tier: tierOf(request, provider, info) }),
       ...outputLimit(context),
       store: false,
       stream: true,
@@ -36,6 +36,26 @@ function encode(context: WireContext): WireCall {
       prompt_cache_key: request.cacheKey,
     },
   };
+}
+
+function encodeDeveloper({ request, info }: WireContext): readonly unknown[] {
+  const texts = instructionTexts({ request: { ...request, instructions: "" }, info });
+  return texts.map((text) => ({ type: "message", role: "developer", content: [{ type: "input_text", text }] }));
+}
+
+/** A model that does not reason refuses to be asked for it; one that does is asked for summaries unless none are wanted. */
+function encodeReasoning({ effort, summary }: ModelRequest, { isReasoning }: ModelInfo): Record<string, unknown> {
+  if (isReasoning === false || (effort === undefined && (summary ?? "none") === "none")) return {};
+  return { reasoning: defined({ effort, summary: summary === "none" ? undefined : (summary ?? "auto") }) };
+}
+
+function encodeText(request: ModelRequest, info: ModelInfo): Record<string, unknown> {
+  const { outputSchema } = request;
+  const text = defined({
+    verbosity: verbosityField(request, info),
+    format: outputSchema === undefined ? undefined : { type: "json_schema", ...namedSchema(outputSchema) },
+  });
+  return Object.keys(text).length === 0 ? {} : { text };
 }
 
 function encodeTools({ tools }: ModelRequest, info: ModelInfo): Record<string, unknown> {
@@ -52,7 +72,7 @@ function encodeTool(tool: ToolSpec, info: ModelInfo): unknown {
 function encodeEntry(entry: ModelInput, provider: Provider): readonly unknown[] {
   switch (entry.kind) {
     case "user":
-      return [{ type: "message", role: "user", content: entry.parts.map(encodePart) }];
+      return [{ type: "message", role: entry.role ?? "user", content: entry.parts.map(encodePart) }];
     case "assistant":
       return entry.parts.flatMap((part) => encodeOutput(part, record(kept(provider, part.opaque))));
     case "toolResult":

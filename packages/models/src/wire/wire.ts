@@ -1,6 +1,7 @@
 /** A wire turns a request into HTTP, and a stream of events into an answer. No I/O, no retries. */
 import type { Opaque } from "@heddle/protocol";
 import type { Answer } from "../answer.ts";
+import { verbosityText } from "../answering.ts";
 import type { ModelInfo } from "../catalog.ts";
 import { malformed } from "../failure.ts";
 import type { Provider } from "../providers.ts";
@@ -90,8 +91,13 @@ export function offeredTool(tool: ToolSpec, { family }: Pick<ModelInfo, "family"
 
 const NO_PARAMETERS = { type: "object", properties: {} } as const;
 
+/** The instructions in their order, without empty ones; for wires that have one place for all of them. */
+export function instructionTexts({ request, info }: Pick<WireContext, "request" | "info">): readonly string[] {
+  const { instructions, developerInstructions = "" } = request;
+  return [instructions, developerInstructions, verbosityText(request, info)].filter((text) => text !== "");
+}
+
 /** For a service that would refuse the schema: it is part of the instructions, and the answer is checked as always. */
-export function withSchemaAsText(instructions: string, outputSchema: unknown): string {
-  const ask = `When you are done, answer with JSON only, matching this schema: ${JSON.stringify(outputSchema)}`;
-  return `${instructions}\n\n${ask}`;
+export function schemaAsText(outputSchema: unknown): string {
+  return `When you are done, answer with JSON only, matching this schema: ${JSON.stringify(outputSchema)}`;
 }

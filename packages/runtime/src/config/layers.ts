@@ -1,7 +1,7 @@
 /** The layers of a configuration, read once: the file with its profiles, and above it what the caller says. */
 import { HeddleError } from "@heddle/protocol";
 import type { CheckedConfig } from "./check-config.ts";
-import { loadConfig, type LoadOptions } from "./read-config.ts";
+import { codexHome, loadConfig, ownConfigFile, withPaths, type LoadOptions } from "./read-config.ts";
 import type { ConfigFile, McpServerTable, NotifyTable, ProviderTable } from "./schema.ts";
 
 /** What a caller says about the configuration, on the command line or where it opens an engine. */
@@ -19,6 +19,8 @@ export interface Configuration extends Layers {
   readonly choices: ConfigChoices;
   /** The file it came from; undefined when there is none. */
   readonly path: string | undefined;
+  /** Codex's home, where its file is the one; else undefined. */
+  readonly codexHome: string | undefined;
   /** File, profile and overrides as one. */
   readonly config: ConfigFile;
   /** What is wrong with it and stops nothing. */
@@ -31,7 +33,9 @@ export async function readConfiguration(choices: ConfigChoices, env: NodeJS.Proc
   const { config: file, file: path } = loaded;
   const unused = [...passedOver.map((key) => `-c ${key}`), ...loaded.passedOver];
   const warnings = unused.length === 0 ? [] : [`keys of the configuration that have no effect here: ${named(unused)}`];
-  return { choices, path, file, overrides, config: effectiveConfig({ file, overrides }, choices.profile), warnings };
+  const home = path === undefined || path === ownConfigFile(env) ? undefined : codexHome(env);
+  const config = effectiveConfig({ file, overrides }, choices.profile);
+  return { choices, path, codexHome: home, file, overrides, config, warnings };
 }
 
 const MAX_NAMED = 12;
@@ -45,7 +49,8 @@ function named(keys: readonly string[]): string {
 /** Most runs have none, and what reads them need not be loaded then. */
 async function readOverrides({ overrides = [], ...loading }: ConfigChoices): Promise<CheckedConfig> {
   if (overrides.length === 0) return { config: {}, passedOver: [] };
-  return (await import("./check-config.ts")).parseOverrides(overrides, loading);
+  const { config, passedOver } = (await import("./check-config.ts")).parseOverrides(overrides, loading);
+  return { config: withPaths(config, process.cwd()), passedOver };
 }
 
 type Profile = NonNullable<ConfigFile["profiles"]>[string];

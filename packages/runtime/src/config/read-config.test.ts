@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseOverrides } from "./check-config.ts";
+import { readConfiguration } from "./layers.ts";
 import { loadConfig } from "./read-config.ts";
 
 let dir: string;
@@ -160,7 +161,7 @@ describe("Codex's config.toml", () => {
       `model = "gpt-5.1"\nnotify = ["x"]\napproval_policy = { granular = {} }
 [model_providers.mock]\nbase_url = "http://127.0.0.1:1/v1"\nrequires_openai_auth = true\nenv_key = "K"
 [model_providers.builtin]\nname = "no address"
-[profiles.p]\nmodel = "b"\nmodel_verbosity = "low"
+[profiles.p]\nmodel = "b"\nmodel_max_output_tokens = 9
 [sandbox_workspace_write]\nexclude_slash_tmp = true\nnetwork_access = true
 [mcp_servers.a]\ncommand = "b"\nodd = 1\n[projects."/w"]\ntrust_level = "trusted"\n[hooks]\nx = 1\n`,
     );
@@ -186,6 +187,21 @@ describe("Codex's config.toml", () => {
         projects: { "/w": { trust_level: "trusted" } },
       },
     });
+  });
+
+  test("a file with instructions is relative to the configuration that names it, by either of its names", async () => {
+    await writeFile(
+      codex(),
+      `experimental_instructions_file = "old.md"\n[profiles.p]\nmodel_instructions_file = "new.md"\n`,
+    );
+    const place = (name: string): string => path.join(path.dirname(codex()), name);
+    expect((await loadConfig(env)).config).toMatchObject({
+      model_instructions_file: place("old.md"),
+      profiles: { p: { model_instructions_file: place("new.md") } },
+    });
+    const given = await readConfiguration({ overrides: ["model_instructions_file=mine.md"] }, env);
+    expect(given.overrides).toEqual({ model_instructions_file: path.resolve("mine.md") });
+    expect(given.codexHome).toBe(path.dirname(codex()));
   });
 
   test("with --strict-config refuses keys that neither program knows, with their line", async () => {

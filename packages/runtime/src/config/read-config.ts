@@ -52,22 +52,44 @@ export async function loadConfig(env: NodeJS.ProcessEnv, options: LoadOptions = 
   if (options.isIgnored === true) return NONE;
   const own = ownConfigFile(env);
   const ownText = readConfigText(own);
-  if (ownText !== undefined) return { ...(await ownConfig(ownText, own, options)), file: own };
+  if (ownText !== undefined) return placed({ ...(await ownConfig(ownText, own, options)), file: own }, own);
   const codex = path.join(codexHome(env), "config.toml");
   const codexText = readConfigText(codex);
-  const common = codexText === undefined ? NONE : { ...(await parseCodex(codexText, codex, options)), file: codex };
+  const common =
+    codexText === undefined ? NONE : placed({ ...(await parseCodex(codexText, codex, options)), file: codex }, codex);
   const { profile } = options;
   if (profile === undefined || common.config.profiles?.[profile] !== undefined || !/^[\w-]+$/.test(profile))
     return common;
   const file = path.join(codexHome(env), `${profile}.config.toml`);
   const text = readConfigText(file);
   if (text === undefined) return common;
-  const layer = await parseCodex(text, file, options);
+  const layer = placed(await parseCodex(text, file, options), file);
   const passedOver = [...new Set([...common.passedOver, ...layer.passedOver])];
   return { config: withLayer(common.config, profile, layer.config), file, passedOver };
 }
 
 const NONE: LoadedConfig = { config: {}, file: undefined, passedOver: [] };
+
+type Profile = NonNullable<ConfigFile["profiles"]>[string];
+
+/** Where the base instructions are read from, in place of their text. */
+export function instructionsFileOf(config: Profile): string | undefined {
+  return config.model_instructions_file ?? config.experimental_instructions_file;
+}
+
+/** A file that a configuration names is relative to that configuration. */
+export function withPaths(config: ConfigFile, folder: string): ConfigFile {
+  const placed = <T extends Profile>(table: T): T => {
+    const file = instructionsFileOf(table);
+    return file === undefined ? table : { ...table, model_instructions_file: path.resolve(folder, file) };
+  };
+  const profiles = Object.entries(config.profiles ?? {}).map(([name, table]) => [name, placed(table)]);
+  return { ...placed(config), ...(profiles.length === 0 ? {} : { profiles: Object.fromEntries(profiles) }) };
+}
+
+function placed<T extends { readonly config: ConfigFile }>(checked: T, file: string): T {
+  return { ...checked, config: withPaths(checked.config, path.dirname(file)) };
+}
 
 /** A profile's file over the common one: tables are joined key by key, anything else is replaced. */
 function withLayer(config: ConfigFile, profile: string, layer: ConfigFile): ConfigFile {

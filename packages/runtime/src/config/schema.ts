@@ -4,7 +4,7 @@
  * `z.strictObject`: a key it does not name is a mistake.
  */
 import path from "node:path";
-import { HookConfig, SandboxMode } from "@heddle/protocol";
+import { HookConfig, Personality, ReasoningSummary, SandboxMode, Verbosity } from "@heddle/protocol";
 import { z } from "zod";
 
 const text = z.string().min(1);
@@ -146,6 +146,13 @@ const ProjectTable = z.object({ trust_level: z.enum(["trusted", "untrusted"]).op
 /** Policies that need a user to ask; `exec` has none, so there they all mean `never`. */
 const ApprovalPolicyKey = z.enum(["never", "on-request", "untrusted", "on-failure"]);
 
+/** Every request carries them. */
+const MAX_GUIDE_BYTES = 1024 * 1024;
+const guideName = text.refine(
+  (name) => !path.isAbsolute(name) && !name.split("/").includes(".."),
+  "must be the name of a file in the folder",
+);
+
 /** What a timer can count. */
 const MAX_TIMER_SEC = 2_000_000;
 
@@ -157,6 +164,20 @@ const Choices = {
   model_context_window: z.int().positive().optional(),
   /** From this size on the context is compacted. */
   model_auto_compact_token_limit: z.int().positive().optional(),
+  /** In place of Heddle's own instructions: as text, or from a file, relative to the one that names it. */
+  instructions: z.string().optional(),
+  model_instructions_file: text.optional(),
+  /** Its older name. */
+  experimental_instructions_file: text.optional(),
+  /** Beside them. */
+  developer_instructions: z.string().optional(),
+  /** How long answers are. */
+  model_verbosity: Verbosity.optional(),
+  model_reasoning_summary: ReasoningSummary.optional(),
+  /** Of the provider: `flex`, `priority` or its other name `fast`; `default` for none. */
+  service_tier: text.optional(),
+  /** Without effect, as in Codex. */
+  personality: Personality.optional(),
   approval_policy: ApprovalPolicyKey.optional(),
   sandbox_mode: SandboxMode.optional(),
   sandbox_workspace_write: z
@@ -260,6 +281,10 @@ export const ConfigFile = z.object({
   model_providers: z.record(text, ProviderTable).optional(),
   mcp_servers: z.record(text, McpServerTable).optional(),
   hooks: z.array(HookTable).optional(),
+  /** Names of guides where a folder has no AGENTS.md, the first one found counts. */
+  project_doc_fallback_filenames: z.array(guideName).max(16).optional(),
+  /** For the guides of a repository together; 0: none is read. */
+  project_doc_max_bytes: z.int().min(0).max(MAX_GUIDE_BYTES).optional(),
   /** Names of skills, or absolute paths of their SKILL.md, that no turn is offered. */
   disabled_skills: z.array(text).optional(),
   /** Requests beside the turns of a server (titles of chats): `off`, a model, or `provider:model`; the chat's own unless said. */
@@ -281,7 +306,6 @@ export const CODEX_ONLY_KEYS: ReadonlySet<string> = new Set([
   "check_for_update_on_startup",
   "cli_auth_credentials_store",
   "compact_prompt",
-  "developer_instructions",
   "disable_response_storage",
   "features",
   "feedback",
@@ -290,21 +314,13 @@ export const CODEX_ONLY_KEYS: ReadonlySet<string> = new Set([
   "forced_login_method",
   "hide_agent_reasoning",
   "history",
-  "instructions",
-  "model_instructions_file",
   "model_max_output_tokens",
-  "model_reasoning_summary",
   "model_supports_reasoning_summaries",
-  "model_verbosity",
   "notice",
   "notify",
   "otel",
-  "personality",
   "preferred_auth_method",
-  "project_doc_fallback_filenames",
-  "project_doc_max_bytes",
   "review_model",
-  "service_tier",
   "shell_environment_policy",
   "show_raw_agent_reasoning",
   "skills",

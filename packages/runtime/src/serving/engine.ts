@@ -12,6 +12,7 @@ import { providerConfigs } from "../settings/settings.ts";
 
 export interface EngineOptions extends Pick<Host, "masked" | "skills"> {
   readonly home: string;
+  readonly codexHome: string | undefined;
   /** File, profile and overrides as one. */
   readonly config: ConfigFile;
   readonly env: NodeJS.ProcessEnv;
@@ -21,9 +22,10 @@ export interface EngineOptions extends Pick<Host, "masked" | "skills"> {
 
 /** Attended: clients can be asked. What is masked for the commands of clients is masked for agents too. */
 export async function openEngine(options: EngineOptions): Promise<Heddle> {
-  const { home, config, env, masked, skills, redactor, log } = options;
+  const { home, codexHome, config, env, masked, skills, redactor, log } = options;
   const heddle = await openHeddle({
     home,
+    codexHome,
     providers: await providersOf(config, env, redactor),
     redactor,
     env,

@@ -26,7 +26,7 @@ const OPENAI_PROVIDERS: ReadonlySet<string> = new Set(["openai", "openai-codex"]
 
 export async function openHost(options: OpenHostOptions): Promise<Host & AsyncDisposable> {
   const { env, writeRoots } = options;
-  const { choices, config } = options.configuration;
+  const { choices, config, codexHome } = options.configuration;
   let opened: Promise<Accounts> | undefined;
   let disabled = config.disabled_skills ?? [];
   const source = configSource({
@@ -40,6 +40,7 @@ export async function openHost(options: OpenHostOptions): Promise<Host & AsyncDi
   return {
     env,
     masked: options.sockets,
+    codexHome,
     skills: hostSkills(source, () => disabled),
     writeRoots,
     config: source,

@@ -31,7 +31,7 @@ export interface ServingOptions {
 /** Everything that is opened is closed with `ends`. */
 export async function openServing(ends: AsyncDisposableStack, options: ServingOptions): Promise<Serving> {
   const { configuration, env, home, sockets = [], writeRoots, log } = options;
-  const { choices, config } = configuration;
+  const { choices, config, codexHome } = configuration;
   // Clients may change the file; what the next turn runs with is what it says then.
   let { file } = configuration;
   // One for both: what a client stores as a key is never stored as anything else, from that moment on.
@@ -41,7 +41,7 @@ export async function openServing(ends: AsyncDisposableStack, options: ServingOp
     await openHost({ configuration, env, sockets, writeRoots, onConfigChange, onSecrets: redactor.learn }),
   );
   const { masked, skills } = host;
-  const heddle = ends.use(await openEngine({ home, config, env, masked, skills, redactor, log }));
+  const heddle = ends.use(await openEngine({ home, codexHome, config, env, masked, skills, redactor, log }));
   const settings = settingsSource({
     get file() {
       return file;

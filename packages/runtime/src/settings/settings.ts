@@ -19,9 +19,10 @@ import {
   type SettingsQuestion,
   type StoredSettings,
 } from "@heddle/agent/settings";
-import { didYouMean, HeddleError, type SandboxMode, type TurnSettings } from "@heddle/protocol";
+import { defined, didYouMean, HeddleError, type SandboxMode, type TurnSettings } from "@heddle/protocol";
 import { chooseUnnamed, selectedModel, withLazyLogins, withLogin } from "./logins.ts";
 import { providerAuth } from "./provider-auth.ts";
+import { toldByConfig, toldIn } from "./told.ts";
 import { effectiveConfig, profileOf, type Layers } from "../config/layers.ts";
 import type { ConfigFile, ProviderTable } from "../config/schema.ts";
 
@@ -115,9 +116,12 @@ export function callerLayers(layers: Layers, profile: string | undefined): reado
   ];
 }
 
-/** A sandbox is chosen for each run of a command. */
+/** A sandbox is chosen for each run of a command; what the model is told stays. */
 function modelOf(stored: StoredSettings): StoredSettings {
-  const pick = ({ provider, model, effort }: SettingsPatch): SettingsPatch => ({ provider, model, effort });
+  const pick = (patch: SettingsPatch): SettingsPatch => {
+    const { provider, model, effort } = patch;
+    return { provider, model, effort, ...toldIn(patch) };
+  };
   return { ...stored, turn: pick(stored.turn), thread: pick(stored.thread) };
 }
 
@@ -134,6 +138,7 @@ export function patchOfConfig(config: ConfigFile): SettingsPatch {
     contextTokens: config.model_context_window,
     compactAtTokens: config.model_auto_compact_token_limit,
     asksUser: config.ask_user,
+    ...toldByConfig(config),
   };
 }
 
@@ -169,8 +174,10 @@ export async function settle(question: Settling, env: NodeJS.ProcessEnv): Promis
   const { model, note } = chooseModel(provider, { named: selected?.model ?? named, config, env });
   // A script with a mistake in it is found now, not at the first request.
   if (provider.wire === "scripted") await provider.script();
-  const { effort, mode, contextTokens, compactAtTokens, asksUser } = values;
+  const { effort, mode, contextTokens, compactAtTokens, asksUser, guideNames, guideBytes } = values;
   const settings: TurnSettings = {
+    ...toldIn(values),
+    ...defined({ guideNames, guideBytes }),
     provider: providerId,
     model,
     ...(effort === undefined ? {} : { effort }),

@@ -4,6 +4,7 @@ import {
   SETTING_KEYS,
   withCompanions,
   storedForm,
+  storedKey,
   type SettingsAnswer,
   type SettingsPatch,
   type StoredSettings,
@@ -78,7 +79,11 @@ export async function storeChanges(
 export function changesBetween(before: TurnSettings, after: TurnSettings): Readonly<Record<string, unknown>> {
   const [old, now] = [patchOf(before), patchOf(after)];
   const changed = SETTING_KEYS.filter((key) => JSON.stringify(old[key]) !== JSON.stringify(now[key]));
-  return storedForm(Object.fromEntries(withCompanions(changed).map((key) => [key, now[key]])));
+  const gone = changed.filter((key) => now[key] === undefined).map((key) => [storedKey(key), null]);
+  return {
+    ...storedForm(Object.fromEntries(withCompanions(changed).map((key) => [key, now[key]]))),
+    ...Object.fromEntries(gone),
+  };
 }
 
 function patchOf(settings: TurnSettings): SettingsPatch {

@@ -20,6 +20,8 @@ export interface Host {
   /** Absolute paths hidden from commands and MCP servers, in addition to Heddle's home: the server's own sockets. */
   readonly masked?: readonly string[] | undefined;
   readonly skills?: HostSkills | undefined;
+  /** Codex's home, where its configuration is used: the owner's guide may be there. */
+  readonly codexHome?: string | undefined;
   /** With what the engine was opened. */
   readonly mcpServers?: readonly McpServerConfig[] | undefined;
   /** As the configuration is now. */

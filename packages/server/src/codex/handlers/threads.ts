@@ -1,8 +1,8 @@
 /** Threads that a client begins, takes up, forks or leaves. */
 import path from "node:path";
-import { readGoal, type Acts } from "@heddle/agent";
+import { loadGuides, readGoal, type Acts } from "@heddle/agent";
 import { storedForm, type SettingsPatch } from "@heddle/agent/settings";
-import { isHeddleError, type ClientTool } from "@heddle/protocol";
+import { isHeddleError, type ClientTool, type TurnSettings } from "@heddle/protocol";
 import {
   appServerOrigin,
   clientToolsFrom,
@@ -135,8 +135,9 @@ async function began(
     feed.add(connection);
     const thread = await describeThread(server, await requireRow(server, threadId, NO_ROLLOUT));
     const turns = withTurns ? await fullTurns(server, threadId) : [];
+    const guides = await guidesOf(server, settings, workspace);
     return {
-      result: { thread: { ...thread, turns }, ...threadSettings(settings, workspace, { isSandboxGiven }) },
+      result: { thread: { ...thread, turns }, ...threadSettings(settings, workspace, { isSandboxGiven, guides }) },
       after() {
         if (withTurns) sendUsage(feed, connection);
         warnOfFieldsWithoutEffect(connection, threadId, unused);
@@ -181,7 +182,7 @@ export const resumeThread: Handler<"thread/resume"> = async (params, { server, c
     return {
       result: {
         thread,
-        ...threadSettings(settings, workspace),
+        ...threadSettings(settings, workspace, { guides: await guidesOf(server, settings, workspace) }),
         collaborationMode: collaborationMode(settings),
         initialTurnsPage: isGiven(params.initialTurnsPage)
           ? await turnsPage(server, threadId, { ...params.initialTurnsPage, seen })
@@ -263,14 +264,34 @@ export const listLoaded: Handler<"thread/loaded/list"> = async (params, { server
 /** What a client asks for when it starts or resumes a thread; `config` counts less than the other params. */
 function patchOf({ settings }: ServerContext, params: BeginParams): SettingsPatch {
   const { model, modelProvider: provider, sandbox: sandboxMode, approvalPolicy, permissions, config } = params;
+  const { baseInstructions, developerInstructions, personality, serviceTier } = params;
   return {
     ...settings.patchOf(config ?? {}),
     ...profileChoice(permissions, { field: "sandbox", value: sandboxMode }),
+    ...(isGiven(baseInstructions) ? { baseInstructions } : {}),
+    ...(isGiven(developerInstructions) ? { developerInstructions } : {}),
+    ...(isGiven(personality) ? { personality } : {}),
+    ...(isGiven(serviceTier) ? { serviceTier } : {}),
     ...(isGiven(model) ? { model } : {}),
     ...(isGiven(provider) ? { provider } : {}),
     ...(isGiven(sandboxMode) ? { sandboxMode } : {}),
     ...(isGiven(approvalPolicy) ? { approvalPolicy: approvalPolicyFrom(approvalPolicy) } : {}),
   };
+}
+
+/** A few small files. */
+const GUIDES_MS = 10_000;
+
+/** The paths of what the next turn will be told of. */
+async function guidesOf(
+  { home, host }: ServerContext,
+  settings: TurnSettings,
+  workspace: string,
+): Promise<readonly string[]> {
+  const masked = [home, ...(host.masked ?? [])];
+  const signal = AbortSignal.timeout(GUIDES_MS);
+  const guides = await loadGuides({ workspace, settings, home, codexHome: host.codexHome, masked, signal });
+  return guides.map((guide) => guide.path);
 }
 
 export function folderOf(cwd: string | null | undefined, server: ServerContext): Promise<string> {

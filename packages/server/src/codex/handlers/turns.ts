@@ -1,7 +1,14 @@
 /** Turns: begun, steered, interrupted. The run belongs to the server, whatever becomes of the client. */
-import type { Acts } from "@heddle/agent";
+import { steerOnce } from "@heddle/agent";
 import type { SettingsPatch } from "@heddle/agent/settings";
-import { HeddleError, isHeddleError, type By, type InputPart, type TurnSettings } from "@heddle/protocol";
+import {
+  HeddleError,
+  isHeddleError,
+  type By,
+  type ClientContext,
+  type InputPart,
+  type TurnSettings,
+} from "@heddle/protocol";
 import { approvalPolicyFrom, newTurn, sandboxFrom, type CodexParams } from "@heddle/dialects/codex-app-server";
 import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { heldBack } from "../../rpc/held.ts";
@@ -10,7 +17,7 @@ import { profileChoice } from "../profiles.ts";
 import { changesBetween, nextSettings, storeChanges } from "../settings.ts";
 import { refuse, requireLoaded } from "../thread-facts.ts";
 import { caughtUp } from "./keep.ts";
-import { folderOf, warnOfFieldsWithoutEffect } from "./threads.ts";
+import { folderOf } from "./threads.ts";
 
 /** A turn may end or begin between two looks; more often than this it does not. */
 const MAX_TRIES = 5;
@@ -26,10 +33,16 @@ export const startTurn: Handler<"turn/start"> = async (params, { server, connect
   const clientId = params.clientUserMessageId ?? undefined;
   const before = await nextSettings(server, loaded, { clientId });
   const settings = await nextSettings(server, { threadId, workspace }, { patch: patchFrom(params), clientId });
-  const hasSchema = params.outputSchema !== undefined && params.outputSchema !== null;
-  const turnSettings = hasSchema ? { ...settings, outputSchema: params.outputSchema } : settings;
+  const { outputSchema, serviceTierForTurn: serviceTier } = params;
+  const turnSettings = {
+    ...settings,
+    ...(outputSchema === undefined || outputSchema === null ? {} : { outputSchema }),
+    ...(typeof serviceTier === "string" ? { serviceTier } : {}),
+  };
+  const once = typeof serviceTier === "string" ? ["serviceTier"] : [];
+  const context = contextFrom(params);
   const reply = await heldBack(connection, threadId, async () => {
-    const wanted = { input, workspace, settings: turnSettings, clientId };
+    const wanted = { input, context, workspace, settings: turnSettings, once, clientId };
     const { turnId, isSteered } = await startOrSteer({ server, by: connection.by }, threadId, wanted);
     // The turn that runs keeps what it has; the next one has what was asked for with this input.
     const moved = workspace === loaded.workspace ? {} : { cwd: workspace };
@@ -37,30 +50,33 @@ export const startTurn: Handler<"turn/start"> = async (params, { server, connect
     if (isSteered) await storeChanges(server, threadId, { changes, by: connection.by });
     return { turn: newTurn(turnId) };
   });
-  return {
-    ...reply,
-    after() {
-      warnOfFieldsWithoutEffect(connection, loaded.threadId, instructionsWithoutEffect(params));
-      reply.after();
-    },
-  };
+  return reply;
 };
 
-/** The instructions of a mode are Heddle's own. */
-function instructionsWithoutEffect({ collaborationMode }: CodexParams<"turn/start">): readonly string[] {
-  const instructions = collaborationMode?.settings.developer_instructions;
-  return typeof instructions === "string" ? ["collaborationMode.settings.developer_instructions"] : [];
+/** Every request carries it from then on. */
+const MAX_CONTEXT_CHARS = 1024 * 1024;
+
+function contextFrom({ additionalContext }: Pick<CodexParams<"turn/start">, "additionalContext">): ClientContext[] {
+  const given = Object.entries(additionalContext ?? {}).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const context = given.map(([name, { kind, value }]) => ({ name, kind, text: value }));
+  if (JSON.stringify(context).length <= MAX_CONTEXT_CHARS) return context;
+  throw refuse(`additional context is larger than ${MAX_CONTEXT_CHARS} characters`);
+}
+
+interface Said {
+  readonly input: readonly InputPart[];
+  readonly context: readonly ClientContext[];
+  readonly clientId: string | undefined;
 }
 
 interface Asked extends By {
   readonly server: ServerContext;
 }
 
-interface Wanted {
+interface Wanted extends Said {
   readonly workspace: string;
-  readonly input: readonly InputPart[];
+  readonly once: readonly string[];
   readonly settings: TurnSettings;
-  readonly clientId: string | undefined;
 }
 
 /** Input for a thread with a running turn is added to that turn. */
@@ -70,28 +86,26 @@ async function startOrSteer(
   wanted: Wanted,
 ): Promise<{ readonly turnId: string; readonly isSteered: boolean }> {
   const acts = server.heddle.as(by);
-  const { input, workspace, settings, clientId } = wanted;
+  const { input, context, workspace, settings, once, clientId } = wanted;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     try {
-      const start = { thread: threadId, workspace, input, settings, ...(clientId === undefined ? {} : { clientId }) };
+      const asked = { thread: threadId, workspace, input, context, settings, once };
+      const start = { ...asked, ...(clientId === undefined ? {} : { clientId }) };
       return { turnId: server.turns.add(await acts.startTurn(start)).turnId, isSteered: false };
     } catch (error) {
       if (!isHeddleError(error) || error.code !== "turn.active") throw error;
     }
     const running = await openTurn(server, threadId);
-    if (running !== undefined && (await steered(acts, running, wanted))) return { turnId: running, isSteered: true };
+    if (running !== undefined && (await steered({ server, by }, running, wanted)))
+      return { turnId: running, isSteered: true };
   }
   throw new HeddleError("store.busy", `thread ${threadId} is being changed by another process; try again`);
 }
 
 /** False when the turn has ended meanwhile. */
-async function steered(
-  acts: Acts,
-  turnId: string,
-  { input, clientId }: Pick<Wanted, "input" | "clientId">,
-): Promise<boolean> {
+async function steered({ server, by }: Asked, turnId: string, { input, context, clientId }: Said): Promise<boolean> {
   try {
-    await acts.steer(turnId, input, clientId);
+    await steerOnce(server.heddle.journal, turnId, { input, context, clientId, by });
     return true;
   } catch (error) {
     if (isHeddleError(error) && error.code === "turn.not-found") return false;
@@ -109,9 +123,8 @@ export const steerTurn: Handler<"turn/steer"> = async (params, { server, connect
     if (running !== params.expectedTurnId) {
       throw refuse(`expected active turn id \`${params.expectedTurnId}\` but found \`${running}\``);
     }
-    const input = await readInput(params.input, workspace);
-    if (!(await steered(server.heddle.as(connection.by), running, { input, clientId })))
-      throw refuse("no active turn to steer");
+    const said = { input: await readInput(params.input, workspace), context: contextFrom(params), clientId };
+    if (!(await steered({ server, by: connection.by }, running, said))) throw refuse("no active turn to steer");
     return { turnId: running };
   });
 };
@@ -154,7 +167,12 @@ function patchFrom(params: Omit<CodexParams<"thread/settings/update">, "threadId
     ...(sandboxPolicy === undefined || sandboxPolicy === null ? {} : sandboxFrom(sandboxPolicy)),
     model: model ?? undefined,
     effort: effort ?? undefined,
+    summary: params.summary ?? undefined,
+    // null takes the tier away.
+    serviceTier: params.serviceTier === null ? "default" : params.serviceTier,
+    personality: params.personality ?? undefined,
     mode: collaborationMode?.mode,
+    modeInstructions: collaborationMode?.settings.developer_instructions ?? undefined,
     approvalPolicy:
       approvalPolicy === undefined || approvalPolicy === null ? undefined : approvalPolicyFrom(approvalPolicy),
   };

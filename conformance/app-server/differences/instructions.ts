@@ -1,0 +1,69 @@
+/** What the model is told by clients, configuration and guides. */
+import type { Difference } from "../differences.ts";
+
+export const AROUND_INSTRUCTIONS: readonly Difference[] = [
+  {
+    in: /^told-(resumed|forked)-otherwise$/,
+    message: /^model\/asked$/,
+    path: /^params\.marks/,
+    why: "developer instructions that come with thread/resume or thread/fork reach the model with the next turn; Codex keeps the older ones until the thread is compacted",
+  },
+  {
+    in: /^told-by-config$/,
+    message: /^answer config\/read$/,
+    path: /^result\.(?!config\.((model_)?instructions|developer_instructions|model_(verbosity|reasoning_summary)|service_tier)$)/,
+    why: "only settings that mean something here are told; the shape is held by the schema",
+  },
+  {
+    in: /^told-by-old-name$/,
+    why: "the older name of the file with instructions still works; Codex has dropped it",
+  },
+  {
+    in: /^told-by-missing-file$/,
+    message: /^answer thread\/start$/,
+    path: /^error\.message$/,
+    why: "the words say what to do",
+  },
+  {
+    in: /^told-by-client-config$/,
+    message: /^model\/asked$/,
+    path: /^params\.verbosity$/,
+    why: "a thread keeps the verbosity that was chosen for it; Codex forgets it when it is started again",
+  },
+  {
+    in: /^told-with-turn-again$/,
+    message: /^model\/asked$/,
+    path: /^params\.marks/,
+    why: "context that the conversation holds is not told twice; Codex forgets what it has told when it is started again",
+  },
+  {
+    in: /^told-tier$/,
+    kind: "added",
+    message: /^warning$/,
+    why: "a client is told which of its wishes have no effect",
+  },
+  {
+    in: /^told-(tier|personality|by-mode)$/,
+    kind: "moved",
+    message: /^thread\/settings\/updated$/,
+    why: "settings are told when they are stored, which is with the turn",
+  },
+  {
+    in: /^told-by-mode$/,
+    message: /^thread\/settings\/updated$/,
+    path: /developer_instructions$/,
+    why: "what agents are told in a mode of Heddle's own is not shown",
+  },
+  {
+    in: /^told-by-mode$/,
+    message: /^model\/asked$/,
+    path: /^params\.marks/,
+    why: "the instructions of a mode end with it; Codex leaves them in the conversation",
+  },
+  {
+    in: /^guides-cut$/,
+    message: /^model\/asked$/,
+    path: /^params\.marks/,
+    why: "the limit cuts the guide that is farthest from the workspace; Codex cuts the nearest, which counts most",
+  },
+];
