@@ -102,12 +102,36 @@ test("a run that could start passes every check, and nothing is written", async 
   const answer = await preflight(world, ["--script", script, ...flags, "--max-cost", "1", "--allow-tool", "bash"]);
   expect(failed(answer)).toEqual([]);
   expect(answer.checks.map(({ name }) => name)).toEqual(
-    "options config workspace model key inputs home limits sandbox git".split(" "),
+    "options config workspace model key inputs home told limits sandbox git".split(" "),
   );
   expect((await readdir(world.root)).toSorted()).toEqual(["script.json", "workspace"]);
   const human = await run(["exec", "--preflight", "--script", script], { world });
   expect(human.stdout).toMatch(/^ok +options +understood\n/);
   expect(human.stdout).toMatch(/\nok +sandbox +(namespaces|bwrap)\n/);
+});
+
+test("what the model would be told is listed with sizes, and is what a run is told", async () => {
+  await using world = await openWorld();
+  const script = await world.file("script.json", `[{"text":"yes"}]`);
+  await world.file("base.md", "You are terse.");
+  await world.file("home/AGENTS.md", "Of the owner.");
+  await world.file("workspace/AGENTS.md", "Of the repository.\n");
+  const flags = ["--script", script, "-c", "model_instructions_file=../base.md", "-c", "developer_instructions=Über"];
+  const guides = [
+    { source: path.join(world.home, "AGENTS.md"), bytes: 13 },
+    { source: path.join(world.workspace, "AGENTS.md"), bytes: 18 },
+  ];
+  const told = [{ source: "base instructions", bytes: 14 }, { source: "developer instructions", bytes: 5 }, ...guides];
+  expect((await preflight(world, flags)).checks.find(({ name }) => name === "told")).toMatchObject({ told });
+  const plain = await preflight(world, ["--script", script]);
+  expect(plain.checks.find(({ name }) => name === "told")).toMatchObject({
+    told: [{ source: "Heddle's own instructions", bytes: expect.any(Number) }, ...guides],
+  });
+  const ran = await run(["exec", "--json", ...flags, "go"], { world });
+  const thread = /"thread_id":"([^"]+)"/.exec(ran.stdout)?.[1] ?? "";
+  const shown = await run(["threads", "show", thread], { world });
+  expect(shown.stdout).toMatch(/turn\.admitted .*, told base instructions 14 bytes, developer instructions 5 bytes\n/);
+  expect(shown.stdout).toMatch(/context\.loaded .*home\/AGENTS\.md 13 bytes, .*workspace\/AGENTS\.md 18 bytes\n/);
 });
 
 const COSTLY = ["-m", "gpt-unheard-of", "--max-cost", "1"] as const;
