@@ -86,7 +86,7 @@ model = "small"
   test("15.2: with keys of Codex is read without them; in a table of Heddle's alone an unknown key is a mistake", async () => {
     await writeFile(
       own(),
-      `model = "a"\nsome_day = 1\n[tui]\nx = 1\n[model_providers.openai]\nsupports_websockets = false\n[mcp_servers.s]\ncommand = "c"\nauth = "x"\n[profiles.p]\nmodel_verbosity = "low"\n`,
+      `model = "a"\nsome_day = 1\n[tui]\nx = 1\n[model_providers.openai]\nsupports_websockets = false\n[mcp_servers.s]\ncommand = "c"\nauth = "x"\n[profiles.p]\nmodel_max_output_tokens = 9\n`,
     );
     expect(await loadConfig(env)).toEqual({
       file: own(),
@@ -95,7 +95,7 @@ model = "small"
         "tui",
         "model_providers.openai.supports_websockets",
         "mcp_servers.s.auth",
-        "profiles.p.model_verbosity",
+        "profiles.p.model_max_output_tokens",
       ],
       config: {
         model: "a",
@@ -170,7 +170,7 @@ describe("Codex's config.toml", () => {
       passedOver: [
         "notify",
         "hooks",
-        "profiles.p.model_verbosity",
+        "profiles.p.model_max_output_tokens",
         "sandbox_workspace_write.exclude_slash_tmp",
         "mcp_servers.a.odd",
       ],
