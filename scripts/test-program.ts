@@ -12,7 +12,7 @@ const ROOT = path.join(import.meta.dirname, "..");
 const CLI = path.join("packages", "cli");
 
 /** Vitest calls it before the first test that starts processes, and what it returns after the last one. */
-export default function installProgram(): () => void {
+export function setup(): () => void {
   const root = mkdtempSync(path.join(tmpdir(), "heddle-program-"));
   // Tests start it as other users too.
   chmodSync(root, 0o755);

@@ -12,7 +12,7 @@ interface ImageOptions {
   readonly cwd: string;
   /** The model is told of a file that is no image, in its place; otherwise the run is refused. */
   readonly mayBeUnreadable: boolean;
-  notify(text: string): void;
+  readonly notify: (text: string) => void;
 }
 
 export async function readImages(files: readonly string[], options: ImageOptions): Promise<readonly InputPart[]> {
