@@ -13,7 +13,8 @@
  *   followed ─▶ (crash) ─▶ unknown          recover.ts, with what checkpoints kept; the command is not run again
  */
 import { clockMs, never, type Author, type EventBody, type EventOf, type Item, type ItemDelta } from "@heddle/protocol";
-import { createStreamRedactor, type StreamRedactor } from "@heddle/journal";
+import { createStreamRedactor } from "@heddle/journal";
+import { createRedactedPieces, type RedactedPieces } from "./redacted-pieces.ts";
 import type { OngoingItem } from "@heddle/tools";
 import type { Live } from "./live.ts";
 import type { LeasedJournal } from "./turn-lease.ts";
@@ -33,7 +34,7 @@ const MAX_KEPT_CHARS = { text: 1024 * 1024, output: 64 * 1024 } as const;
 
 interface OpenItem {
   readonly item: Item;
-  readonly redactor: StreamRedactor;
+  readonly pieces: RedactedPieces;
   readonly maxKept: number;
   appended: string;
   checkpointed: number;
@@ -65,12 +66,12 @@ export function createRecorder(
 
   function opened(item: Item): OpenItem {
     const maxKept = channelOf(item) === "output" ? MAX_KEPT_CHARS.output : MAX_KEPT_CHARS.text;
-    const redactor = createStreamRedactor(leased.redactor);
-    return { item, redactor, maxKept, appended: "", checkpointed: 0, lastCheckpointAt: clockMs() };
+    const pieces = createRedactedPieces(createStreamRedactor(leased.redactor));
+    return { item, pieces, maxKept, appended: "", checkpointed: 0, lastCheckpointAt: clockMs() };
   }
 
   function publish(delta: Omit<ItemDelta, "threadId" | "turnId">): void {
-    if (delta.delta !== "") live.publish({ threadId, turnId, ...delta });
+    live.publish({ threadId, turnId, ...delta });
   }
 
   function checkpoint(item: OpenItem, channel: string): void {
@@ -109,10 +110,11 @@ export function createRecorder(
     stream(delta: Omit<ItemDelta, "threadId" | "turnId">): void {
       const item = open.get(delta.itemId);
       if (item === undefined) return;
-      const text = item.redactor.push(delta.delta);
       live.active(threadId);
-      if (item.appended.length < item.maxKept) item.appended += text;
-      publish({ ...delta, delta: text });
+      for (const piece of item.pieces.push(delta.delta)) {
+        if (item.appended.length < item.maxKept) item.appended += piece;
+        publish({ ...delta, delta: piece });
+      }
       checkpoint(item, delta.channel);
     },
     /**
@@ -164,10 +166,10 @@ function createFollowing(turnId: string, record: (events: readonly EventBody[]) 
 
 /** Text that the redactor held back as the possible beginning of a secret. */
 function publishRest(item: OpenItem, publish: (delta: Omit<ItemDelta, "threadId" | "turnId">) => void): void {
-  const rest = item.redactor.end();
-  if (rest === "") return;
-  item.appended += rest;
-  publish({ itemId: item.item.id, channel: channelOf(item.item), delta: rest });
+  for (const piece of item.pieces.end()) {
+    item.appended += piece;
+    publish({ itemId: item.item.id, channel: channelOf(item.item), delta: piece });
+  }
 }
 
 function channelOf(item: Item): ItemDelta["channel"] {
