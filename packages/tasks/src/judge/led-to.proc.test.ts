@@ -198,3 +198,61 @@ test.skipIf(!has("python3", "--version"))(
     }
   },
 );
+
+/** With a file of the beginning that is meant until there is a new one. */
+const SAME_NAME = [
+  {
+    language: "JavaScript",
+    isHere: true,
+    files: {
+      "check.js":
+        'module.paths.push(require("path").resolve("a"), require("path").resolve("b"));\nif (require("sub.js") !== 2) process.exit(1);\n',
+      "b/sub.js": "module.exports = 1;\n",
+    },
+    run: `"${node}" check.js`,
+    path: "a/sub.js",
+    content: "module.exports = 2;\n",
+  },
+  {
+    language: "Python",
+    isHere: has("python3", "--version"),
+    files: {
+      "check.py": 'import sys\nsys.path[:0] = ["a", "b"]\nimport sub\nassert sub.two == 2\n',
+      "b/sub.py": "two = 1\n",
+    },
+    run: "python3 check.py",
+    path: "a/sub.py",
+    content: "two = 2\n",
+  },
+  {
+    language: "C",
+    isHere: has("cc", "--version"),
+    files: { "check.c": '#include "sub.h"\nint main() { return TWO != 2; }\n', "b/sub.h": "#define TWO 1\n" },
+    run: "cc -I. -Ib check.c -o /tmp/c && /tmp/c",
+    path: "sub.h",
+    content: "#define TWO 2\n",
+  },
+] as const;
+
+test.each(SAME_NAME.filter(({ isHere }) => isHere))(
+  "13: a new file in the place of one of the same name in another folder is put to the owner, $language",
+  async ({ files, run, path, content }) => {
+    const verdict = await judge({ files, checks: [{ kind: "command", run }] }, (fixture) =>
+      fixture.write(path, content),
+    );
+    expect(verdict).toMatchObject({ passed: false, review: { reasons: [{ kind: "rests", files: [path] }] } });
+  },
+);
+
+test("13: a path to new source leads there although the beginning has another file of its name", async () => {
+  const files = {
+    "b/sub.js": "module.exports = 1;\n",
+    "test/check.js": 'if (require("../src/sub.js") + require("../src/in/sub") !== 4) process.exit(1);\n',
+  };
+  const options: TaskFixtureOptions = { files, checks: [{ kind: "command", run: [node, "test/check.js"] }] };
+  const verdict = await judge(options, async (fixture) => {
+    await fixture.write("src/sub.js", "module.exports = 2;\n");
+    await fixture.write("src/in/sub.js", "module.exports = 2;\n");
+  });
+  expect(verdict).toMatchObject({ passed: true, work: { deliveredCount: 2 } });
+});

@@ -4,7 +4,8 @@
  * looking through a folder; by-other-name.ts tells these two apart.
  *
  * Naming is by whole words: the file's full name, or its name without the ending as imports write it, or the name of the new
- * folder that it is in. The last two say nothing where the beginning has something of that name already: it is meant. Where a
+ * folder that it is in. The last two say nothing where the beginning has something of that name already: it is meant. Where it
+ * has a file of the same name in another folder, only a path to the new one in a file of the beginning leads there. Where a
  * command line of the beginning (of a Makefile, a package.json, a script) gives such a name to a program, `python3 -m unittest`,
  * only a path in a file of the beginning, `./unittest`, leads to a new file of that name: a program may mean something else.
  */
@@ -52,7 +53,7 @@ export async function ledTo(
     if (naming.open === 0 || bytes > MAX_BYTES) break;
     if (kind !== "file" || size > MAX_FILE_BYTES || !canName(path)) continue;
     bytes += size;
-    naming.take(read(base.folder, path), "beginning");
+    naming.take(read(base.folder, path), "beginning", parentOf(path));
     if (slices.isOverSoon()) await slices.rest();
   }
   // What is led to leads on.
@@ -139,10 +140,17 @@ class Naming {
   readonly #pattern: RegExp;
 
   readonly #run: ReadonlySet<RawPath>;
+  readonly #manifest: Manifest;
+  /** The beginning has a file of the same name in another folder. */
+  readonly #ambiguous: ReadonlySet<RawPath>;
 
   /** `run`: those that a command line may come to by a shorter name. */
   constructor(found: readonly Change[], manifest: Manifest, run: ReadonlySet<RawPath> = new Set()) {
     this.#run = run;
+    this.#manifest = manifest;
+    const known = new Set<string>();
+    for (const [path, { kind }] of manifest) if (kind === "file" && canName(path)) known.add(posix.basename(path));
+    this.#ambiguous = new Set(found.map(({ path }) => path).filter((path) => known.has(posix.basename(path))));
     const taken = namesIn(manifest);
     const add = (to: Map<string, RawPath[]>, name: string, path: RawPath): void => {
       to.set(name, [...(to.get(name) ?? []), path]);
@@ -164,15 +172,45 @@ class Naming {
     return this.#count - this.led.size;
   }
 
-  take(text: string, by: "full" | "beginning" | "work"): void {
+  /** `at`: the folder of the file of the beginning that the text is in. */
+  take(text: string, by: "full" | "beginning" | "work", at: RawPath = ""): void {
     for (const match of text.matchAll(this.#pattern)) {
       const [word] = match;
       const isPath = by === "beginning" && /[./]/.test(text[match.index - 1] ?? "");
-      for (const path of this.#full.get(word) ?? []) if (by !== "work" || !this.#run.has(path)) this.led.add(path);
+      const isMeant = (path: RawPath): boolean =>
+        by !== "beginning" ||
+        !this.#ambiguous.has(path) ||
+        this.#isPathTo(path, writtenAt(text, match.index) + word, at);
+      for (const path of this.#full.get(word) ?? [])
+        if ((by !== "work" || !this.#run.has(path)) && isMeant(path)) this.led.add(path);
       if (by === "full") continue;
-      for (const path of this.#short.get(word) ?? []) if (isPath || !this.#run.has(path)) this.led.add(path);
+      for (const path of this.#short.get(word) ?? [])
+        if ((isPath || !this.#run.has(path)) && isMeant(path)) this.led.add(path);
     }
   }
+
+  /** From the folder it is written in (`./sub`, `.sub`), or with a folder (`app/sub`, `app.sub`) that only this one is in. */
+  #isPathTo(path: RawPath, written: string, at: RawPath): boolean {
+    const slashed = written.includes("/")
+      ? written
+      : written.replace(/^\.+(?=.)/, "./").replaceAll(/(?<=\w)\.(?=\w)/g, "/");
+    if (/^\.{1,2}\//.test(slashed)) return namesOf(path).includes(posix.join(at, slashed));
+    const isEnd = (whole: RawPath): boolean =>
+      namesOf(whole).some((name) => name === slashed || name.endsWith(`/${slashed}`));
+    return slashed.includes("/") && isEnd(path) && ![...this.#manifest.keys()].some(isEnd);
+  }
+}
+
+/** What of a path or a dotted name stands before a word. */
+function writtenAt(text: string, index: number): string {
+  return /[\w\x80-\xff./-]*$/.exec(text.slice(Math.max(0, index - MAX_WRITTEN), index))?.[0] ?? "";
+}
+
+const MAX_WRITTEN = 300;
+
+/** How it can be written: whole, without its ending, and by the folder it is in. */
+function namesOf(path: RawPath): readonly RawPath[] {
+  return [path, withoutEnding(path), parentOf(path)];
 }
 
 /** Every path of the beginning, without its ending as well. */
