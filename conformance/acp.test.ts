@@ -118,6 +118,26 @@ describe.each([codex(), heddle])("@agentclientprotocol/codex-acp over $name", (p
     expect(said(adapter.received, /^agent_message_chunk$/)).toContain("Asked.");
   });
 
+  test("an MCP server that the editor brings is started and called", async () => {
+    const call = { calls: [{ tool: "mcp__brought__echo", args: { text: "hi" } }] };
+    await using world = await openAcpWorld(program, [call, say("Called.")], { files: { "echo.mjs": ECHO_SERVER } });
+    await using adapter = await world.open();
+    const { workspace: cwd } = world.fixture;
+    const server = path.join(path.dirname(cwd), "echo.mjs");
+    const brought = { name: "brought", command: process.execPath, args: [server], env: [] };
+    const sessionId = String(at(await adapter.ask("session/new", { cwd, mcpServers: [brought] }), "sessionId"));
+    await adapter.ask("session/set_mode", { sessionId, modeId: "workspace-write" });
+    const done = prompt(adapter, sessionId, "say it");
+    // Codex asks about a tool that does not call itself read-only; here that is the server's default_tools_approval_mode.
+    if (program.name === "codex") {
+      const question = await adapter.waitFor(({ method }) => method === "session/request_permission");
+      adapter.answer(question, { outcome: { outcome: "selected", optionId: "allow_once" } });
+    }
+    expect(await done).toMatchObject({ stopReason: "end_turn" });
+    expect(states(adapter.received).at(-1)).toBe("completed");
+    expect(said(adapter.received, /^agent_message_chunk$/)).toContain("Called.");
+  });
+
   test("a prompt is cancelled while its command runs", async () => {
     await using world = await openAcpWorld(program, [command("sleep 20"), say("Never.")]);
     await using adapter = await world.open();

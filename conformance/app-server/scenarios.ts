@@ -3,6 +3,7 @@ import type { Scenario } from "./scenario.ts";
 import { APPROVALS } from "./scenarios/approvals.ts";
 import { HOST } from "./scenarios/host.ts";
 import { INSTRUCTIONS } from "./scenarios/instructions.ts";
+import { BROUGHT } from "./scenarios/brought.ts";
 import { MCP } from "./scenarios/mcp.ts";
 import { PAGES } from "./scenarios/pages.ts";
 import { QUESTIONS } from "./scenarios/questions.ts";
@@ -15,6 +16,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...TURNS,
   ...APPROVALS,
   ...MCP,
+  ...BROUGHT,
   ...TOOLS,
   ...THREADS,
   ...PAGES,

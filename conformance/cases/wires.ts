@@ -2,11 +2,12 @@
 import { json, say, type ExecCase } from "../exec-case.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
+type Event = Fields & { readonly type: string };
 
 const usage = { input_tokens: 100, output_tokens: 20, total_tokens: 120 };
 
 /** One answer, as events of the Responses API. */
-function answer(events: readonly Fields[], output: readonly Fields[]): { kind: "body"; body: string } {
+function answer(events: readonly Event[], output: readonly Fields[]): { kind: "body"; body: string } {
   const response = { id: "resp_1", object: "response", output: [], usage: null };
   const all = [
     { type: "response.created", response: { ...response, status: "in_progress" } },
@@ -19,7 +20,7 @@ function answer(events: readonly Fields[], output: readonly Fields[]): { kind: "
   };
 }
 
-const event = (type: string, fields: Fields): Fields & { type: string } => ({ type: `response.${type}`, ...fields });
+const event = (type: string, fields: Fields): Event => ({ type: `response.${type}`, ...fields });
 
 const PREAMBLE: Fields = {
   id: "msg_1",
@@ -40,7 +41,7 @@ const ONE = running("one");
 const TWO = running("two");
 
 /** A message in two deltas, then two commands, numbered as the server does it. */
-function items(index: (at: number) => Fields): readonly Fields[] {
+function items(index: (at: number) => Fields): readonly Event[] {
   return [
     event("output_item.added", { item: { ...PREAMBLE, content: [], status: "in_progress" }, ...index(0) }),
     event("output_text.delta", { item_id: "msg_1", content_index: 0, delta: "Look", ...index(0) }),

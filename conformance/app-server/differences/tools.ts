@@ -3,6 +3,23 @@ import type { Difference } from "../differences.ts";
 
 export const AROUND_TOOLS: readonly Difference[] = [
   {
+    in: /^mcp-brought-broken$/,
+    kind: "added",
+    message: /^warning$/,
+    why: "a server that cannot be used is told in words too, beside its state",
+  },
+  {
+    in: /^mcp-brought-kept$/,
+    message: /^item\/(started|completed) mcpToolCall$/,
+    why: "a thread keeps the servers that were brought to it; Codex forgets them with its process",
+  },
+  {
+    in: /^mcp-brought-(required|wrong)$/,
+    message: /^answer thread\/start$/,
+    path: /^error\.message$/,
+    why: "the message says what the server wrote, or what the table lacks",
+  },
+  {
     in: /^(ask-user|plan-(alone|among-words|twice))/,
     message: /^thread\/settings\/updated$/,
     path: /developer_instructions$/,

@@ -3,7 +3,6 @@
  * turn belongs to the Heddle that admitted it, never to the connection that asked for it.
  */
 import { openJournal, type Journal, type ThreadRow } from "@heddle/journal";
-import type { McpAccounts } from "@heddle/models/accounts";
 import { FIRST_EPOCH, HeddleError, newThreadId, type Author, type By, type TurnSettings } from "@heddle/protocol";
 import { requireOwnFolder } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./turns/admission.ts";
@@ -28,7 +27,8 @@ import type {
 import { grantedSandbox } from "./approvals/hop.ts";
 import type { readStoredSettings } from "./settings/stored.ts";
 import { keysInUse } from "./keys-in-use.ts";
-import { createLive, type DeltaListener } from "./turns/live.ts";
+import { createLive } from "./turns/live.ts";
+import { createBroughtServers, type BroughtServers } from "./mcp/brought-servers.ts";
 import { lazyMcpLogins, type LazyMcpLogins } from "./mcp/mcp-logins.ts";
 import { createPendingEnds, type PendingEnds } from "./recovery/pending-ends.ts";
 import type { Recovered } from "./recovery/recover.ts";
@@ -103,6 +103,7 @@ type ThreadTurn = Omit<StartTurn, "task" | "thread"> & Pick<AdmitOptions, "by" |
 class Engine implements Heddle {
   readonly journal: Journal;
   readonly recoveredTurns: number;
+  readonly brought: BroughtServers;
   readonly #options: HeddleOptions;
   readonly #live = createLive();
   readonly #sandboxes: ThreadSandboxes;
@@ -123,9 +124,11 @@ class Engine implements Heddle {
     this.#options = options;
     this.#ends = createPendingEnds(journal, options);
     this.#mcpLogins = lazyMcpLogins({ ...options, onSecrets: journal.redactor.learn });
+    this.brought = createBroughtServers(journal.redactor);
     this.#sandboxes = createThreadSandboxes(options, {
       journal,
       mcpLogins: this.#mcpLogins,
+      brought: this.brought,
       starts: this.#starts,
       isWorkedIn: (threadId) => this.#isWorkedIn(threadId),
     });
@@ -338,17 +341,9 @@ class Engine implements Heddle {
     return sample({ ...this.#options, journal: this.journal }, question, signal);
   }
 
-  mcpLogins(): Promise<McpAccounts> {
-    return this.#mcpLogins.open();
-  }
-
-  onDelta(threadId: string, listener: DeltaListener): Disposable {
-    return this.#live.listen(threadId, listener);
-  }
-
-  onActivity(threadId: string, listener: () => void): Disposable {
-    return this.#live.watch(threadId, listener);
-  }
+  mcpLogins: Heddle["mcpLogins"] = () => this.#mcpLogins.open();
+  onDelta: Heddle["onDelta"] = (threadId, listener) => this.#live.listen(threadId, listener);
+  onActivity: Heddle["onActivity"] = (threadId, listener) => this.#live.watch(threadId, listener);
 
   async [Symbol.asyncDispose](): Promise<void> {
     const closing = new HeddleError("turn.interrupted", "Heddle is closing");

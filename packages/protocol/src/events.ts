@@ -18,7 +18,15 @@ import { taskEvents } from "./task-events.ts";
 import { ClientTool, ConversationEntry, GitInfoChange, Goal } from "./thread-facts.ts";
 import { ClientContext, TurnSettings } from "./turn-settings.ts";
 
-export { ClientContext, Personality, ReasoningSummary, TurnLimits, TurnSettings, Verbosity } from "./turn-settings.ts";
+export {
+  BroughtServer,
+  ClientContext,
+  Personality,
+  ReasoningSummary,
+  TurnLimits,
+  TurnSettings,
+  Verbosity,
+} from "./turn-settings.ts";
 
 export const TurnStatus = z.enum(["completed", "failed", "interrupted"]);
 export type TurnStatus = z.infer<typeof TurnStatus>;

@@ -65,6 +65,7 @@ export {
   ToolOutcomeKind,
   TurnLimits,
   TurnSettings,
+  BroughtServer,
   TurnStatus,
   Verbosity,
   type EventOf,

@@ -26,6 +26,8 @@ const common = {
   /** Names as the server knows them; absent: all. */
   enabledTools: z.array(z.string()).optional(),
   disabledTools: z.array(z.string()).default([]),
+  /** Of one that a client brought: names of variables or headers whose values are not known here. */
+  withheld: z.array(z.string()).optional(),
   /** The turn fails when this server cannot start. */
   required: z.boolean().default(false),
   approval: McpApproval.default("auto"),

@@ -47,6 +47,10 @@ const told = {
   guideBytes: z.number().int().nonnegative().optional(),
 };
 
+/** An MCP server that a client brought, as in `mcp.ts`, without the values of its variables and headers. */
+export const BroughtServer = z.looseObject({ name: z.string().min(1) });
+export type BroughtServer = z.infer<typeof BroughtServer>;
+
 export const TurnSettings = z.object({
   ...told,
   provider: z.string(),
@@ -74,6 +78,8 @@ export const TurnSettings = z.object({
   isForTask: z.literal(true).optional(),
   /** A client that follows the turn runs the tools that were declared in the thread. */
   hasClientTools: z.literal(true).optional(),
+  /** Besides those of the configuration. */
+  mcpServers: z.array(BroughtServer).optional(),
   /** The widest mode that this thread may ever have, set by the owner; absent: no limit. */
   ceiling: SandboxMode.optional(),
 });

@@ -145,5 +145,5 @@ function settingsSource(given: Partial<TurnSettings> = {}): SettingsSource {
     return { settings, sources: answer.sources };
   };
   const resolve = async (request: SettingsRequest) => (await explain(request)).settings;
-  return { explain, resolve, patchOf: () => ({}), unusedOf: () => [] };
+  return { explain, resolve, patchOf: () => ({}), serversOf: async () => undefined, unusedOf: () => [] };
 }

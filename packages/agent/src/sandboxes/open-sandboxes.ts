@@ -26,7 +26,6 @@ export interface SandboxOptions {
   readonly backend: "auto" | "namespaces" | "bwrap";
   /** Removes secrets from command output, as from events. */
   readonly redactor: Redactor;
-  readonly mcpServers: readonly McpServerConfig[];
   readonly mcpLogins: McpTokenSource;
   /** The sandbox may be opened when something first runs in it. */
   readonly mayWait: boolean;
@@ -39,6 +38,7 @@ export interface EnterOptions {
   readonly threadId: string;
   readonly workspace: string;
   readonly envelope: Envelope;
+  readonly mcpServers: readonly McpServerConfig[];
   /** MCP tools that need no approval: names, or prefixes ending in `*`. */
   readonly allowTools: readonly string[];
 }
@@ -48,6 +48,7 @@ type Violations = readonly ProtectedPathViolation[];
 
 /** With the wider sandboxes, by envelope. */
 interface OpenSandbox extends TurnSandbox {
+  readonly mcpServers: readonly McpServerConfig[];
   readonly wider: Map<string, Promise<SandboxContext>>;
 }
 
@@ -81,11 +82,12 @@ export function openSandboxes(options: SandboxOptions) {
 
   return {
     /** Throws `sandbox.unavailable` when the host cannot enforce this envelope. */
-    async enter({ threadId, workspace, envelope, allowTools }: EnterOptions): Promise<TurnSandbox> {
+    async enter({ threadId, workspace, envelope, allowTools, mcpServers }: EnterOptions): Promise<TurnSandbox> {
       const known = open.get(threadId);
-      if (known !== undefined && canonical(known.envelope) === canonical(envelope)) return known;
+      if (known !== undefined && isSame(known, { envelope, mcpServers })) return known;
       if (known !== undefined) await options.onViolations(threadId, await leave(threadId));
-      const sandbox = await openFor(envelope, workspace, { ...options, threadId });
+      const own = { ...options, threadId, mcpServers };
+      const sandbox = await openFor(envelope, workspace, own);
       const state =
         pendingSteering.get(threadId) ??
         openThreadState({
@@ -96,17 +98,16 @@ export function openSandboxes(options: SandboxOptions) {
       pendingSteering.delete(threadId);
       /** The MCP client is loaded only where servers are configured. */
       const openServers = async (): Promise<Pick<TurnSandbox, "mcp">> => {
-        const { mcpServers: servers, mcpLogins: logins, env } = options;
-        if (servers.length === 0) return {};
+        const { mcpLogins: logins, env } = options;
+        if (mcpServers.length === 0) return {};
         const { openMcpServers } = await import("@heddle/tools/mcp");
         const { environment } = state;
-        const shared = { servers, workspace, sandbox, environment, env, logins };
+        const shared = { servers: mcpServers, workspace, sandbox, environment, env, logins };
         return { mcp: openMcpServers({ ...shared, allowTools, mayElicit: options.mayWait, openSandbox: openLike }) };
       };
-      const openLike = (network: "none" | "all"): Promise<Sandbox> =>
-        openFor({ ...envelope, network }, workspace, { ...options, threadId });
-      const wider = widerSandboxes(state, (to) => openFor(to, workspace, { ...options, threadId }));
-      const entry: OpenSandbox = { envelope, sandbox, state, ...wider, ...(await openServers()) };
+      const openLike = (network: "none" | "all"): Promise<Sandbox> => openFor({ ...envelope, network }, workspace, own);
+      const wider = widerSandboxes(state, (to) => openFor(to, workspace, own));
+      const entry: OpenSandbox = { envelope, mcpServers, sandbox, state, ...wider, ...(await openServers()) };
       open.set(threadId, entry);
       return entry;
     },
@@ -133,6 +134,11 @@ export function openSandboxes(options: SandboxOptions) {
         await options.onViolations(threadId, await leave(threadId));
     },
   };
+}
+
+function isSame(known: OpenSandbox, wanted: Pick<OpenSandbox, "envelope" | "mcpServers">): boolean {
+  const of = ({ envelope, mcpServers }: typeof wanted): string => canonical({ envelope, mcpServers });
+  return of(known) === of(wanted);
 }
 
 async function inEach(entry: OpenSandbox, look: (sandbox: Sandbox) => Promise<Violations>): Promise<Violations> {
@@ -172,7 +178,7 @@ function widerSandboxes(state: ThreadState, open: (envelope: Envelope) => Promis
 async function openFor(
   envelope: Envelope,
   workspace: string,
-  options: SandboxOptions & { readonly threadId: string },
+  options: SandboxOptions & Pick<EnterOptions, "threadId" | "mcpServers">,
 ): Promise<Sandbox> {
   const { writeRoots, masked, network } = envelope;
   const visible = programFolders(options.mcpServers);

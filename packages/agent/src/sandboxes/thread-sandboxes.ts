@@ -7,6 +7,7 @@ import type { TurnSettings } from "@heddle/protocol";
 import { createAfterTurns, recordViolations, type ViolationRecorder } from "./after-turns.ts";
 import type { HeddleOptions } from "../heddle.ts";
 import { createIdleSandboxes } from "./idle-sandboxes.ts";
+import type { BroughtServers } from "../mcp/brought-servers.ts";
 import type { LazyMcpLogins } from "../mcp/mcp-logins.ts";
 import { openSandboxes } from "./open-sandboxes.ts";
 import type { TurnOutcome, TurnSandbox, TurnRequest } from "../runners/runner.ts";
@@ -26,19 +27,19 @@ export function createThreadSandboxes(
   engine: {
     readonly journal: Journal;
     readonly mcpLogins: LazyMcpLogins;
+    readonly brought: BroughtServers;
     /** Serializes the starts of a thread: none begins in a sandbox that is being closed. */
     readonly starts: Serial;
     readonly isWorkedIn: (threadId: string) => boolean;
   },
 ) {
-  const { journal, mcpLogins, starts, isWorkedIn } = engine;
+  const { journal, mcpLogins, brought, starts, isWorkedIn } = engine;
   const record: ViolationRecorder = (threadId, violations) => recordViolations(journal, threadId, violations);
   const sandboxes = openSandboxes({
     home: options.home,
     env: options.env,
     backend: options.sandboxBackend ?? "auto",
     redactor: journal.redactor,
-    mcpServers: options.mcpServers ?? [],
     mcpLogins,
     mayWait: !options.isUnattended,
     limits: options.sandboxLimits,
@@ -56,11 +57,12 @@ export function createThreadSandboxes(
   );
   return {
     state: sandboxes.state,
-    enter({ threadId, workspace, settings }: EnterThread): Promise<TurnSandbox> {
+    async enter({ threadId, workspace, settings }: EnterThread): Promise<TurnSandbox> {
       idle.forget(threadId);
-      const envelope = turnEnvelope(options, { settings, workspace });
+      const mcpServers = await brought.serversOf(threadId, options.mcpServers ?? [], settings.mcpServers);
+      const envelope = turnEnvelope({ ...options, mcpServers }, { settings, workspace });
       const { allowedTools: allowTools = [] } = settings;
-      return sandboxes.enter({ threadId, workspace, envelope, allowTools });
+      return sandboxes.enter({ threadId, workspace, envelope, allowTools, mcpServers });
     },
     /** An interrupted or unattended turn leaves nothing running; otherwise open processes wait for the next turn. */
     async end({ threadId, turnId }: TurnRequest, outcome: TurnOutcome): Promise<void> {

@@ -1,5 +1,5 @@
 /** Settings of the next turns of a thread, typed. */
-import type { ApprovalPolicy, SandboxMode, TurnSettings } from "@heddle/protocol";
+import type { ApprovalPolicy, BroughtServer, SandboxMode, TurnSettings } from "@heddle/protocol";
 
 /** What the model is told, and how it is to answer. */
 export const TOLD_KEYS = [
@@ -30,6 +30,7 @@ export interface SettingsPatch extends Told {
   readonly contextTokens?: number | undefined;
   readonly compactAtTokens?: number | undefined;
   readonly asksUser?: boolean | undefined;
+  readonly mcpServers?: readonly BroughtServer[] | undefined;
 }
 
 export type SettingKey = keyof SettingsPatch;
@@ -53,6 +54,7 @@ export const SETTING_KEYS = [
   "compactAtTokens",
   "asksUser",
   ...GUIDE_KEYS,
+  "mcpServers",
 ] as const satisfies readonly SettingKey[];
 
 /** A model belongs to its provider; a sandbox mode sets its own network access and folders, a mode its instructions. */

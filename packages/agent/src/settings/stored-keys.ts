@@ -1,5 +1,12 @@
 /** The keys under which the journal keeps settings of the next turns of a thread. */
-import { isSandboxMode, Personality, ReasoningSummary, Verbosity, type ApprovalPolicy } from "@heddle/protocol";
+import {
+  isSandboxMode,
+  Personality,
+  ReasoningSummary,
+  Verbosity,
+  type ApprovalPolicy,
+  type BroughtServer,
+} from "@heddle/protocol";
 import { SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
 
 type StoredSettings = Readonly<Record<string, unknown>>;
@@ -31,6 +38,10 @@ const KEYS: { readonly [K in SettingKey]-?: StoredKey<K> } = {
   personality: { name: "personality", read: oneOf(Personality) },
   guideNames: { name: "project_doc_fallback_filenames", read: textsOf },
   guideBytes: { name: "project_doc_max_bytes", read: (value) => (value === 0 ? 0 : countOf(value)) },
+  mcpServers: {
+    name: "mcp_servers",
+    read: (value) => (Array.isArray(value) && value.every(isNamed) ? value : undefined),
+  },
 };
 
 export function patchOf(stored: StoredSettings): SettingsPatch {
@@ -54,6 +65,10 @@ export function storedKey(key: SettingKey): string {
 
 function isText(value: unknown): value is string {
   return typeof value === "string";
+}
+
+function isNamed(value: unknown): value is BroughtServer {
+  return typeof value === "object" && value !== null && "name" in value && isText(value.name);
 }
 
 function textOf(value: unknown): string | undefined {

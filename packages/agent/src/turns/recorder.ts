@@ -70,9 +70,7 @@ export function createRecorder(
     return { item, pieces, maxKept, appended: "", checkpointed: 0, lastCheckpointAt: clockMs() };
   }
 
-  function publish(delta: Omit<ItemDelta, "threadId" | "turnId">): void {
-    live.publish({ threadId, turnId, ...delta });
-  }
+  const publish = (delta: Omit<ItemDelta, "threadId" | "turnId">): void => live.publish({ threadId, turnId, ...delta });
 
   function checkpoint(item: OpenItem, channel: string): void {
     const now = clockMs();
@@ -110,7 +108,6 @@ export function createRecorder(
     stream(delta: Omit<ItemDelta, "threadId" | "turnId">): void {
       const item = open.get(delta.itemId);
       if (item === undefined) return;
-      live.active(threadId);
       for (const piece of item.pieces.push(delta.delta)) {
         if (item.appended.length < item.maxKept) item.appended += piece;
         publish({ ...delta, delta: piece });

@@ -226,7 +226,10 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
       if (events.some(({ type }) => type === "model.requested")) turn.watch?.[Symbol.dispose]();
       return recorder.record(events, author);
     },
-    stream: (delta) => recorder.stream(delta),
+    stream(delta) {
+      deps.live.active(turn.threadId);
+      recorder.stream(delta);
+    },
     closeOpenItems: () => recorder.closeOpenItems(),
     follow: (itemId, ongoing) => recorder.follow(itemId, ongoing),
     async ask(question, takenBack = signal) {

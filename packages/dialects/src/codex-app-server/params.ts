@@ -238,9 +238,9 @@ export function fieldsWithoutEffect({ config }: BeginParams): string[] {
   return keys.map((key) => `config.${key}`);
 }
 
-/** Servers, providers and files to read are those of the server's own configuration. */
+/** Providers and files to read are those of the server's own configuration. */
 export function isKeyWithoutEffect(key: string): boolean {
-  return /^(mcp_servers|model_providers|(model|experimental)_instructions_file)\b/.test(key);
+  return /^(model_providers|(model|experimental)_instructions_file)\b/.test(key);
 }
 
 /** Fields that only clients with `experimentalApi` may set. */

@@ -2,7 +2,9 @@
 import type { ResolvedSettings, SettingsRequest, SettingsSource } from "@heddle/server";
 import { isKeyWithoutEffect } from "@heddle/dialects/codex-app-server";
 import { checkValues, type CheckedConfig } from "../config/check-config.ts";
+import type { ConfigFile } from "../config/schema.ts";
 import { effectiveConfig, mergeConfig, profileOf, type Layers } from "../config/layers.ts";
+import { broughtServers } from "./extensions.ts";
 import { callerLayers, defaultLayer, patchOfConfig, settle } from "./settings.ts";
 import { standingOf } from "./workspace.ts";
 
@@ -21,6 +23,7 @@ export function settingsSource(options: SourceOptions): SettingsSource {
       const profile = overrides.profile === undefined ? {} : profileOf({ file: options.file, overrides }, undefined);
       return patchOfConfig(mergeConfig(profile, overrides));
     },
+    serversOf: (config) => broughtServers(clientConfig(config).servers, options.env),
     unusedOf: (config) => clientConfig(config).passedOver,
   };
 }
@@ -51,10 +54,12 @@ async function explainFor(options: SourceOptions, request: SettingsRequest): Pro
   return { sources, settings: stored?.hasClientTools === true ? { ...settings, hasClientTools: true } : settings };
 }
 
-/** Which servers and providers there are, and what is started for them, only the owner decides; clients are told so. */
-function clientConfig(values: Readonly<Record<string, unknown>>): CheckedConfig {
+/** Which providers there are only the owner decides; clients are told so. Their MCP servers are for their threads alone. */
+function clientConfig(
+  values: Readonly<Record<string, unknown>>,
+): CheckedConfig & { readonly servers: ConfigFile["mcp_servers"] } {
   const heeded = Object.entries(values).filter(([key]) => !isKeyWithoutEffect(key));
   const { config, passedOver } = checkValues(Object.fromEntries(heeded));
-  const { model_providers: _providers, mcp_servers: _servers, ...asked } = config;
-  return { config: asked, passedOver };
+  const { model_providers: _providers, mcp_servers: servers, ...asked } = config;
+  return { config: asked, passedOver, servers };
 }

@@ -174,7 +174,7 @@ export async function settle(question: Settling, env: NodeJS.ProcessEnv): Promis
   const { model, note } = chooseModel(provider, { named: selected?.model ?? named, config, env });
   // A script with a mistake in it is found now, not at the first request.
   if (provider.wire === "scripted") await provider.script();
-  const { effort, mode, contextTokens, compactAtTokens, asksUser, guideNames, guideBytes } = values;
+  const { effort, mode, contextTokens, compactAtTokens, asksUser, guideNames, guideBytes, mcpServers = [] } = values;
   const settings: TurnSettings = {
     ...toldIn(values),
     ...defined({ guideNames, guideBytes }),
@@ -189,6 +189,7 @@ export async function settle(question: Settling, env: NodeJS.ProcessEnv): Promis
     ...(compactAtTokens === undefined ? {} : { compactAtTokens }),
     ...(mode === "plan" ? { mode } : {}),
     ...(asksUser === true ? { asksUser } : {}),
+    ...(mcpServers.length === 0 ? {} : { mcpServers: [...mcpServers] }),
     ...(config.sandbox_ceiling === undefined ? {} : { ceiling: config.sandbox_ceiling }),
   };
   const notes = [unnamed?.note, note].filter((text) => text !== undefined);

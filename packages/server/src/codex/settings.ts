@@ -9,7 +9,7 @@ import {
   type SettingsPatch,
   type StoredSettings,
 } from "@heddle/agent/settings";
-import { isHeddleError, type By, type TurnSettings } from "@heddle/protocol";
+import { isHeddleError, type By, type McpServerConfig, type TurnSettings } from "@heddle/protocol";
 import type { ServerContext } from "../rpc/call.ts";
 import type { LoadedThread } from "./loaded.ts";
 
@@ -35,6 +35,8 @@ export interface SettingsSource {
   explain(request: SettingsRequest): Promise<ResolvedSettings>;
   /** Keys of the configuration, dotted or nested, as a client sends them: what it asks for with them. */
   patchOf(config: Readonly<Record<string, unknown>>): SettingsPatch;
+  /** MCP servers among the same keys, for the thread alone; undefined: none are named. */
+  serversOf(config: Readonly<Record<string, unknown>>): Promise<readonly McpServerConfig[] | undefined>;
   /** Those of the same keys that are passed over. */
   unusedOf(config: Readonly<Record<string, unknown>>): readonly string[];
 }

@@ -4,7 +4,7 @@
  */
 import path from "node:path";
 import { programFolders } from "@heddle/agent";
-import type { McpServerConfig } from "@heddle/protocol";
+import type { McpServerConfig, TurnSettings } from "@heddle/protocol";
 import type { SandboxChoice } from "@heddle/dialects/codex-app-server";
 import {
   commandEnvironment,
@@ -18,6 +18,7 @@ import type { McpInspector } from "@heddle/tools/mcp-inspector";
 import type { Call, ServerContext } from "../rpc/call.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { defaultSettings, nextSettings } from "../codex/settings.ts";
+import { RPC, RpcError } from "../rpc/peer.ts";
 import { requireLoaded } from "../codex/thread-facts.ts";
 
 const IDLE_MS = 60_000;
@@ -42,9 +43,11 @@ export async function withMcpServers<T>(
   const key = thread?.threadId ?? "";
   const known = own.get(key);
   if (known !== undefined) return (await known).use(work);
+  const choice = thread === undefined ? undefined : await nextSettings(server, thread);
   const opening = openMcpServers(server, {
     workspace: thread?.workspace ?? server.cwd,
-    choice: thread === undefined ? undefined : await nextSettings(server, thread),
+    choice,
+    servers: await serversOf(server, threadId),
     onEnd: () => own.delete(key),
   });
   own.set(key, opening);
@@ -55,18 +58,59 @@ export async function withMcpServers<T>(
   return (await opening).use(work);
 }
 
+/** Those of the configuration, and those that were brought to the thread. */
+export async function serversOf(
+  server: ServerContext,
+  threadId: string | undefined,
+): Promise<readonly McpServerConfig[]> {
+  const configured = server.host.mcpServers ?? [];
+  if (threadId === undefined) return configured;
+  const { mcpServers } = await nextSettings(server, requireLoaded(server, threadId));
+  return server.heddle.brought.serversOf(threadId, configured, mcpServers);
+}
+
 interface McpServersOptions {
   readonly workspace: string;
   readonly choice: SandboxChoice | undefined;
+  readonly servers: readonly McpServerConfig[];
   readonly onEnd: () => void;
+}
+
+interface Required {
+  readonly workspace: string;
+  readonly settings: TurnSettings;
+  /** Those that the client brings. */
+  readonly servers: readonly McpServerConfig[] | undefined;
+}
+
+/** As in the original: a thread does not begin without the servers that it must have. */
+export async function requireServers(
+  server: ServerContext,
+  { workspace, settings, servers = [] }: Required,
+): Promise<void> {
+  const own = new Set(servers.map(({ name }) => name));
+  const configured = (server.host.mcpServers ?? []).filter(({ name }) => !own.has(name));
+  const required = [...configured, ...servers].filter((config) => config.required);
+  if (required.length === 0) return;
+  const onEnd = (): void => undefined;
+  await using opened = await openMcpServers(server, { workspace, choice: settings, servers: required, onEnd });
+  const signal = AbortSignal.timeout(Math.max(...required.map((config) => config.startupTimeoutMs)));
+  const found = await Promise.all(
+    required.map(({ name }) => opened.inspector.inspect(name, { withResources: false, signal })),
+  );
+  const problems = found.flatMap(({ name, problem }) => (problem === undefined ? [] : [`${name}: ${problem}`]));
+  if (problems.length > 0)
+    throw new RpcError(
+      RPC.internal,
+      `error creating thread: Fatal error: Failed to initialize session: required MCP servers failed to initialize: ${problems.join("; ")}`,
+    );
 }
 
 async function openMcpServers(
   server: ServerContext,
-  { workspace, onEnd, ...options }: McpServersOptions,
+  { workspace, servers, onEnd, ...options }: McpServersOptions,
 ): Promise<OpenMcpServers> {
   const choice = options.choice ?? (await defaultSettings(server.settings)) ?? { sandboxMode: "read-only" };
-  const servers = server.host.mcpServers ?? [];
   const openLike = (network?: "none" | "all"): Promise<Sandbox> =>
     openMcpSandbox(server, { workspace, choice, servers, network });
   const sandbox = await openLike();

@@ -6,6 +6,7 @@ import { resolve } from "node:path";
 import type { McpApproval, McpServerConfig, McpStdioServer, McpTokenSource } from "@heddle/protocol";
 import type { ProtectedPathViolation, Sandbox } from "../sandbox/sandbox.ts";
 import { shown, type ToolDefinition } from "./definitions.ts";
+import { mcpError } from "./failure.ts";
 import { openHttpTransport } from "./http-transport.ts";
 import { mcpTool } from "./mcp-tool.ts";
 import { canonicalName, matchesName, offeredNames } from "./names.ts";
@@ -110,6 +111,10 @@ async function openTransport(
   options: Omit<McpServersOptions, "allowTools">,
   own: Map<McpServerConfig, Promise<Sandbox>>,
 ): Promise<ServerTransport> {
+  if (config.withheld !== undefined) {
+    const names = config.withheld.map(shown).join(", ");
+    throw mcpError(`${names} is not stored; the client that brought the server must send it again with thread/resume`);
+  }
   if ("url" in config) return openHttpTransport(config, options);
   return new StdioTransport({
     sandbox: await sandboxFor(config, options, own),

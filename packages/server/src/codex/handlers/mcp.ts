@@ -4,10 +4,10 @@ import { canonical, type McpAuthStatus, type McpServerConfig } from "@heddle/pro
 import type { McpInspector, McpInventory } from "@heddle/tools/mcp-inspector";
 import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { beginAct } from "../../host/client-acts.ts";
-import { withMcpServers } from "../../host/mcp-servers.ts";
+import { serversOf, withMcpServers } from "../../host/mcp-servers.ts";
 import { pageOf } from "../../rpc/paging.ts";
 import { RPC, RpcError } from "../../rpc/peer.ts";
-import { refuse, requireLoaded } from "../thread-facts.ts";
+import { refuse } from "../thread-facts.ts";
 
 const INSPECT_MS = 30_000;
 /** Longer than any configured time for one call is likely to be. */
@@ -17,8 +17,7 @@ const RESOURCE_MS = 60_000;
 export const listMcpStatus: Handler<"mcpServerStatus/list"> = async (params, call) => {
   const { server } = call;
   const threadId = params.threadId ?? undefined;
-  if (threadId !== undefined) requireLoaded(server, threadId);
-  const wanted = serversOf(server).filter(({ name }) => name === (params.serverName ?? name));
+  const wanted = (await serversOf(server, threadId)).filter(({ name }) => name === (params.serverName ?? name));
   const { data, nextCursor } = pageOf(wanted, params, ({ name }) => name);
   if (data.length === 0) return { result: { data, nextCursor } };
   const withResources = params.detail !== "toolsAndAuthOnly";
@@ -62,8 +61,7 @@ function statusOf(
 }
 
 export const callMcpTool: Handler<"mcpServer/tool/call"> = async (params, call) => {
-  requireLoaded(call.server, params.threadId);
-  requireServer(call.server, params.server);
+  await requireServer(call.server, params.threadId, params.server);
   const given = params.arguments ?? {};
   if (typeof given !== "object" || Array.isArray(given)) throw refuse("arguments must be an object");
   const signal = AbortSignal.timeout(CALL_MS);
@@ -95,8 +93,7 @@ function textOf({ content }: Awaited<ReturnType<McpInspector["call"]>>): string 
 
 export const readMcpResource: Handler<"mcpServer/resource/read"> = async (params, call) => {
   const threadId = params.threadId ?? undefined;
-  if (threadId !== undefined) requireLoaded(call.server, threadId);
-  requireServer(call.server, params.server);
+  await requireServer(call.server, threadId, params.server);
   const answer = await withMcpServers(threadId, call, (inspector) =>
     inspector.readResource(params.server, params.uri, AbortSignal.timeout(RESOURCE_MS)),
   );
@@ -107,7 +104,7 @@ export const readMcpResource: Handler<"mcpServer/resource/read"> = async (params
 /** Servers and what must be kept secret of them are settled when the engine opens; a change is not taken on half. */
 export const reloadMcpServers: Handler<"config/mcpServer/reload"> = async (_, { server }) => {
   const now = (await server.host.readMcpServers?.()) ?? [];
-  if (canonical(now) === canonical(serversOf(server))) return { result: {} };
+  if (canonical(now) === canonical(server.host.mcpServers ?? [])) return { result: {} };
   throw refuse(
     "config/mcpServer/reload: the MCP servers of the configuration have changed; start heddle app-server again to use them",
   );
@@ -115,7 +112,7 @@ export const reloadMcpServers: Handler<"config/mcpServer/reload"> = async (_, { 
 
 export const loginMcpServer: Handler<"mcpServer/oauth/login"> = async (params, { server }) => {
   const { name, scopes, timeoutSecs, clientRegistration } = params;
-  const config = serversOf(server).find((known) => known.name === name);
+  const config = (server.host.mcpServers ?? []).find((known) => known.name === name);
   if (config === undefined) throw refuse(`No MCP server named '${name}' found.`);
   if (!("url" in config)) throw refuse("OAuth login is only supported for streamable HTTP servers.");
   if (clientRegistration === "cimd") {
@@ -152,11 +149,7 @@ function followLogin(server: ServerContext, logins: McpAccounts, login: LoginFac
   );
 }
 
-function serversOf({ host }: ServerContext): readonly McpServerConfig[] {
-  return host.mcpServers ?? [];
-}
-
-function requireServer(server: ServerContext, name: string): void {
-  if (serversOf(server).some((known) => known.name === name)) return;
+async function requireServer(server: ServerContext, threadId: string | undefined, name: string): Promise<void> {
+  if ((await serversOf(server, threadId)).some((known) => known.name === name)) return;
   throw new RpcError(RPC.internal, `unknown MCP server '${name}'`);
 }

@@ -2,7 +2,7 @@
 import path from "node:path";
 import { loadGuides, readGoal, type Acts } from "@heddle/agent";
 import { storedForm, type SettingsPatch } from "@heddle/agent/settings";
-import { isHeddleError, type ClientTool, type TurnSettings } from "@heddle/protocol";
+import { isHeddleError, type ClientTool, type McpServerConfig, type TurnSettings } from "@heddle/protocol";
 import {
   appServerOrigin,
   clientToolsFrom,
@@ -18,6 +18,7 @@ import {
 } from "@heddle/dialects/codex-app-server";
 import { isBuiltInName } from "@heddle/tools";
 import { realFolder } from "../../access/folders.ts";
+import { requireServers } from "../../host/mcp-servers.ts";
 import type { Call, Handler, ServerContext } from "../../rpc/call.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import type { LoadedThread } from "../loaded.ts";
@@ -33,9 +34,10 @@ import { fullTurns, readTurns, turnsPage, warnOfHydration } from "./read.ts";
 export const startThread: Handler<"thread/start"> = async (params, { server, connection }) => {
   const workspace = await folderOf(params.cwd, server);
   const tools = toolsOf(params);
-  const patch = patchOf(server, params);
+  const { patch, servers } = await askedOf(server, params);
   // Refused before a thread is created.
-  await server.settings.resolve({ workspace, patch, mayLackKey: true });
+  const settings = await server.settings.resolve({ workspace, patch, mayLackKey: true });
+  await requireServers(server, { workspace, settings, servers });
   const origin = appServerOrigin(connection.client?.name ?? "");
   const isEphemeral = params.ephemeral === true;
   const { clientThreadId, ...request } = params;
@@ -44,6 +46,7 @@ export const startThread: Handler<"thread/start"> = async (params, { server, con
     const beginning = { tools, settings: storedForm(patch), clientId, request: { ...request, workspace } };
     const thread = { workspace, origin, ...(isEphemeral ? { isEphemeral } : {}) };
     const threadId = await server.heddle.as(connection.by).createThread(thread, beginning);
+    if (servers !== undefined) server.heddle.brought.keep(threadId, servers);
     // A repeated request may name a thread that is loaded already.
     return server.threads.get(threadId) ?? server.threads.load({ threadId, workspace, isEphemeral });
   };
@@ -73,8 +76,9 @@ export const forkThread: Handler<"thread/fork"> = async (params, { server, conne
   if (params.excludeTurns !== true) warnOfHydration(connection, "excludeTurns");
   const workspace =
     params.cwd === undefined || params.cwd === null ? parent.workspace : await folderOf(params.cwd, server);
-  const patch = patchOf(server, params);
+  const { patch, servers } = await askedOf(server, params);
   const settings = await nextSettings(server, { threadId: parent.id, workspace }, { patch });
+  await requireServers(server, { workspace, settings, servers });
   const begin = async (): Promise<LoadedThread> => {
     const threadId = await forked(server.heddle.as(connection.by), {
       threadId: parent.id,
@@ -84,6 +88,8 @@ export const forkThread: Handler<"thread/fork"> = async (params, { server, conne
       ...(isGiven(params.lastTurnId) ? { atTurn: params.lastTurnId } : {}),
       ...(isGiven(params.beforeTurnId) ? { beforeTurn: params.beforeTurnId } : {}),
     });
+    if (servers === undefined) server.heddle.brought.copy(parent.id, threadId);
+    else server.heddle.brought.keep(threadId, servers);
     const loaded = server.threads.load({ threadId, workspace, isEphemeral: params.ephemeral === true });
     const changes = changesBetween(await nextSettings(server, loaded), settings);
     await storeChanges(server, threadId, { changes, by: connection.by });
@@ -160,8 +166,10 @@ export const resumeThread: Handler<"thread/resume"> = async (params, { server, c
   const loaded = server.threads.get(threadId);
   const known = loaded?.workspace ?? (await server.heddle.storedSettings(row.id)).workspace;
   const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : known;
-  const patch = patchOf(server, params);
+  const { patch, servers } = await askedOf(server, params);
   const settings = await nextSettings(server, { threadId, workspace }, { patch });
+  await requireServers(server, { workspace, settings, servers });
+  if (servers !== undefined) server.heddle.brought.keep(threadId, servers);
   if (Object.values(patch).some((value) => value !== undefined)) {
     const before = await nextSettings(server, { threadId, workspace });
     await storeChanges(server, threadId, { changes: changesBetween(before, settings), by: connection.by });
@@ -261,12 +269,20 @@ export const listLoaded: Handler<"thread/loaded/list"> = async (params, { server
   return { result: { data, nextCursor } };
 };
 
+interface Asked {
+  readonly patch: SettingsPatch;
+  /** MCP servers that the client brings, whole; undefined: it names none. */
+  readonly servers: readonly McpServerConfig[] | undefined;
+}
+
 /** What a client asks for when it starts or resumes a thread; `config` counts less than the other params. */
-function patchOf({ settings }: ServerContext, params: BeginParams): SettingsPatch {
+async function askedOf({ settings, heddle }: ServerContext, params: BeginParams): Promise<Asked> {
   const { model, modelProvider: provider, sandbox: sandboxMode, approvalPolicy, permissions, config } = params;
   const { baseInstructions, developerInstructions, personality, serviceTier } = params;
-  return {
+  const servers = await settings.serversOf(config ?? {});
+  const patch = {
     ...settings.patchOf(config ?? {}),
+    ...(servers === undefined ? {} : { mcpServers: heddle.brought.withhold(servers) }),
     ...profileChoice(permissions, { field: "sandbox", value: sandboxMode }),
     ...(isGiven(baseInstructions) ? { baseInstructions } : {}),
     ...(isGiven(developerInstructions) ? { developerInstructions } : {}),
@@ -277,6 +293,7 @@ function patchOf({ settings }: ServerContext, params: BeginParams): SettingsPatc
     ...(isGiven(sandboxMode) ? { sandboxMode } : {}),
     ...(isGiven(approvalPolicy) ? { approvalPolicy: approvalPolicyFrom(approvalPolicy) } : {}),
   };
+  return { patch, servers };
 }
 
 /** A few small files. */
