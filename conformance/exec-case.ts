@@ -37,7 +37,7 @@ export interface ExecCase {
   readonly setUp?: string;
   /** The workspace is no git repository. */
   readonly isOutsideGit?: boolean;
-  /** Words whose place in what the model is told first is compared. */
+  /** Words whose place in what the model is sent first is compared. */
   readonly marks?: readonly string[];
   /** Files under the root whose content afterwards is compared. */
   readonly looksAt?: readonly string[];

@@ -5,7 +5,7 @@ import { startModelServer, type ModelServer, type RecordedRequest } from "@heddl
 import type { ExecCase, Invocation } from "./exec-case.ts";
 import { openFixture, type Fixture } from "./fixture.ts";
 import type { Program } from "./program.ts";
-import { toldIn, type Told } from "./told.ts";
+import { instructionsIn, type Instructed } from "./instructions-in-request.ts";
 
 /** What the model was asked first in an invocation, as far as it is the same for every program. */
 export interface Asked {
@@ -14,7 +14,7 @@ export interface Asked {
   readonly images: number;
   readonly effort?: string;
   readonly format?: unknown;
-  readonly told?: Told;
+  readonly instructed?: Instructed;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -224,7 +224,7 @@ function askedOf(
     // What a model thinks by default is its catalogue's business; what a user asked for is compared.
     ...(typeof effort === "string" && args.join(" ").includes("effort") ? { effort } : {}),
     ...(format === undefined ? {} : { format }),
-    ...(marks === undefined ? {} : { told: toldIn(body, marks, args.join(" ")) }),
+    ...(marks === undefined ? {} : { instructed: instructionsIn(body, marks, args.join(" ")) }),
     path: request.path,
     headers: Object.fromEntries(headers),
   };

@@ -5,7 +5,7 @@ import path from "node:path";
 import { startModelServer, type ModelServer } from "@heddle/models/testing";
 import { openFixture, type Fixture } from "../fixture.ts";
 import type { Program } from "../program.ts";
-import { toldIn } from "../told.ts";
+import { instructionsIn } from "../instructions-in-request.ts";
 import { blankAll } from "./blank.ts";
 import { Client, overPipes, overSocket, type Message } from "./client.ts";
 import { namespacedAnswer } from "./namespaced.ts";
@@ -62,12 +62,12 @@ export async function playScenario(program: Program, scenario: Scenario): Promis
   };
 }
 
-/** Beside the clients, what the model was told: a receiver like them. */
+/** Beside the clients, what the model was sent: a receiver like them. */
 function askedOf(scenario: Scenario, { requests }: ModelServer): readonly Received[] {
   const { marks } = scenario;
   if (marks === undefined) return [];
   const asks = JSON.stringify(scenario);
-  const messages = requests.map(({ body }) => ({ method: "model/asked", params: toldIn(body, marks, asks) }));
+  const messages = requests.map(({ body }) => ({ method: "model/asked", params: instructionsIn(body, marks, asks) }));
   return [{ client: "model", messages }];
 }
 

@@ -42,7 +42,7 @@ export interface Scenario {
   readonly setUp?: string;
   /** Absent: standard input and output, with one client. */
   readonly door?: "unix";
-  /** Words whose place in what the model is told is compared, request by request. */
+  /** Words whose place in what the model is sent is compared, request by request. */
   readonly marks?: readonly string[];
   /** Codex itself does not always send these; they are not compared here. */
   readonly unsteady?: readonly string[];

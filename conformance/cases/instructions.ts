@@ -9,7 +9,7 @@ function configured(keys: string): string {
 
 export const INSTRUCTION_CASES: readonly ExecCase[] = [
   {
-    id: "told-overrides",
+    id: "instructions-overrides",
     about: "instructions by -c, beside those of the file",
     marks: ["FILED", "BASE", "DEVELOPER"],
     config: configured('instructions = "FILED"\ndeveloper_instructions = "FILED"'),
@@ -17,7 +17,7 @@ export const INSTRUCTION_CASES: readonly ExecCase[] = [
     runs: [json("-c", 'instructions="BASE"', "-c", "developer_instructions=DEVELOPER")],
   },
   {
-    id: "told-override-file",
+    id: "instructions-override-file",
     about: "a file with instructions by -c, relative to where it is started",
     marks: ["FROMFILE"],
     files: { "ws/base.md": "FROMFILE" },
@@ -25,30 +25,30 @@ export const INSTRUCTION_CASES: readonly ExecCase[] = [
     runs: [json("-c", "model_instructions_file=base.md")],
   },
   {
-    id: "told-override-file-missing",
+    id: "instructions-override-file-missing",
     about: "a file with instructions that is not there, by -c",
     runs: [json("-c", "model_instructions_file=none.md")],
   },
   {
-    id: "told-override-file-blank",
+    id: "instructions-override-file-blank",
     about: "a file with instructions that says nothing",
     files: { "ws/base.md": " \n" },
     runs: [json("-c", "model_instructions_file=base.md")],
   },
   {
-    id: "told-override-answering",
+    id: "instructions-override-answering",
     about: "verbosity, summaries and service tier by -c",
     marks: [],
     script: HELLO,
     runs: [json("-c", "model_verbosity=high", "-c", "model_reasoning_summary=detailed", "-c", "service_tier=flex")],
   },
   {
-    id: "told-override-verbosity-unknown",
+    id: "instructions-override-verbosity-unknown",
     about: "a verbosity that is none",
     runs: [json("-c", "model_verbosity=loud")],
   },
   {
-    id: "told-resumed",
+    id: "instructions-resumed",
     about: "a resumed thread keeps its instructions",
     marks: ["BASE", "DEVELOPER"],
     script: HELLO,
@@ -58,7 +58,7 @@ export const INSTRUCTION_CASES: readonly ExecCase[] = [
     ],
   },
   {
-    id: "told-resumed-otherwise",
+    id: "instructions-resumed-otherwise",
     about: "a resumed thread is given other instructions",
     marks: ["BASE", "OTHER"],
     script: HELLO,
@@ -68,7 +68,7 @@ export const INSTRUCTION_CASES: readonly ExecCase[] = [
     ],
   },
   {
-    id: "told-guides",
+    id: "instructions-guides",
     about: "the guides of the home and of the repository",
     marks: ["HOMEGUIDE", "REPOGUIDE", "REPOOVERRIDE"],
     files: { "codex/AGENTS.md": "HOMEGUIDE", "ws/AGENTS.md": "REPOGUIDE", "ws/AGENTS.override.md": "REPOOVERRIDE" },
@@ -76,7 +76,7 @@ export const INSTRUCTION_CASES: readonly ExecCase[] = [
     runs: [json()],
   },
   {
-    id: "told-guides-by-other-names",
+    id: "instructions-guides-by-other-names",
     about: "other names for guides and a limit, by -c",
     marks: ["TEAM1", "TEAM2"],
     files: { "ws/TEAM.md": "TEAM1TEAM2" },

@@ -39,37 +39,41 @@ function resumed(params: Readonly<Record<string, unknown>> = {}): readonly Move[
 
 const AT_START: readonly Scenario[] = [
   {
-    id: "told-at-start",
+    id: "instructions-at-start",
     about: "base and developer instructions hold for every turn, and in a fork",
     marks: MARKS,
     script: ANSWERS,
     moves: [...threadStarted(BASE_AND_DEVELOPER), ...turn("one"), ...turn("two"), ...forked()],
   },
   {
-    id: "told-empty",
+    id: "instructions-empty",
     about: "empty instructions are none",
     marks: ["CONFIGURED"],
     config: configured('instructions = "CONFIGURED"\ndeveloper_instructions = "CONFIGURED"'),
     script: ANSWERS,
     moves: [...threadStarted({ baseInstructions: "", developerInstructions: "" }), ...turn("one")],
   },
-  { id: "told-no-text", about: "instructions that are no text", moves: [...threadStarted({ baseInstructions: 7 })] },
   {
-    id: "told-restarted",
+    id: "instructions-no-text",
+    about: "instructions that are no text",
+    moves: [...threadStarted({ baseInstructions: 7 })],
+  },
+  {
+    id: "instructions-restarted",
     about: "instructions are kept when the program starts again",
     marks: MARKS,
     script: ANSWERS,
     moves: [...threadStarted(BASE_AND_DEVELOPER), ...turn("one"), ...resumed(), ...turn("two")],
   },
   {
-    id: "told-resumed-otherwise",
+    id: "instructions-resumed-otherwise",
     about: "other instructions with thread/resume",
     marks: [...MARKS, "OTHERBASE", "OTHERDEV"],
     script: ANSWERS,
     moves: [...threadStarted({ baseInstructions: "FIRST" }), ...turn("one"), ...resumed(OTHERS), ...turn("two")],
   },
   {
-    id: "told-forked-otherwise",
+    id: "instructions-forked-otherwise",
     about: "other instructions with thread/fork",
     marks: ["FIRST", "OTHERBASE", "OTHERDEV"],
     script: ANSWERS,
@@ -79,7 +83,7 @@ const AT_START: readonly Scenario[] = [
 
 const CONFIGURED: readonly Scenario[] = [
   {
-    id: "told-by-config",
+    id: "instructions-by-config",
     about: "everything a configuration tells the model, and what config/read says of it",
     marks: ["CONFIGURED", "FROMFILE", "DEVELOPER"],
     config: configured(
@@ -91,7 +95,7 @@ const CONFIGURED: readonly Scenario[] = [
     moves: [...threadStarted(), { call: "config/read", params: {} }, ...turn("one")],
   },
   {
-    id: "told-by-config-overruled",
+    id: "instructions-by-config-overruled",
     about: "what a client says counts more than the configuration",
     marks: [...MARKS, "CONFIGURED"],
     config: configured('instructions = "CONFIGURED"\ndeveloper_instructions = "CONFIGURED"'),
@@ -99,7 +103,7 @@ const CONFIGURED: readonly Scenario[] = [
     moves: [...threadStarted(BASE_AND_DEVELOPER), ...turn("one")],
   },
   {
-    id: "told-by-old-name",
+    id: "instructions-by-old-name",
     about: "the older name of the file with instructions",
     marks: ["FROMFILE"],
     config: configured('experimental_instructions_file = "{root}/base.md"'),
@@ -108,13 +112,13 @@ const CONFIGURED: readonly Scenario[] = [
     moves: [...threadStarted(), ...turn("one")],
   },
   {
-    id: "told-by-missing-file",
+    id: "instructions-by-missing-file",
     about: "a file with instructions that is not there",
     config: configured('model_instructions_file = "{root}/none.md"'),
     moves: [...threadStarted()],
   },
   {
-    id: "told-by-client-config",
+    id: "instructions-by-client-config",
     about: "instructions and more in the config of thread/start, and after a restart",
     marks: ["CLIENTBASE", "CLIENTDEV"],
     script: ANSWERS,
@@ -137,7 +141,7 @@ const CONFIGURED: readonly Scenario[] = [
 
 const PER_TURN: readonly Scenario[] = [
   {
-    id: "told-with-turn",
+    id: "instructions-with-turn",
     about: "context beside the input is told once, and again when it has changed",
     marks: [...NOTE_MARKS, "OTHERVIEW"],
     script: ANSWERS,
@@ -149,19 +153,19 @@ const PER_TURN: readonly Scenario[] = [
     ],
   },
   {
-    id: "told-with-turn-again",
+    id: "instructions-with-turn-again",
     about: "context that the conversation holds already, in a fork and after a restart",
     marks: NOTE_MARKS,
     script: ANSWERS,
     moves: [...threadStarted({}, true), ...turn("one", END, NOTES), ...resumed(), ...turn("two", END, NOTES)],
   },
   {
-    id: "told-with-turn-stable",
+    id: "instructions-with-turn-stable",
     about: "context needs the capability",
     moves: [...threadStarted(), ...turn("one", END, NOTES)],
   },
   {
-    id: "told-with-steering",
+    id: "instructions-with-steering",
     about: "context beside steering",
     marks: [...NOTE_MARKS, "STEERED"],
     script: [command("sleep 1"), say("Done.")],
@@ -177,7 +181,7 @@ const PER_TURN: readonly Scenario[] = [
     ],
   },
   {
-    id: "told-summary",
+    id: "instructions-summary",
     about: "the summary of reasoning that a turn asks for holds for the next ones",
     marks: [],
     script: ANSWERS,
@@ -192,7 +196,7 @@ const PER_TURN: readonly Scenario[] = [
     ],
   },
   {
-    id: "told-tier",
+    id: "instructions-tier",
     about: "the service tier of a thread, of one turn, of the turns from then on, and none",
     marks: [],
     script: [...ANSWERS, say("Six.")],
@@ -207,7 +211,7 @@ const PER_TURN: readonly Scenario[] = [
     ],
   },
   {
-    id: "told-personality",
+    id: "instructions-personality",
     about: "a personality is kept and changes nothing",
     marks: [],
     script: ANSWERS,
@@ -219,12 +223,12 @@ const PER_TURN: readonly Scenario[] = [
     ],
   },
   {
-    id: "told-personality-unknown",
+    id: "instructions-personality-unknown",
     about: "a personality that is none",
     moves: [...threadStarted({ personality: "grumpy" })],
   },
   {
-    id: "told-by-mode",
+    id: "instructions-by-mode",
     about: "the instructions of a mode hold until the mode is given again",
     marks: ["DEVELOPER", "OFMODE"],
     script: ANSWERS,

@@ -11,7 +11,7 @@ import { openaiResponses } from "./wire/openai-responses.ts";
 
 const WIRES = { "openai-responses": openaiResponses, "openai-chat": openaiChat, anthropic, gemini };
 
-const TOLD: Partial<ModelRequest> = {
+const INSTRUCTED: Partial<ModelRequest> = {
   instructions: "base",
   developerInstructions: "developer",
   input: [
@@ -40,12 +40,12 @@ describe("instructions have a place of their own on every wire", () => {
       role,
       content: [{ type: "input_text", text: words }],
     });
-    const { body } = asked("openai-responses", TOLD);
+    const { body } = asked("openai-responses", INSTRUCTED);
     expect(body).toMatchObject({
       instructions: "base",
       input: [message("developer", "developer"), message("developer", "vouched for"), message("user", "hello")],
     });
-    expect(asked("openai-responses", { ...TOLD, instructions: "" }).body).not.toHaveProperty("instructions");
+    expect(asked("openai-responses", { ...INSTRUCTED, instructions: "" }).body).not.toHaveProperty("instructions");
   });
 
   test("chat completions: one system message; what is vouched for is text of the user", () => {
@@ -53,33 +53,33 @@ describe("instructions have a place of their own on every wire", () => {
       { role: "user", content: "vouched for" },
       { role: "user", content: "hello" },
     ];
-    expect(asked("openai-chat", TOLD).body).toMatchObject({
+    expect(asked("openai-chat", INSTRUCTED).body).toMatchObject({
       messages: [{ role: "system", content: "base\n\ndeveloper" }, ...user],
     });
-    const none = { ...TOLD, instructions: "", developerInstructions: "" };
+    const none = { ...INSTRUCTED, instructions: "", developerInstructions: "" };
     expect(asked("openai-chat", none).body).toMatchObject({ messages: user });
   });
 
   test("Anthropic: blocks of `system`, the last one cached", () => {
-    expect(asked("anthropic", TOLD).body).toMatchObject({
+    expect(asked("anthropic", INSTRUCTED).body).toMatchObject({
       system: [text("base"), { ...text("developer"), ...CACHE }],
       messages: [{ role: "user", content: [text("vouched for"), { ...text("hello"), ...CACHE }] }],
     });
-    const none = { ...TOLD, instructions: "", developerInstructions: "" };
+    const none = { ...INSTRUCTED, instructions: "", developerInstructions: "" };
     expect(asked("anthropic", none).body).not.toHaveProperty("system");
   });
 
   test("Gemini: parts of `systemInstruction`", () => {
-    expect(asked("gemini", TOLD).body).toMatchObject({
+    expect(asked("gemini", INSTRUCTED).body).toMatchObject({
       systemInstruction: { parts: [{ text: "base" }, { text: "developer" }] },
       contents: [{ role: "user", parts: [{ text: "vouched for" }, { text: "hello" }] }],
     });
-    const none = { ...TOLD, instructions: "", developerInstructions: "" };
+    const none = { ...INSTRUCTED, instructions: "", developerInstructions: "" };
     expect(asked("gemini", none).body).not.toHaveProperty("systemInstruction");
   });
 });
 
-const WISHES = { ...TOLD, verbosity: "low", summary: "detailed", serviceTier: "priority" } as const;
+const WISHES = { ...INSTRUCTED, verbosity: "low", summary: "detailed", serviceTier: "priority" } as const;
 const SHORT = "Keep your answers short.";
 
 describe("how to answer, in the form of each wire", () => {

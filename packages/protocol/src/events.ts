@@ -45,10 +45,10 @@ const ContextFile = z.object({
   path: z.string(),
   sha256: z.string(),
   truncatedBytes: z.number(),
-  /** What of it is told; absent in older events. */
+  /** Of the text that was sent; absent in older events. */
   bytes: z.number().optional(),
 });
-/** Told before the input, except where the conversation holds the same already. */
+/** Sent before the input, unless the conversation holds the same already. */
 const context = z.array(ClientContext).optional();
 const asked = {
   input: z.array(InputPart),

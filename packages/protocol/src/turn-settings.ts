@@ -19,7 +19,7 @@ export type ReasoningSummary = z.infer<typeof ReasoningSummary>;
 export const Personality = z.enum(["none", "friendly", "pragmatic"]);
 export type Personality = z.infer<typeof Personality>;
 
-/** What a client lays before the model with an input, by a name of the client's own. */
+/** Context that a client adds to an input, by a name of its own. */
 export const ClientContext = z.object({
   name: z.string(),
   /** `application`: the client vouches for it. `untrusted`: text of somebody else. */
@@ -28,8 +28,8 @@ export const ClientContext = z.object({
 });
 export type ClientContext = z.infer<typeof ClientContext>;
 
-/** What the model is told by owner and client, and how it is to answer; kept with every turn. */
-const told = {
+/** Instructions of owner and client, and the form of the answers; stored with every turn. */
+const instructions = {
   /** In place of Heddle's own; empty: none. */
   baseInstructions: z.string().optional(),
   /** Beside the base instructions. */
@@ -39,7 +39,7 @@ const told = {
   verbosity: Verbosity.optional(),
   summary: ReasoningSummary.optional(),
   serviceTier: z.string().optional(),
-  /** Told back to clients, as Codex does; it changes nothing. */
+  /** Reported to clients, as Codex does; it changes nothing. */
   personality: Personality.optional(),
   /** Names of guides besides AGENTS.md, in this order. */
   guideNames: z.array(z.string()).optional(),
@@ -52,7 +52,7 @@ export const BroughtServer = z.looseObject({ name: z.string().min(1) });
 export type BroughtServer = z.infer<typeof BroughtServer>;
 
 export const TurnSettings = z.object({
-  ...told,
+  ...instructions,
   provider: z.string(),
   model: z.string(),
   effort: z.string().optional(),

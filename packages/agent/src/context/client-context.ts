@@ -1,4 +1,4 @@
-/** What clients lay before the model with an input, by names of their own. Pure. */
+/** Context that clients add to an input, by names of their own. Pure. */
 import type { ClientContext } from "@heddle/protocol";
 import { entryOf, userText, type ContextEntry } from "./context-entry.ts";
 
@@ -8,7 +8,7 @@ export function clientContextText({ name, kind, text }: ClientContext): string {
   return `${opening(name)}${mark}>\n${text.replaceAll(/<(?=\/context\b)/gi, "&lt;")}\n</context>`;
 }
 
-/** undefined: the conversation holds the same under this name already. After a compaction it is told again. */
+/** undefined: the conversation holds the same under this name already. After a compaction it is sent again. */
 export function newClientContext(
   entries: readonly ContextEntry[],
   { name, kind, text }: ClientContext,

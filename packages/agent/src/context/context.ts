@@ -77,7 +77,7 @@ function apply(fold: Fold, body: EventBody): void {
       fold.entries.splice(fold.turnBegins, 0, entryOf("surroundings", userText(body.text)));
       break;
     case "context.added":
-      if (body.source === "client") lay(fold, body, body.turnId);
+      if (body.source === "client") addClientContext(fold, body, body.turnId);
       else fold.entries.push(entryOf("note", userText(body.text)));
       break;
     case "context.injected":
@@ -93,7 +93,8 @@ function apply(fold: Fold, body: EventBody): void {
       break;
     case "turn.admitted":
       fold.turnBegins = fold.entries.length;
-      for (const given of body.context ?? []) lay(fold, { ...given, text: clientContextText(given) }, body.turnId);
+      for (const given of body.context ?? [])
+        addClientContext(fold, { ...given, text: clientContextText(given) }, body.turnId);
       if (body.input.length > 0)
         fold.entries.push(entryOf("message", { kind: "user", parts: body.input }, body.turnId));
       // Without input there is nothing that a first message could repeat.
@@ -121,12 +122,12 @@ function apply(fold: Fold, body: EventBody): void {
   }
 }
 
-function lay(fold: Fold, { name, kind = "untrusted", text }: Laid, turnId: string): void {
+function addClientContext(fold: Fold, { name, kind = "untrusted", text }: AddedContext, turnId: string): void {
   const entry = newClientContext(fold.entries, { name, kind, text }, turnId);
   if (entry !== undefined) fold.entries.push(entry);
 }
 
-type Laid = Pick<EventOf<"context.added">, "name" | "kind" | "text">;
+type AddedContext = Pick<EventOf<"context.added">, "name" | "kind" | "text">;
 
 const INJECTED = { user: "note", assistant: "answer", toolResult: "result" } as const;
 

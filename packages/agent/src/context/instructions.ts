@@ -23,8 +23,8 @@ export interface Instructions {
   readonly developerInstructions?: string;
 }
 
-/** What the model is told first: Heddle's own words or those in their place, then the client's. */
-export function instructionsFor(settings: Told): Instructions {
+/** What comes before the conversation: Heddle's own instructions or those in their place, then the client's. */
+export function instructionsFor(settings: InstructionSettings): Instructions {
   const { mode, baseInstructions = INSTRUCTIONS, developerInstructions = "", modeInstructions } = settings;
   const ofMode = mode === "plan" && modeInstructions === undefined ? PLAN_INSTRUCTIONS : "";
   const ofClient = joined(developerInstructions, modeInstructions ?? "");
@@ -34,7 +34,10 @@ export function instructionsFor(settings: Told): Instructions {
   };
 }
 
-type Told = Pick<TurnSettings, "mode" | "baseInstructions" | "developerInstructions" | "modeInstructions">;
+type InstructionSettings = Pick<
+  TurnSettings,
+  "mode" | "baseInstructions" | "developerInstructions" | "modeInstructions"
+>;
 
 function joined(...texts: readonly string[]): string {
   return texts.filter((text) => text !== "").join("\n\n");

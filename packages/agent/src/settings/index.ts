@@ -1,4 +1,4 @@
-export { SETTING_KEYS, TOLD_KEYS, withCompanions, type SettingKey, type SettingsPatch } from "./patch.ts";
+export { SETTING_KEYS, INSTRUCTION_KEYS, withCompanions, type SettingKey, type SettingsPatch } from "./patch.ts";
 export {
   resolveSettings,
   type SettingsAnswer,

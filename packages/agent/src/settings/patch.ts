@@ -1,8 +1,8 @@
 /** Settings of the next turns of a thread, typed. */
 import type { ApprovalPolicy, BroughtServer, SandboxMode, TurnSettings } from "@heddle/protocol";
 
-/** What the model is told, and how it is to answer. */
-export const TOLD_KEYS = [
+/** Instructions for the model, and the form of its answers. */
+export const INSTRUCTION_KEYS = [
   "baseInstructions",
   "developerInstructions",
   "modeInstructions",
@@ -15,10 +15,12 @@ export const TOLD_KEYS = [
 /** Which guides are read. */
 const GUIDE_KEYS = ["guideNames", "guideBytes"] as const satisfies readonly (keyof TurnSettings)[];
 
-type Told = { readonly [K in (typeof TOLD_KEYS | typeof GUIDE_KEYS)[number]]?: TurnSettings[K] | undefined };
+type Instructions = {
+  readonly [K in (typeof INSTRUCTION_KEYS | typeof GUIDE_KEYS)[number]]?: TurnSettings[K] | undefined;
+};
 
 /** Absent keys stay as they are. */
-export interface SettingsPatch extends Told {
+export interface SettingsPatch extends Instructions {
   readonly provider?: string | undefined;
   readonly model?: string | undefined;
   readonly effort?: string | undefined;
@@ -45,7 +47,7 @@ export const KEPT_KEYS = [
   "writableRoots",
   "approvalPolicy",
   "mode",
-  ...TOLD_KEYS,
+  ...INSTRUCTION_KEYS,
 ] as const satisfies readonly SettingKey[];
 
 export const SETTING_KEYS = [

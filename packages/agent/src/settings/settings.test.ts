@@ -124,13 +124,13 @@ test("another provider goes without the model and the effort of the one before",
   expect(values).not.toHaveProperty("effort");
 });
 
-test("what the model is told is kept from turn to turn; the instructions of a mode go with it", () => {
-  const told = { baseInstructions: "", developerInstructions: "be brief", verbosity: "low", summary: "none" } as const;
-  const stored = storedSettings(past(turn({ ...told, modeInstructions: "of the mode", guideBytes: 5 })));
-  expect(stored.turn).toEqual({ ...KEPT, ...told, modeInstructions: "of the mode" });
+test("instructions are kept from turn to turn; the instructions of a mode go with it", () => {
+  const given = { baseInstructions: "", developerInstructions: "be brief", verbosity: "low", summary: "none" } as const;
+  const stored = storedSettings(past(turn({ ...given, modeInstructions: "of the mode", guideBytes: 5 })));
+  expect(stored.turn).toEqual({ ...KEPT, ...given, modeInstructions: "of the mode" });
   const asked = (values: SettingsPatch) =>
     resolveSettings({ config: [], stored, asked: [{ source: "request", values }] }).values;
-  expect(asked({ mode: "default", summary: "auto" })).toEqual({ ...KEPT, ...told, summary: "auto" });
+  expect(asked({ mode: "default", summary: "auto" })).toEqual({ ...KEPT, ...given, summary: "auto" });
   expect(asked({}).modeInstructions).toBe("of the mode");
   const words = { model_verbosity: "loud", personality: "grumpy", service_tier: "flex", project_doc_max_bytes: 0 };
   expect(patchOf(words)).toEqual({ serviceTier: "flex", guideBytes: 0 });

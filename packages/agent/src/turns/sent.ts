@@ -49,8 +49,8 @@ export async function steerOnce(journal: Journal, turnId: string, steering: Stee
     }
     const named = clientId === undefined ? {} : { clientId };
     const key = clientId === undefined ? {} : { key: `turn.steered:${stream}:${clientId}` };
-    const laid = context.length === 0 ? {} : { context: [...context] };
-    const event: EventBody = { type: "turn.steered", v: 1, turnId, input: [...input], ...laid, ...named };
+    const added = context.length === 0 ? {} : { context: [...context] };
+    const event: EventBody = { type: "turn.steered", v: 1, turnId, input: [...input], ...added, ...named };
     await journal.append({ stream, author: by, events: [event], expectedVersion, ...key });
   });
 }

@@ -102,7 +102,7 @@ test("a run that could start passes every check, and nothing is written", async 
   const answer = await preflight(world, ["--script", script, ...flags, "--max-cost", "1", "--allow-tool", "bash"]);
   expect(failed(answer)).toEqual([]);
   expect(answer.checks.map(({ name }) => name)).toEqual(
-    "options config workspace model key inputs home told limits sandbox git".split(" "),
+    "options config workspace model key inputs home instructions limits sandbox git".split(" "),
   );
   expect((await readdir(world.root)).toSorted()).toEqual(["script.json", "workspace"]);
   const human = await run(["exec", "--preflight", "--script", script], { world });
@@ -110,7 +110,7 @@ test("a run that could start passes every check, and nothing is written", async 
   expect(human.stdout).toMatch(/\nok +sandbox +(namespaces|bwrap)\n/);
 });
 
-test("what the model would be told is listed with sizes, and is what a run is told", async () => {
+test("sources of instructions are listed with their sizes, and a run has the same", async () => {
   await using world = await openWorld();
   const script = await world.file("script.json", `[{"text":"yes"}]`);
   await world.file("base.md", "You are terse.");
@@ -121,16 +121,20 @@ test("what the model would be told is listed with sizes, and is what a run is to
     { source: path.join(world.home, "AGENTS.md"), bytes: 13 },
     { source: path.join(world.workspace, "AGENTS.md"), bytes: 18 },
   ];
-  const told = [{ source: "base instructions", bytes: 14 }, { source: "developer instructions", bytes: 5 }, ...guides];
-  expect((await preflight(world, flags)).checks.find(({ name }) => name === "told")).toMatchObject({ told });
+  const sources = [
+    { source: "base instructions", bytes: 14 },
+    { source: "developer instructions", bytes: 5 },
+    ...guides,
+  ];
+  expect((await preflight(world, flags)).checks.find(({ name }) => name === "instructions")).toMatchObject({ sources });
   const plain = await preflight(world, ["--script", script]);
-  expect(plain.checks.find(({ name }) => name === "told")).toMatchObject({
-    told: [{ source: "Heddle's own instructions", bytes: expect.any(Number) }, ...guides],
+  expect(plain.checks.find(({ name }) => name === "instructions")).toMatchObject({
+    sources: [{ source: "Heddle's own instructions", bytes: expect.any(Number) }, ...guides],
   });
   const ran = await run(["exec", "--json", ...flags, "go"], { world });
   const thread = /"thread_id":"([^"]+)"/.exec(ran.stdout)?.[1] ?? "";
   const shown = await run(["threads", "show", thread], { world });
-  expect(shown.stdout).toMatch(/turn\.admitted .*, told base instructions 14 bytes, developer instructions 5 bytes\n/);
+  expect(shown.stdout).toMatch(/turn\.admitted .*, base instructions 14 bytes, developer instructions 5 bytes\n/);
   expect(shown.stdout).toMatch(/context\.loaded .*home\/AGENTS\.md 13 bytes, .*workspace\/AGENTS\.md 18 bytes\n/);
 });
 

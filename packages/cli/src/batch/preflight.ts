@@ -24,7 +24,7 @@ import { makePlan, type Plan } from "../exec/plan.ts";
 import { timeLimitMs } from "../stop.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
-import { part, toldParts, toldText, type ToldPart } from "../print/told.ts";
+import { instructionSources, sourceOf, sourcesText, type InstructionSource } from "../print/instruction-sources.ts";
 import { watchForStop, type Stop } from "../stop.ts";
 import { allowedTools } from "./allowed-tools.ts";
 import { checkArtifactRoot } from "./artifacts.ts";
@@ -38,8 +38,8 @@ interface Check {
   readonly state: "ok" | "failed" | "skipped";
   readonly detail: string;
   readonly code?: ErrorCode;
-  /** What the model is told, by source. */
-  readonly told?: readonly ToldPart[];
+  /** Of the instructions. */
+  readonly sources?: readonly InstructionSource[];
 }
 
 const GIT_MS = 10_000;
@@ -144,26 +144,26 @@ async function planFollowers(
   const limits = await checked("limits", () => checkChoices(plan, args, context.cwd));
   return [
     await checked("home", () => checkHome(home)),
-    await toldCheck(plan, stop.signal),
+    await instructionsCheck(plan, stop.signal),
     limits,
     await checked("sandbox", () => checkSandbox(plan, resolved?.settings)),
     await gitCheck(plan, context.env, stop.signal),
   ];
 }
 
-/** What a new thread would be told before its prompt. */
-async function toldCheck({ resolved, workspace, home, layers }: Plan, signal: AbortSignal): Promise<Check> {
-  if (resolved === undefined) return { name: "told", state: "ok", detail: "what the thread was told" };
+/** What the model of a new thread would be sent before its prompt. */
+async function instructionsCheck({ resolved, workspace, home, layers }: Plan, signal: AbortSignal): Promise<Check> {
+  if (resolved === undefined) return { name: "instructions", state: "ok", detail: "those of the thread" };
   const { settings } = resolved;
   const guides = await loadGuides({ workspace, settings, home, codexHome: layers.codexHome, masked: [home], signal });
-  const told = [
+  const sources = [
     ...(settings.baseInstructions === undefined
-      ? part("Heddle's own instructions", instructionsFor({}).instructions)
+      ? sourceOf("Heddle's own instructions", instructionsFor({}).instructions)
       : []),
-    ...toldParts(settings),
+    ...instructionSources(settings),
     ...guides.map(({ path: source, bytes }) => ({ source, bytes })),
   ];
-  return { name: "told", state: "ok", detail: toldText(told), told };
+  return { name: "instructions", state: "ok", detail: sourcesText(sources), sources };
 }
 
 /** A home that is there must be writable; otherwise the folder it would be made in. */

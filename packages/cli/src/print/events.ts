@@ -12,7 +12,7 @@ import {
 import { holdsText } from "./holds.ts";
 import { behind } from "./screen.ts";
 import { localTime, duration, money, skippedText, type Style } from "./style.ts";
-import { toldParts, toldText } from "./told.ts";
+import { instructionSources, sourcesText } from "./instruction-sources.ts";
 
 const MAX_TEXT_LINES = 12;
 
@@ -41,9 +41,9 @@ function textsOf(body: EventBody): readonly string[] {
       return [`${body.purpose} with ${body.provider}/${body.model}: ${body.outcome}`];
     case "turn.admitted": {
       const { settings } = body;
-      const told = toldText(toldParts(settings, body.context));
+      const sources = sourcesText(instructionSources(settings, body.context));
       return [
-        `${settings.provider}/${settings.model}, ${settings.sandboxMode}${told === "" ? "" : `, told ${told}`}`,
+        `${settings.provider}/${settings.model}, ${settings.sandboxMode}${sources === "" ? "" : `, ${sources}`}`,
         inputText(body.input),
       ];
     }
@@ -52,7 +52,7 @@ function textsOf(body: EventBody): readonly string[] {
         `runner ${body.runner}, sandbox ${body.sandboxLevel}, envelope ${body.envelope.id} ${body.envelopeHash.slice(0, 12)}`,
       ];
     case "turn.steered":
-      return [toldText(toldParts({}, body.context)), inputText(body.input)];
+      return [sourcesText(instructionSources({}, body.context)), inputText(body.input)];
     case "turn.interrupt-requested":
       return [`${body.failure.code}: ${body.failure.message}`];
     case "turn.completed": {

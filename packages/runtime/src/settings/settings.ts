@@ -22,7 +22,7 @@ import {
 import { defined, didYouMean, HeddleError, type SandboxMode, type TurnSettings } from "@heddle/protocol";
 import { chooseUnnamed, selectedModel, withLazyLogins, withLogin } from "./logins.ts";
 import { providerAuth } from "./provider-auth.ts";
-import { toldByConfig, toldIn } from "./told.ts";
+import { instructionsOfConfig, keptInstructions } from "./instructions.ts";
 import { effectiveConfig, profileOf, type Layers } from "../config/layers.ts";
 import type { ConfigFile, ProviderTable } from "../config/schema.ts";
 
@@ -116,11 +116,11 @@ export function callerLayers(layers: Layers, profile: string | undefined): reado
   ];
 }
 
-/** A sandbox is chosen for each run of a command; what the model is told stays. */
+/** A sandbox is chosen for each run of a command; instructions stay. */
 function modelOf(stored: StoredSettings): StoredSettings {
   const pick = (patch: SettingsPatch): SettingsPatch => {
     const { provider, model, effort } = patch;
-    return { provider, model, effort, ...toldIn(patch) };
+    return { provider, model, effort, ...keptInstructions(patch) };
   };
   return { ...stored, turn: pick(stored.turn), thread: pick(stored.thread) };
 }
@@ -138,7 +138,7 @@ export function patchOfConfig(config: ConfigFile): SettingsPatch {
     contextTokens: config.model_context_window,
     compactAtTokens: config.model_auto_compact_token_limit,
     asksUser: config.ask_user,
-    ...toldByConfig(config),
+    ...instructionsOfConfig(config),
   };
 }
 
@@ -176,7 +176,7 @@ export async function settle(question: Settling, env: NodeJS.ProcessEnv): Promis
   if (provider.wire === "scripted") await provider.script();
   const { effort, mode, contextTokens, compactAtTokens, asksUser, guideNames, guideBytes, mcpServers = [] } = values;
   const settings: TurnSettings = {
-    ...toldIn(values),
+    ...keptInstructions(values),
     ...defined({ guideNames, guideBytes }),
     provider: providerId,
     model,

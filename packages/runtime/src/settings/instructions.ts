@@ -1,5 +1,5 @@
-/** What the configuration tells the model, and how it is to answer. */
-import { TOLD_KEYS, type SettingsPatch } from "@heddle/agent/settings";
+/** Instructions for the model and the form of its answers, from the configuration. */
+import { INSTRUCTION_KEYS, type SettingsPatch } from "@heddle/agent/settings";
 import { HeddleError, type TurnSettings } from "@heddle/protocol";
 import { instructionsFileOf, readConfigText } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
@@ -7,7 +7,7 @@ import type { ConfigFile } from "../config/schema.ts";
 /** Every request carries them. */
 const MAX_INSTRUCTIONS_BYTES = 1024 * 1024;
 
-export function toldByConfig(config: ConfigFile): SettingsPatch {
+export function instructionsOfConfig(config: ConfigFile): SettingsPatch {
   return {
     baseInstructions: baseInstructionsOf(config),
     developerInstructions: config.developer_instructions,
@@ -31,11 +31,13 @@ function baseInstructionsOf(config: ConfigFile): string | undefined {
 }
 
 /** What of it a thread keeps from turn to turn. */
-export function toldIn(values: SettingsPatch): Pick<TurnSettings, (typeof TOLD_KEYS)[number]> {
+export function keptInstructions(values: SettingsPatch): Pick<TurnSettings, (typeof INSTRUCTION_KEYS)[number]> {
   // Codex has two names for one tier.
   const given = values.serviceTier === "fast" ? { ...values, serviceTier: "priority" } : values;
-  const told = Object.fromEntries(TOLD_KEYS.flatMap((key) => (given[key] === undefined ? [] : [[key, given[key]]])));
-  const bytes = Buffer.byteLength(Object.values(told).join(""));
-  if (bytes <= MAX_INSTRUCTIONS_BYTES) return told;
+  const kept = Object.fromEntries(
+    INSTRUCTION_KEYS.flatMap((key) => (given[key] === undefined ? [] : [[key, given[key]]])),
+  );
+  const bytes = Buffer.byteLength(Object.values(kept).join(""));
+  if (bytes <= MAX_INSTRUCTIONS_BYTES) return kept;
   throw new HeddleError("usage.invalid", `the instructions have ${bytes} bytes, of at most ${MAX_INSTRUCTIONS_BYTES}`);
 }

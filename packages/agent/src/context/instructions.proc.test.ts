@@ -1,8 +1,9 @@
-/** What owner and client tell the model reaches it on every wire, and stays through everything that happens to a thread. */
+/** Instructions of owner and client reach the model on every wire, and stay through everything that happens to a thread. */
 import { startModelServer, type HttpWire } from "@heddle/models/testing";
 import type { StartTurn } from "../heddle.ts";
 import { expect, test } from "vitest";
 import { openTestHeddle, type TestHeddle } from "../../test/test-heddle.ts";
+import { steerOnce } from "../turns/sent.ts";
 
 const MODELS: Readonly<Record<HttpWire, string>> = {
   "openai-responses": "gpt-5.5",
@@ -11,7 +12,7 @@ const MODELS: Readonly<Record<HttpWire, string>> = {
   gemini: "gemini-3.8-flash",
 };
 const SECRET = `ghp_${"a1B2".repeat(9)}`;
-const TOLD = { baseInstructions: "THE BASE.", developerInstructions: `DEVELOPERS SAY ${SECRET}.` };
+const INSTRUCTIONS = { baseInstructions: "THE BASE.", developerInstructions: `DEVELOPERS SAY ${SECRET}.` };
 const CONTEXT = [
   { name: "screen", kind: "application", text: "SCREEN" },
   { name: "page", kind: "untrusted", text: "PAGE" },
@@ -25,12 +26,12 @@ async function ask(t: TestHeddle, thread: StartTurn["thread"], context: StartTur
 }
 
 test.each(Object.keys(MODELS) as HttpWire[])(
-  "over %s: instructions and context are told in a first turn, a resumed one, a fork and after a compaction",
+  "over %s: instructions and context are sent in a first turn, a resumed one, a fork and after a compaction",
   async (wire) => {
     await using server = await startModelServer({ respond: () => ({ text: `answer ${"a".repeat(6000)}` }) });
     const options = {
       providers: [server.provider(wire)],
-      settings: { provider: "test", model: MODELS[wire], serviceTier: "flex", ...TOLD },
+      settings: { provider: "test", model: MODELS[wire], serviceTier: "flex", ...INSTRUCTIONS },
     };
     await using t = await openTestHeddle(options);
     const threadId = await ask(t, { workspace: t.workspace, origin: "test" });
@@ -66,21 +67,23 @@ function times(text: string, word: string): number {
   return text.split(word).length - 1;
 }
 
-test("context beside steering is told before it", async () => {
+test("context beside steering is sent before it", async () => {
+  const steered = Promise.withResolvers<void>();
   await using server = await startModelServer({
-    script: [{ calls: [{ tool: "exec_command", args: { cmd: "read x < pipe", login: false } }] }, { text: "done" }],
+    async respond({ answers }) {
+      await steered.promise;
+      return { text: answers === 0 ? "one" : "two" };
+    },
   });
   await using t = await openTestHeddle({
     providers: [server.provider("openai-responses")],
     settings: { provider: "test", model: "gpt-5.5" },
   });
-  const { steerOnce } = await import("../turns/sent.ts");
-  const turn = await t.start("make a pipe: mkfifo pipe");
-  const by = "user:owner";
-  await steerOnce(t.heddle.journal, turn.turnId, { by, context: CONTEXT, input: [{ type: "text", text: "STEERED" }] });
+  const turn = await t.start("go");
+  const input = [{ type: "text" as const, text: "STEERED" }];
+  await steerOnce(t.heddle.journal, turn.turnId, { by: "user:owner", context: CONTEXT, input });
+  steered.resolve();
   expect((await turn.done).body).toMatchObject({ status: "completed" });
   const body = JSON.stringify(server.requests.at(-1)?.body);
-  expect(body.indexOf("SCREEN")).toBeGreaterThan(0);
-  expect(body.indexOf("PAGE")).toBeGreaterThan(body.indexOf("SCREEN"));
-  expect(body.indexOf("STEERED")).toBeGreaterThan(body.indexOf("PAGE"));
+  expect(body).toMatch(/SCREEN.*PAGE.*STEERED/);
 });

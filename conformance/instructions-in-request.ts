@@ -1,6 +1,6 @@
-/** Where in a request the words of a case stand: what the model is told, as far as it is the same for every program. */
+/** Where in a request the words of a case stand: what the model is given, as far as it is the same for every program. */
 
-export interface Told {
+export interface Instructed {
   /** Each mark with its place, in order: `base` instructions, those of a `developer`, text of the `user`. */
   readonly marks: readonly string[];
   readonly verbosity?: unknown;
@@ -9,7 +9,7 @@ export interface Told {
 }
 
 /** How long a model answers by default is its catalogue's business; what was asked for is compared. */
-export function toldIn(body: unknown, marks: readonly string[], asks: string): Told {
+export function instructionsIn(body: unknown, marks: readonly string[], asks: string): Instructed {
   const { instructions, input, text, reasoning, service_tier: tier } = fields(body);
   const items = (Array.isArray(input) ? input : []).map(fields);
   const pieces = items.map(({ role, content }, index) => ({
