@@ -6,6 +6,7 @@ import { INSTRUCTIONS } from "./scenarios/instructions.ts";
 import { BROUGHT } from "./scenarios/brought.ts";
 import { MCP } from "./scenarios/mcp.ts";
 import { PAGES } from "./scenarios/pages.ts";
+import { QUEUE } from "./scenarios/queue.ts";
 import { QUESTIONS } from "./scenarios/questions.ts";
 import { THREADS } from "./scenarios/threads.ts";
 import { TOOLS } from "./scenarios/tools.ts";
@@ -22,4 +23,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...PAGES,
   ...HOST,
   ...INSTRUCTIONS,
+  ...QUEUE,
 ];

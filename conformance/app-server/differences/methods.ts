@@ -26,4 +26,29 @@ export const OF_METHODS: readonly Difference[] = [
     path: /^(error|result)$/,
     why: "a program is looked for inside the sandbox: one that is missing ends with 127, as at a shell",
   },
+  {
+    in: /^queue-/,
+    message: /^answer thread\/queue\/(add|update|list)$/,
+    path: /\.id$/,
+    codex: "{id}",
+    why: "what waits has the id of the turn it will be",
+  },
+  {
+    in: /^queue-changed$/,
+    kind: "added",
+    message: /^thread\/queue\/changed$/,
+    why: "each input that moves is an event, and each is told",
+  },
+  {
+    in: /^queue-interrupted/,
+    kind: "added",
+    message: /^item\/completed commandExecution$/,
+    why: "an item that began has an end; Codex leaves it open",
+  },
+  {
+    in: /^queue-interrupted/,
+    kind: "moved",
+    message: /^thread\/tokenUsage\/updated$/,
+    why: "what a request used is told with the end of its calls, also when they were stopped",
+  },
 ];

@@ -95,6 +95,8 @@ export interface StartTurn {
   readonly clientId?: string;
   /** Of queued input (`queue.ts`): the turn begins under the id it was queued with. */
   readonly turnId?: string;
+  /** The version it was queued with: input that was changed meanwhile does not begin as it was. */
+  readonly queuedVersion?: number;
   /** `review`: an answer as findings is shown as text. `goal`: no input but the goal. */
   readonly task?: "review" | "goal";
   readonly subject?: string;

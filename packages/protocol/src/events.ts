@@ -119,8 +119,12 @@ export const EventBody = z.discriminatedUnion("type", [
     /** Of a command. */
     timeoutMs: z.number().optional(),
   }),
-  /** Queued until a turn of the same id is admitted, or until `turn.dequeued`. */
-  turnEvent("turn.queued", asked),
+  /**
+   * Queued until a turn of the same id is admitted, or until `turn.dequeued`. Again for the same turn: this input takes the
+   * place of the earlier one, behind all others. `afterInterrupt` absent: it begins however the turn before it ended;
+   * `wait`: not behind a turn that the user interrupted.
+   */
+  turnEvent("turn.queued", { ...asked, afterInterrupt: z.literal("wait").optional() }),
   /** It will not run. */
   turnEvent("turn.dequeued", { failure: Failure }),
   turnEvent("turn.started", {

@@ -17,7 +17,7 @@ import type { StartTurn } from "../heddle.ts";
 import { thisHolder } from "../recovery/holder.ts";
 import { appendAt } from "../threads/append-at.ts";
 
-type Asked = "input" | "context" | "settings" | "once" | "clientId" | "turnId" | "subject";
+type Asked = "input" | "context" | "settings" | "once" | "clientId" | "turnId" | "queuedVersion" | "subject";
 
 export interface AdmitOptions extends By, Pick<StartTurn, Asked> {
   readonly threadId: string;
@@ -122,11 +122,12 @@ async function findRepeat(journal: Journal, options: AdmitOptions): Promise<Repe
   return undefined;
 }
 
-/** Queued input is begun once, and not after it was removed. */
-async function refuseGone(journal: Journal, { threadId, turnId }: AdmitOptions): Promise<void> {
+/** Queued input is begun once, and not after it was removed or changed. */
+async function refuseGone(journal: Journal, { threadId, turnId, queuedVersion }: AdmitOptions): Promise<void> {
   if (turnId === undefined) return;
-  const isQueued = (await journal.threads.queued(threadId)).some((queued) => queued.turnId === turnId);
-  if (!isQueued) throw new HeddleError("turn.not-found", `turn ${turnId} is not queued`);
+  const row = (await journal.threads.queued(threadId)).find((queued) => queued.turnId === turnId);
+  if (row === undefined || row.queuedVersion !== (queuedVersion ?? row.queuedVersion))
+    throw new HeddleError("turn.not-found", `turn ${turnId} is not queued`);
 }
 
 async function refuseWhileBusy(journal: Journal, { threadId, newThread }: AdmitOptions): Promise<void> {

@@ -22,6 +22,14 @@ async function ended(t: TestHeddle, threadId: string, turnId: string): Promise<s
   throw new Error("it did not end");
 }
 
+/** The command of the running turn has begun. */
+async function started(t: TestHeddle, threadId: string): Promise<void> {
+  const signal = AbortSignal.timeout(20_000);
+  for await (const { body } of t.heddle.journal.tail({ stream: threadId, after: 0, signal })) {
+    if (body.type === "item.started" && body.item.type === "commandExecution") return;
+  }
+}
+
 const by = "user:ann" as const;
 
 test("waiting input begins in order, under the ids it waited with, when the running turn has ended", async () => {
@@ -82,6 +90,61 @@ test("input that is taken back is never run; input that cannot begin says why an
   ]);
   expect((await admittedIn(t, threadId)).includes(taken)).toBe(false);
   expect(queue.logged).toHaveLength(1);
+});
+
+test("what waits is changed and moved under its ids, and begins as it stands then", async () => {
+  await using t = await openTestHeddle({ script: [...slow, { text: "fourth" }] });
+  await using queue = queueOf(t);
+  const { threadId } = await t.start("one");
+  const add = (words: string) => queue.add({ by, threadId, input: text(words), settings: t.settings, clientId: words });
+  const [b, c, d] = [await add("b"), await add("c"), await add("d")];
+  await queue.change({ threadId, by }, (waiting) =>
+    waiting.map((input) => (input.turnId === c ? { ...input, input: text("changed") } : input)),
+  );
+  await queue.change({ threadId, by }, (waiting) => waiting.toReversed());
+  const waiting = await queuedInputs(t.heddle.journal, threadId);
+  expect(waiting.map(({ turnId, input }) => [turnId, input])).toEqual([
+    [d, text("d")],
+    [c, text("changed")],
+    [b, text("b")],
+  ]);
+  expect(await findSent(t.heddle.journal, threadId, { clientId: "c", input: text("changed") })).toEqual({
+    turnId: c,
+    as: "queued",
+  });
+  expect(await ended(t, threadId, b)).toBe("completed");
+  const admitted = (await t.events(threadId)).flatMap(({ body }) =>
+    body.type === "turn.admitted" ? [body.input] : [],
+  );
+  expect(admitted).toEqual([text("one"), text("d"), text("changed"), text("b")]);
+  // A start that read the queue before it changed begins nothing.
+  const late = await queue.add({ by, threadId, input: text("late"), settings: t.settings });
+  expect(await ended(t, threadId, late)).toBe("completed");
+  expect(queue.logged).toEqual([]);
+});
+
+test("behind a turn that the user interrupted input waits where it was asked to, until it is started or another turn ends", async () => {
+  const sleep = { calls: [{ tool: "exec_command", args: { cmd: "sleep 60", yield_time_ms: 60_000 } }] };
+  await using t = await openTestHeddle({ script: [sleep, { text: "c" }, { text: "b" }] });
+  await using queue = queueOf(t);
+  const running = await t.start("one");
+  const { threadId } = running;
+  const asked = { by, threadId, settings: t.settings, isHeldByInterrupt: true };
+  const b = await queue.add({ ...asked, input: text("b") });
+  const c = await queue.add({ ...asked, input: text("c") });
+  await expect(queue.start({ threadId, turnId: c })).rejects.toMatchObject({ code: "turn.active" });
+  await started(t, threadId);
+  await t.heddle.as(by).interrupt(running.turnId, { code: "turn.interrupted", message: "stop" });
+  await running.done;
+  // A second queue, as of the next server, holds it too.
+  await using next = queueOf(t);
+  await next.resume();
+  expect((await queuedInputs(t.heddle.journal, threadId)).map(({ turnId }) => turnId)).toEqual([b, c]);
+  await expect(queue.start({ threadId, turnId: "none" })).rejects.toMatchObject({ code: "turn.not-found" });
+  expect(await queue.start({ threadId, turnId: c })).toBe(c);
+  expect(await ended(t, threadId, b)).toBe("completed");
+  expect(await admittedIn(t, threadId)).toEqual([running.turnId, c, b]);
+  await expect(queue.start({ threadId })).rejects.toMatchObject({ code: "turn.not-found" });
 });
 
 test("steering under one client id is added once, and never behind the end of its turn", async () => {

@@ -2,7 +2,15 @@
  * Input under a client's own id is taken once, however often it is sent: as a turn, queued, or as steering. The journal
  * tells, so a resend after a crash or a lost connection is recognized too.
  */
-import { canonical, HeddleError, type By, type ClientContext, type EventBody, type InputPart } from "@heddle/protocol";
+import {
+  canonical,
+  HeddleError,
+  type By,
+  type ClientContext,
+  type EventBody,
+  type EventOf,
+  type InputPart,
+} from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { appendAt } from "../threads/append-at.ts";
 
@@ -17,9 +25,15 @@ export async function findSent(
   threadId: string,
   { clientId, input }: { readonly clientId: string; readonly input: readonly InputPart[] },
 ): Promise<Sent | undefined> {
-  let found: Sent | undefined;
+  // Queued input may have been changed; the last event of a turn has what stands.
+  const last = new Map<string, EventOf<"turn.admitted" | "turn.queued" | "turn.steered">>();
   for (const { body } of await journal.marks.events({ stream: threadId, kinds: ["sent"], name: clientId })) {
-    if (body.type !== "turn.admitted" && body.type !== "turn.queued" && body.type !== "turn.steered") continue;
+    if (body.type === "turn.admitted" || body.type === "turn.queued" || body.type === "turn.steered") {
+      last.set(body.turnId, body);
+    }
+  }
+  let found: Sent | undefined;
+  for (const body of last.values()) {
     if (canonical(body.input) !== canonical(input)) {
       throw new HeddleError("store.id-conflict", `client id ${clientId} was used before with other input`);
     }

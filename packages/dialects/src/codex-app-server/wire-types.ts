@@ -224,6 +224,8 @@ export const WIRE_ANSWERS: Readonly<Record<string, z.ZodType>> = {
   "thread/sample/cancel": none,
   "thread/queue/add": z.object({ queuedSubmission: QueuedSubmission }),
   "thread/queue/list": z.object({ data: z.array(QueuedSubmission), ...page }),
+  "thread/queue/update": z.object({ queuedSubmission: QueuedSubmission }),
+  "thread/queue/start": z.object({ turn: Turn }),
   "thread/queue/delete": z.object({ deleted: z.boolean() }),
   "thread/backgroundTerminals/list": z.object({ data: z.array(ThreadBackgroundTerminal), ...page }),
   "thread/backgroundTerminals/terminate": z.object({ terminated: z.boolean() }),

@@ -29,7 +29,11 @@ export const queued: Projection = {
     switch (body.type) {
       case "turn.queued": {
         const values = { thread_id: stream, queued_version: version, queued_position: position };
-        return [{ kind: "insert", table: "queued_turns", key: { id: body.turnId }, values }];
+        // Queued again: it was changed, or stands behind others now.
+        return [
+          { kind: "delete", table: "queued_turns", where: { id: body.turnId, thread_id: stream } },
+          { kind: "insert", table: "queued_turns", key: { id: body.turnId }, values },
+        ];
       }
       case "turn.admitted":
       case "turn.dequeued":

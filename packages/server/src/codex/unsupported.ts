@@ -50,7 +50,6 @@ const UNSUPPORTED: Readonly<Record<string, Unsupported>> = {
   "thread/items/read": { why: "items are read in pages", instead: "`thread/items/list`" },
   "thread/memory": MEMORY,
   "thread/prediction": { why: "nothing is predicted", instead: "`thread/sample`" },
-  "thread/queue": { why: "input that waits is not changed", instead: "`thread/queue/delete` and `thread/queue/add`" },
   "thread/readState": { why: "what a person has read is not kept", instead: "`thread/list` with `updatedAt`" },
   "thread/realtime": { why: "there is no audio", instead: "`turn/start`" },
   "thread/searchOccurrences": { why: "threads are found, not positions in them", instead: "`thread/search`" },
