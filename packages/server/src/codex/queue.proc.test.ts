@@ -19,7 +19,7 @@ test("what waits in a queue is changed, moved, deleted and, behind an interrupt,
   const client = await codexClient(world);
   const threadId = text(await client.call("thread/start", { cwd: world.workspace }), "thread.id");
   const turnId = text(await client.call("turn/start", { threadId, input: input("one") }), "turn.id");
-  await client.hears(({ params }) => at(params, "item.type") === "commandExecution");
+  await client.waitFor(({ params }) => at(params, "item.type") === "commandExecution");
   const add = async (words: string): Promise<string> => {
     const added = await client.call("thread/queue/add", { threadId, input: input(words), clientUserMessageId: words });
     return text(added, "queuedSubmission.id");
@@ -54,7 +54,7 @@ test("what waits in a queue is changed, moved, deleted and, behind an interrupt,
   const begun = await client.call("thread/queue/start", { threadId, queuedSubmissionId: c });
   expect(begun).toMatchObject({ turn: { id: c, status: "inProgress" } });
   for (const id of [c, d, b]) {
-    await client.hears(({ method, params }) => method === "turn/completed" && at(params, "turn.id") === id);
+    await client.waitFor(({ method, params }) => method === "turn/completed" && at(params, "turn.id") === id);
   }
   expect(await refused(client, "thread/queue/start", { threadId })).toBe("-32600 queue is empty");
   expect(await refused(client, "thread/queue/start", { threadId, queuedSubmissionId: c })).toBe(
