@@ -3,6 +3,18 @@ import type { Difference } from "../differences.ts";
 
 export const MEANT: readonly Difference[] = [
   {
+    in: /^message-empty-last$/,
+    kind: "added",
+    message: /^item\/agentMessage\/delta$/,
+    why: "a text is always told by deltas, from an item that begins empty, also where the model server sends none",
+  },
+  {
+    in: /^message-empty-last$/,
+    message: /^item\/started agentMessage$/,
+    path: /^params\.item\.text$/,
+    why: "a text is always told by deltas, from an item that begins empty, also where the model server sends none",
+  },
+  {
     in: /^thread-sample$/,
     message: /^answer thread\/sample$/,
     path: /result\.responseId$/,

@@ -1,10 +1,16 @@
 /** Turns: their items, steering, interrupting, failing. */
 import { command, patch, say } from "../../exec-case.ts";
+import { responsesBody } from "../responses-body.ts";
 import { initialize, text, threadStarted, turn, type Scenario } from "../scenario.ts";
 
 const ON_THREAD = { threadId: "{thread}" };
 const PNG =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+function message(id: string, words: string): object {
+  const content = [{ type: "output_text", text: words }];
+  return { type: "message", id, role: "assistant", status: "completed", content };
+}
 
 export const TURNS: readonly Scenario[] = [
   {
@@ -63,6 +69,38 @@ export const TURNS: readonly Scenario[] = [
       say("Patched."),
     ],
     moves: [...threadStarted(), ...turn("Patch it")],
+  },
+  {
+    id: "skill-input",
+    about: "a skill that the client names goes to the model whole",
+    files: { "ws/.agents/skills/demo/SKILL.md": "---\nname: demo\ndescription: a demo\n---\n\nUse the word cobalt.\n" },
+    script: [say("Cobalt."), say("Noted.")],
+    marks: ["<skill>", "<name>demo</name>", "Use the word cobalt."],
+    moves: [
+      ...threadStarted(),
+      {
+        call: "turn/start",
+        params: {
+          threadId: "{thread}",
+          input: [...text("Use it"), { type: "skill", name: "demo", path: "{ws}/.agents/skills/demo/SKILL.md" }],
+        },
+      },
+      { until: "turn/completed" },
+      {
+        call: "turn/start",
+        params: {
+          threadId: "{thread}",
+          input: [...text("And this"), { type: "mention", name: "Notes", path: "notes.md" }],
+        },
+      },
+      { until: "turn/completed" },
+    ],
+  },
+  {
+    id: "message-empty-last",
+    about: "an answer of two messages, the last of them empty",
+    faults: [{ kind: "body", body: responsesBody(1, [message("msg_1", "First."), message("msg_2", "")]) }],
+    moves: [...threadStarted(), ...turn("Do it")],
   },
   {
     id: "two-turns",

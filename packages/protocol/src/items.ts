@@ -22,7 +22,13 @@ export const TextSpan = z.object({
 export type TextSpan = z.infer<typeof TextSpan>;
 
 export const InputPart = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("text"), text: z.string(), spans: z.array(TextSpan).optional() }),
+  z.object({
+    type: z.literal("text"),
+    text: z.string(),
+    spans: z.array(TextSpan).optional(),
+    /** The client chose a skill, or a file, by its name; the text is how the model is told of it. */
+    chosen: z.object({ type: z.enum(["skill", "mention"]), name: z.string(), path: z.string() }).optional(),
+  }),
   z.object({ type: z.literal("image"), mediaType: z.string(), base64: z.string() }),
 ]);
 export type InputPart = z.infer<typeof InputPart>;

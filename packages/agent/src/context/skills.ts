@@ -107,7 +107,8 @@ export async function skillEvent(
     turnId,
     source: "skill",
     name: skill.name,
-    text: `The user calls for this skill:\n<skill name=${JSON.stringify(skill.name)} path=${JSON.stringify(skill.path)}>\n${text.trim()}${cut}\n</skill>`,
+    // The form that models know from Codex.
+    text: `<skill>\n<name>${visibleLine(skill.name)}</name>\n<path>${visibleLine(skill.path)}</path>\n${text.trim()}${cut}\n</skill>`,
     file: { path: skill.path, ...file },
   };
 }

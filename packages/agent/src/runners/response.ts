@@ -127,7 +127,7 @@ const NO_ITEMS: ResponseItems = {
   breakOff: async () => undefined,
 };
 
-function createItems({ turnId, io }: Pick<Asking, "turnId" | "io">, openText?: () => PlannedText): ResponseItems {
+function createItems({ provider, turnId, io }: Asking, openText?: () => PlannedText): ResponseItems {
   const open = new Map<number, ItemOf<"agentMessage"> | ItemOf<"reasoning">>();
   const planned = new Map<number, PlannedText>();
   const sections = new Map<number, number>();
@@ -165,7 +165,7 @@ function createItems({ turnId, io }: Pick<Asking, "turnId" | "io">, openText?: (
       });
     },
     async complete(index, part) {
-      if (part.kind === "toolCall" || isSilent(part)) return;
+      if (part.kind === "toolCall" || isSilent(part, provider)) return;
       const plan = part.kind === "text" ? plannedAt(index) : undefined;
       if (part.kind === "text" && plan !== undefined) return plan.complete(part.text);
       const started = await ensure(index, () =>
@@ -185,9 +185,12 @@ function createItems({ turnId, io }: Pick<Asking, "turnId" | "io">, openText?: (
   };
 }
 
-/** Reasoning that only the provider can read, and empty text, make no item. */
-function isSilent(part: ModelOutputPart): boolean {
-  if (part.kind === "text") return part.text === "";
+/**
+ * Reasoning that only the provider can read makes no item, nor does text that is empty, unless the provider sent it as a
+ * message of its own: then it is the last word.
+ */
+function isSilent(part: ModelOutputPart, { wire }: Provider): boolean {
+  if (part.kind === "text") return part.text === "" && wire !== "openai-responses";
   return part.kind === "reasoning" && part.summary.length === 0 && (part.text ?? "") === "";
 }
 

@@ -234,7 +234,7 @@ async function deliver(
 ): Promise<void> {
   const { args, out, err } = run.surface;
   const file = run.plan.lastMessageFile;
-  if (!args.has("json") && !(out.isTerminal && err.isTerminal) && lastMessage !== undefined) {
+  if (!args.has("json") && !(out.isTerminal && err.isTerminal) && lastMessage !== undefined && lastMessage !== "") {
     // A program gets the bare answer.
     await out.write(`${out.isTerminal ? quoted(lastMessage).join("\n") : lastMessage}\n`);
   }

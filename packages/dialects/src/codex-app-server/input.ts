@@ -49,9 +49,9 @@ export function inputFrom(input: UserInput): ReadInput {
       return { type: "localImage", path: input.path };
     case "skill":
       // Heddle's agents take up a skill when it is named so.
-      return { type: "text", text: `$${input.name}` };
+      return { type: "text", text: `$${input.name}`, chosen: input };
     case "mention":
-      return { type: "text", text: `@${input.name} (${input.path})` };
+      return { type: "text", text: `@${input.name} (${input.path})`, chosen: input };
     case "audio":
     case "localAudio":
       return { type: "unsupported", what: "audio" };
@@ -62,6 +62,7 @@ export function inputFrom(input: UserInput): ReadInput {
 export function shownInput(part: InputPart): Readonly<Record<string, unknown>> {
   if (part.type === "image")
     return { type: "image", url: `data:${part.mediaType};base64,${part.base64}`, detail: null };
+  if (part.chosen !== undefined) return part.chosen;
   const text_elements = (part.spans ?? []).map(({ start, end, placeholder }) => ({
     byteRange: { start, end },
     placeholder: placeholder ?? null,

@@ -274,7 +274,9 @@ export class ThreadDialect {
     if (isClientCall(item)) begun.push({ kind: "called", itemId: item.id });
     const shown = codexItem(item, { startedAtMs, completedAtMs: at });
     if (shown === undefined) return this.#sentOtherwise(item, stored, turn.id);
-    if (shown.type === "agentMessage" && shown["isPartial"] !== true) turn.lastMessage = shown;
+    const isMessage = shown.type === "agentMessage" && shown["isPartial"] !== true;
+    // An empty one is the answer only where there is no other.
+    if (isMessage && (shown["text"] !== "" || turn.lastMessage === undefined)) turn.lastMessage = shown;
     const params = { item: shown, threadId: this.#threadId, turnId: turn.id, completedAtMs: at };
     return [...begun, notify(stored, "item/completed", params), ...this.#diff(item, stored, turn)];
   }
