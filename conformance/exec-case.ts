@@ -13,6 +13,8 @@ export interface Invocation {
   readonly args: readonly string[];
   /** Absent: no input at all. `isOpen`: a pipe that nobody writes to and nobody closes. */
   readonly stdin?: string | { readonly bytes: readonly number[] } | { readonly isOpen: true };
+  /** A line of a shell in which the program with its arguments is `"$@"`, for ways to leave standard input; not with `stdin`. */
+  readonly wrapper?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** The folder it is started in; absent: the workspace. */
   readonly cwd?: string;

@@ -1,4 +1,6 @@
 /** Every invocation that both programs are put through, in the order in which they are played. */
+import { CALL_CASES } from "./cases/calls.ts";
+import { ENVIRONMENT_CASES } from "./cases/environment.ts";
 import { FAULT_CASES } from "./cases/faults.ts";
 import { INSTRUCTION_CASES } from "./cases/instructions.ts";
 import { ITEM_CASES } from "./cases/items.ts";
@@ -18,4 +20,6 @@ export const EXEC_CASES: readonly ExecCase[] = [
   ...THREAD_CASES,
   ...ITEM_CASES,
   ...WIRE_CASES,
+  ...CALL_CASES,
+  ...ENVIRONMENT_CASES,
 ];

@@ -89,11 +89,13 @@ interface Playing {
 }
 
 async function play({ program, invocation, fixture, server, names, deadlineMs, marks }: Playing): Promise<RunSeen> {
-  const { args, stdin, env = {} } = invocation;
+  const { args, stdin, wrapper, env = {} } = invocation;
   const before = server.requests.length;
   const [thread = ""] = names.keys();
   const filled = Object.entries(env).map(([name, value]) => [name, fixture.fill(value)]);
-  const child = spawn(program.file, program.adapt(args.map((arg) => fixture.fill(arg, thread))), {
+  const words = [program.file, ...program.adapt(args.map((arg) => fixture.fill(arg, thread)))];
+  const [file = "", ...rest] = wrapper === undefined ? words : ["sh", "-c", wrapper, "sh", ...words];
+  const child = spawn(file, rest, {
     cwd: invocation.cwd === undefined ? fixture.workspace : fixture.fill(invocation.cwd),
     env: { ...fixture.env, ...Object.fromEntries(filled) },
     stdio: [stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],

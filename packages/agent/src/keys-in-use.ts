@@ -3,6 +3,7 @@
  * headers of providers and MCP servers.
  */
 import { BUILT_IN_PROVIDERS, isKeyVariable, storedSecrets, type ProviderConfig } from "@heddle/models";
+import type { Redactor } from "@heddle/journal";
 import type { McpServerConfig } from "@heddle/protocol";
 import type { HeddleOptions } from "./heddle.ts";
 
@@ -16,6 +17,20 @@ export function keysInUse(options: Pick<HeddleOptions, "home" | "providers" | "e
   const sent = providers.flatMap((provider) => sentSecrets(provider, env));
   const stored = storedSecrets(home);
   return [...keys, ...sent, ...stored, ...namedKeys(env), ...mcpSecrets(mcpServers, env)].filter((key) => key !== "");
+}
+
+/** Whether a variable holds one of them: by its name, however short its value is, or by its value, under any name. */
+export function keyCheck(
+  { providers, mcpServers = [] }: Pick<HeddleOptions, "providers" | "mcpServers">,
+  { known }: Pick<Redactor, "known">,
+): (name: string, value: string) => boolean {
+  const ofProviders = [...BUILT_IN_PROVIDERS, ...providers].flatMap(({ envKey = [], envHeaders = {} }) => [
+    ...[envKey].flat(),
+    ...Object.values(envHeaders),
+  ]);
+  const ofServers = mcpServers.flatMap((server) => ("url" in server ? [server.bearerTokenEnv ?? ""] : []));
+  const names = new Set([...ofProviders, ...ofServers]);
+  return (name, value) => names.has(name) || isKeyVariable(name) || known.search(value, true).found.length > 0;
 }
 
 /**

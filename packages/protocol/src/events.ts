@@ -21,6 +21,7 @@ import { ClientContext, TurnSettings } from "./turn-settings.ts";
 export {
   BroughtServer,
   ClientContext,
+  EnvironmentPolicy,
   Personality,
   ReasoningSummary,
   TurnLimits,

@@ -66,6 +66,7 @@ export {
   TurnLimits,
   TurnSettings,
   BroughtServer,
+  EnvironmentPolicy,
   TurnStatus,
   Verbosity,
   type EventOf,

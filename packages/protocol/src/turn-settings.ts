@@ -51,6 +51,20 @@ const instructions = {
 export const BroughtServer = z.looseObject({ name: z.string().min(1) });
 export type BroughtServer = z.infer<typeof BroughtServer>;
 
+/** What the commands of a turn see of the environment; keys of providers are never among it. */
+export const EnvironmentPolicy = z.object({
+  /** What they begin with; absent: all. */
+  inherit: z.enum(["all", "core", "none"]).optional(),
+  /** Names that look like those of secrets are left out unless this is true. */
+  ignoresDefaultExcludes: z.boolean().optional(),
+  /** Patterns of names, with `*` and `?`, in any case of letters. */
+  exclude: z.array(z.string()).optional(),
+  set: z.record(z.string(), z.string()).optional(),
+  /** Nothing else is left; absent or empty: everything is. */
+  includeOnly: z.array(z.string()).optional(),
+});
+export type EnvironmentPolicy = z.infer<typeof EnvironmentPolicy>;
+
 export const TurnSettings = z.object({
   ...instructions,
   provider: z.string(),
@@ -80,6 +94,7 @@ export const TurnSettings = z.object({
   hasClientTools: z.literal(true).optional(),
   /** Besides those of the configuration. */
   mcpServers: z.array(BroughtServer).optional(),
+  environment: EnvironmentPolicy.optional(),
   /** The widest mode that this thread may ever have, set by the owner; absent: no limit. */
   ceiling: SandboxMode.optional(),
 });

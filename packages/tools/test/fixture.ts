@@ -9,7 +9,8 @@ import { approvalKey } from "../src/calls/policy.ts";
 import { toolsFor, type ToolFamily } from "../src/calls/registry.ts";
 import { openSandbox, openUnconfined } from "../src/sandbox/open.ts";
 import type { ProtectedPathViolation } from "../src/sandbox/sandbox.ts";
-import { openThreadState } from "../src/calls/thread-state.ts";
+import { commandEnvironment } from "../src/commands/environment.ts";
+import { openThreadState, QUIET } from "../src/calls/thread-state.ts";
 import type { ThreadState } from "../src/calls/tool.ts";
 
 export interface FixtureOptions {
@@ -70,7 +71,7 @@ export async function openFixture(options: FixtureOptions = {}): Promise<Fixture
       ? openUnconfined(policy)
       : await openSandbox(policy, { quarantineDir: join(home, "quarantine") });
   const env = typeof options.env === "function" ? options.env(workspace) : (options.env ?? process.env);
-  const state = openThreadState({ spillDir: join(home, "outputs"), env });
+  const state = openThreadState({ spillDir: join(home, "outputs"), environment: commandEnvironment(env, QUIET) });
   const remembered = new Set<string>();
   const started: Fixture["started"] = [];
   const questions: ApprovalQuestion[] = [];

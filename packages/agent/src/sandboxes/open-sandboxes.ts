@@ -4,8 +4,17 @@
  */
 import { join } from "node:path";
 import { createStreamRedactor, type Redactor } from "@heddle/journal";
-import { canonical, type Envelope, type McpServerConfig, type McpTokenSource } from "@heddle/protocol";
 import {
+  canonical,
+  type EnvironmentPolicy,
+  type Envelope,
+  type McpServerConfig,
+  type McpTokenSource,
+} from "@heddle/protocol";
+import {
+  agentEnvironment,
+  commandEnvironment,
+  QUIET,
   openThreadState,
   openSandbox,
   openUnconfined,
@@ -23,6 +32,8 @@ import type { TurnSandbox } from "../runners/runner.ts";
 export interface SandboxOptions {
   readonly home: string;
   readonly env: NodeJS.ProcessEnv;
+  /** A variable, or a value, that is a key of Heddle's. */
+  readonly isKey: (name: string, value: string) => boolean;
   readonly backend: "auto" | "namespaces" | "bwrap";
   /** Removes secrets from command output, as from events. */
   readonly redactor: Redactor;
@@ -39,6 +50,8 @@ export interface EnterOptions {
   readonly workspace: string;
   readonly envelope: Envelope;
   readonly mcpServers: readonly McpServerConfig[];
+  /** What commands see of the environment. */
+  readonly policy: EnvironmentPolicy;
   /** MCP tools that need no approval: names, or prefixes ending in `*`. */
   readonly allowTools: readonly string[];
 }
@@ -82,9 +95,15 @@ export function openSandboxes(options: SandboxOptions) {
 
   return {
     /** Throws `sandbox.unavailable` when the host cannot enforce this envelope. */
-    async enter({ threadId, workspace, envelope, allowTools, mcpServers }: EnterOptions): Promise<TurnSandbox> {
+    async enter({ threadId, workspace, envelope, policy, allowTools, mcpServers }: EnterOptions): Promise<TurnSandbox> {
+      const { env, redactor, isKey } = options;
+      const looksSecret = (value: string): boolean => redactor.text(value) !== value;
+      const environment = { ...agentEnvironment({ source: env, policy, isKey, looksSecret }), ...QUIET };
       const known = open.get(threadId);
-      if (known !== undefined && isSame(known, { envelope, mcpServers })) return known;
+      if (known !== undefined && isSame(known, { envelope, mcpServers })) {
+        known.state.useEnvironment(environment);
+        return known;
+      }
       if (known !== undefined) await options.onViolations(threadId, await leave(threadId));
       const own = { ...options, threadId, mcpServers };
       const sandbox = await openFor(envelope, workspace, own);
@@ -92,17 +111,18 @@ export function openSandboxes(options: SandboxOptions) {
         pendingSteering.get(threadId) ??
         openThreadState({
           spillDir: join(options.home, "outputs", threadId),
-          env: options.env,
-          newFilter: () => createStreamRedactor(options.redactor),
+          environment,
+          newFilter: () => createStreamRedactor(redactor),
         });
+      state.useEnvironment(environment);
       pendingSteering.delete(threadId);
       /** The MCP client is loaded only where servers are configured. */
       const openServers = async (): Promise<Pick<TurnSandbox, "mcp">> => {
-        const { mcpLogins: logins, env } = options;
+        const { mcpLogins: logins } = options;
         if (mcpServers.length === 0) return {};
         const { openMcpServers } = await import("@heddle/tools/mcp");
-        const { environment } = state;
-        const shared = { servers: mcpServers, workspace, sandbox, environment, env, logins };
+        const environmentOfServers = commandEnvironment(env, QUIET);
+        const shared = { servers: mcpServers, workspace, sandbox, environment: environmentOfServers, env, logins };
         return { mcp: openMcpServers({ ...shared, allowTools, mayElicit: options.mayWait, openSandbox: openLike }) };
       };
       const openLike = (network: "none" | "all"): Promise<Sandbox> => openFor({ ...envelope, network }, workspace, own);

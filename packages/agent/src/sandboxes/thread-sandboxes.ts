@@ -6,6 +6,7 @@ import type { Journal } from "@heddle/journal";
 import type { TurnSettings } from "@heddle/protocol";
 import { createAfterTurns, recordViolations, type ViolationRecorder } from "./after-turns.ts";
 import type { HeddleOptions } from "../heddle.ts";
+import { keyCheck } from "../keys-in-use.ts";
 import { createIdleSandboxes } from "./idle-sandboxes.ts";
 import type { BroughtServers } from "../mcp/brought-servers.ts";
 import type { LazyMcpLogins } from "../mcp/mcp-logins.ts";
@@ -40,6 +41,7 @@ export function createThreadSandboxes(
     env: options.env,
     backend: options.sandboxBackend ?? "auto",
     redactor: journal.redactor,
+    isKey: keyCheck(options, journal.redactor),
     mcpLogins,
     mayWait: !options.isUnattended,
     limits: options.sandboxLimits,
@@ -61,8 +63,8 @@ export function createThreadSandboxes(
       idle.forget(threadId);
       const mcpServers = await brought.serversOf(threadId, options.mcpServers ?? [], settings.mcpServers);
       const envelope = turnEnvelope({ ...options, mcpServers }, { settings, workspace });
-      const { allowedTools: allowTools = [] } = settings;
-      return sandboxes.enter({ threadId, workspace, envelope, allowTools, mcpServers });
+      const { allowedTools: allowTools = [], environment: policy = {} } = settings;
+      return sandboxes.enter({ threadId, workspace, envelope, policy, allowTools, mcpServers });
     },
     /** An interrupted or unattended turn leaves nothing running; otherwise open processes wait for the next turn. */
     async end({ threadId, turnId }: TurnRequest, outcome: TurnOutcome): Promise<void> {

@@ -1,5 +1,5 @@
 /** Settings of the next turns of a thread, typed. */
-import type { ApprovalPolicy, BroughtServer, SandboxMode, TurnSettings } from "@heddle/protocol";
+import type { ApprovalPolicy, BroughtServer, EnvironmentPolicy, SandboxMode, TurnSettings } from "@heddle/protocol";
 
 /** Instructions for the model, and the form of its answers. */
 export const INSTRUCTION_KEYS = [
@@ -33,6 +33,8 @@ export interface SettingsPatch extends Instructions {
   readonly compactAtTokens?: number | undefined;
   readonly asksUser?: boolean | undefined;
   readonly mcpServers?: readonly BroughtServer[] | undefined;
+  /** Joined with what lies below it, key by key. */
+  readonly environment?: EnvironmentPolicy | undefined;
 }
 
 export type SettingKey = keyof SettingsPatch;
@@ -57,6 +59,7 @@ export const SETTING_KEYS = [
   "asksUser",
   ...GUIDE_KEYS,
   "mcpServers",
+  "environment",
 ] as const satisfies readonly SettingKey[];
 
 /** A model belongs to its provider; a sandbox mode sets its own network access and folders, a mode its instructions. */

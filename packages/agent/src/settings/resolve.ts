@@ -3,6 +3,7 @@
  * request. Later wins value by value, and every value has its source. Pure: the caller decides which provider serves a
  * model that is named without one.
  */
+import type { EnvironmentPolicy } from "@heddle/protocol";
 import { companionsOf, LEADING_KEYS, SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
 import type { StoredSettings } from "./stored.ts";
 
@@ -37,11 +38,19 @@ export function resolveSettings({ config, stored, asked }: SettingsQuestion): Se
       levels.set(key, level);
     }
   }
+  const environment = joinedEnvironment(layers.flatMap(({ values: { environment: one } }) => one ?? []));
   return {
-    values: Object.fromEntries(values),
+    values: { ...Object.fromEntries(values), ...(environment === undefined ? {} : { environment }) },
     sources: Object.fromEntries([...levels].map(([key, level]) => [key, layers[level]?.source])),
     isProviderOpen: (levels.get("provider") ?? 0) < (levels.get("model") ?? 0),
   };
+}
+
+/** Later wins, key by key, in `set` too. */
+function joinedEnvironment(policies: readonly EnvironmentPolicy[]): EnvironmentPolicy | undefined {
+  if (policies.length === 0) return undefined;
+  const set = Object.assign({}, ...policies.map((policy) => policy.set));
+  return { ...Object.assign({}, ...policies), ...(Object.keys(set).length === 0 ? {} : { set }) };
 }
 
 /** The thread's settings, without companions of something that the request sets. */

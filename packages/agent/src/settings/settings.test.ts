@@ -135,3 +135,17 @@ test("instructions are kept from turn to turn; the instructions of a mode go wit
   const words = { model_verbosity: "loud", personality: "grumpy", service_tier: "flex", project_doc_max_bytes: 0 };
   expect(patchOf(words)).toEqual({ serviceTier: "flex", guideBytes: 0 });
 });
+
+test("15.7: the policy of the environment is joined key by key, and a stored one is read without what was redacted", () => {
+  const policy = { shell_environment_policy: { set: { B: "thread", C: "[redacted:github-token]" } } };
+  const stored = storedSettings(past(turn({ environment: { inherit: "none" } }), change(policy)));
+  const { values } = resolveSettings({
+    config: [{ source: "file", values: { environment: { inherit: "core", set: { A: "file", B: "file" } } } }],
+    stored,
+    asked: [{ source: "request", values: { environment: { exclude: ["X"] } } }],
+  });
+  expect(values.environment).toEqual({ inherit: "core", set: { A: "file", B: "thread" }, exclude: ["X"] });
+  expect(patchOf(storedForm({ environment: { includeOnly: ["P"], ignoresDefaultExcludes: true } }))).toEqual({
+    environment: { includeOnly: ["P"], ignoresDefaultExcludes: true },
+  });
+});

@@ -1,5 +1,6 @@
 /** The keys under which the journal keeps settings of the next turns of a thread. */
 import {
+  EnvironmentPolicy,
   isSandboxMode,
   Personality,
   ReasoningSummary,
@@ -36,6 +37,7 @@ const KEYS: { readonly [K in SettingKey]-?: StoredKey<K> } = {
   summary: { name: "model_reasoning_summary", read: oneOf(ReasoningSummary) },
   serviceTier: { name: "service_tier", read: textOf },
   personality: { name: "personality", read: oneOf(Personality) },
+  environment: { name: "shell_environment_policy", read: environmentOf },
   guideNames: { name: "project_doc_fallback_filenames", read: textsOf },
   guideBytes: { name: "project_doc_max_bytes", read: (value) => (value === 0 ? 0 : countOf(value)) },
   mcpServers: {
@@ -81,6 +83,14 @@ function textsOf(value: unknown): string[] | undefined {
 
 function oneOf<T>(schema: { safeParse(value: unknown): { data?: T } }): (value: unknown) => T | undefined {
   return (value) => schema.safeParse(value).data;
+}
+
+/** A secret was not stored, and what stands in its place is not it. */
+function environmentOf(value: unknown): EnvironmentPolicy | undefined {
+  const policy = oneOf(EnvironmentPolicy)(value);
+  if (policy?.set === undefined) return policy;
+  const kept = Object.entries(policy.set).filter(([, text]) => !text.includes("[redacted:"));
+  return { ...policy, set: Object.fromEntries(kept) };
 }
 
 function flagOf(value: unknown): boolean | undefined {

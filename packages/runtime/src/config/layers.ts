@@ -2,7 +2,7 @@
 import { HeddleError } from "@heddle/protocol";
 import type { CheckedConfig } from "./check-config.ts";
 import { codexHome, loadConfig, ownConfigFile, withPaths, type LoadOptions } from "./read-config.ts";
-import type { ConfigFile, McpServerTable, NotifyTable, ProviderTable } from "./schema.ts";
+import type { ConfigFile, EnvironmentTable, McpServerTable, NotifyTable, ProviderTable } from "./schema.ts";
 
 /** What a caller says about the configuration, on the command line or where it opens an engine. */
 export interface ConfigChoices extends LoadOptions {
@@ -79,11 +79,17 @@ export function mergeConfig(below: ConfigFile, above: ConfigFile): ConfigFile {
     model_providers: mergeTables<ProviderTable>(below.model_providers, above.model_providers),
     mcp_servers: mergeTables<McpServerTable>(below.mcp_servers, above.mcp_servers),
     projects: mergeTables(below.projects, above.projects),
+    shell_environment_policy: joinEnvironment(below.shell_environment_policy, above.shell_environment_policy),
     sandbox_limits: { ...below.sandbox_limits, ...above.sandbox_limits },
     tasks: { ...below.tasks, ...above.tasks },
     inbox: { ...below.inbox, ...above.inbox },
     notify: mergeTables<NotifyTable>(below.notify, above.notify),
   };
+}
+
+function joinEnvironment(below: EnvironmentTable = {}, above: EnvironmentTable = {}): EnvironmentTable {
+  const set = { ...below.set, ...above.set };
+  return { ...below, ...above, ...(Object.keys(set).length === 0 ? {} : { set }) };
 }
 
 type Tables<T> = Readonly<Record<string, T>>;

@@ -251,8 +251,24 @@ const InboxTable = z.strictObject({
 });
 export type InboxTable = z.infer<typeof InboxTable>;
 
+/** Long enough for every name there is; a client may write it. */
+const pattern = text.max(256);
+
+const EnvironmentTable = z.object({
+  inherit: z.enum(["all", "core", "none"]).optional(),
+  ignore_default_excludes: z.boolean().optional(),
+  exclude: z.array(pattern).max(1000).optional(),
+  include_only: z.array(pattern).max(1000).optional(),
+  /** The newer form of the two lists. */
+  filters: z.record(pattern, z.enum(["include", "exclude"])).optional(),
+  set: z.record(variable, z.string().max(32_768)).optional(),
+});
+export type EnvironmentTable = z.infer<typeof EnvironmentTable>;
+
 export const ConfigFile = z.object({
   ...Choices,
+  /** What commands see of the environment. */
+  shell_environment_policy: EnvironmentTable.optional(),
   /** So long a question waits for an answer before it counts as declined; for ever unless said. */
   approval_timeout_sec: z.number().positive().max(MAX_TIMER_SEC).optional(),
   /** The widest sandbox a thread may ever have, even with an approval. */
@@ -321,7 +337,6 @@ export const CODEX_ONLY_KEYS: ReadonlySet<string> = new Set([
   "otel",
   "preferred_auth_method",
   "review_model",
-  "shell_environment_policy",
   "show_raw_agent_reasoning",
   "skills",
   "tool_output_token_limit",

@@ -22,6 +22,7 @@ import {
 import { defined, didYouMean, HeddleError, type SandboxMode, type TurnSettings } from "@heddle/protocol";
 import { chooseUnnamed, selectedModel, withLazyLogins, withLogin } from "./logins.ts";
 import { providerAuth } from "./provider-auth.ts";
+import { environmentOf } from "./environment.ts";
 import { instructionsOfConfig, keptInstructions } from "./instructions.ts";
 import { effectiveConfig, profileOf, type Layers } from "../config/layers.ts";
 import type { ConfigFile, ProviderTable } from "../config/schema.ts";
@@ -139,6 +140,7 @@ export function patchOfConfig(config: ConfigFile): SettingsPatch {
     compactAtTokens: config.model_auto_compact_token_limit,
     asksUser: config.ask_user,
     ...instructionsOfConfig(config),
+    environment: environmentOf(config),
   };
 }
 
@@ -174,7 +176,17 @@ export async function settle(question: Settling, env: NodeJS.ProcessEnv): Promis
   const { model, note } = chooseModel(provider, { named: selected?.model ?? named, config, env });
   // A script with a mistake in it is found now, not at the first request.
   if (provider.wire === "scripted") await provider.script();
-  const { effort, mode, contextTokens, compactAtTokens, asksUser, guideNames, guideBytes, mcpServers = [] } = values;
+  const {
+    effort,
+    mode,
+    contextTokens,
+    compactAtTokens,
+    asksUser,
+    guideNames,
+    guideBytes,
+    mcpServers = [],
+    environment,
+  } = values;
   const settings: TurnSettings = {
     ...keptInstructions(values),
     ...defined({ guideNames, guideBytes }),
@@ -190,6 +202,7 @@ export async function settle(question: Settling, env: NodeJS.ProcessEnv): Promis
     ...(mode === "plan" ? { mode } : {}),
     ...(asksUser === true ? { asksUser } : {}),
     ...(mcpServers.length === 0 ? {} : { mcpServers: [...mcpServers] }),
+    ...(environment === undefined ? {} : { environment }),
     ...(config.sandbox_ceiling === undefined ? {} : { ceiling: config.sandbox_ceiling }),
   };
   const notes = [unnamed?.note, note].filter((text) => text !== undefined);

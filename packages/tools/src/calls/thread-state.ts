@@ -1,5 +1,4 @@
 /** What outlives a call within one thread: its open commands and what they run with. */
-import { commandEnvironment } from "../commands/environment.ts";
 import type { OutputFilter } from "../commands/output.ts";
 import { ProcessTable } from "../commands/process-table.ts";
 import type { ThreadState } from "./tool.ts";
@@ -7,21 +6,27 @@ import type { ThreadState } from "./tool.ts";
 export interface ThreadStateOptions {
   /** Absolute; made on demand. */
   readonly spillDir: string;
-  /** Source of the allow-listed variables of commands. */
-  readonly env: NodeJS.ProcessEnv;
+  /** The complete environment of commands; `useEnvironment` exchanges it. */
+  readonly environment: Readonly<Record<string, string>>;
   /** A filter for the output of each command, such as one that removes secrets. */
   readonly newFilter?: () => OutputFilter;
 }
 
 export function openThreadState(options: ThreadStateOptions): ThreadState {
   const processes = new ProcessTable(options.spillDir, options.newFilter);
+  let { environment } = options;
   return {
     processes,
     spillDir: options.spillDir,
-    environment: commandEnvironment(options.env, QUIET),
+    get environment() {
+      return environment;
+    },
+    useEnvironment(next) {
+      environment = next;
+    },
     [Symbol.asyncDispose]: () => processes[Symbol.asyncDispose](),
   };
 }
 
 /** No program may wait for a pager or a password. */
-const QUIET = { TERM: "dumb", PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0", NO_COLOR: "1" };
+export const QUIET = { TERM: "dumb", PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0", NO_COLOR: "1" };

@@ -117,6 +117,8 @@ export interface ThreadState extends AsyncDisposable {
   readonly spillDir: string;
   /** The complete environment of commands. */
   readonly environment: Readonly<Record<string, string>>;
+  /** From the next command on. */
+  useEnvironment(environment: Readonly<Record<string, string>>): void;
 }
 
 /** How an agent may end the goal of its thread. */

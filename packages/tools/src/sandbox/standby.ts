@@ -10,6 +10,7 @@ import { closeSync, constants, openSync, readSync, rmSync, writeSync } from "nod
 import { Socket } from "node:net";
 import { join } from "node:path";
 import { attempt, codeOf } from "../attempt.ts";
+import { SHELL_VARIABLE } from "../commands/environment.ts";
 import { argumentsOf, childrenOf } from "../commands/proc-stat.ts";
 import { sendSignal } from "../commands/process-tree.ts";
 import type { HolderProcess } from "./holder-process.ts";
@@ -230,9 +231,6 @@ export function enterScript(inside: (mapsUser: boolean) => readonly string[]): s
   };
   return `if [ "$maps" = maps ]; then\n${enter(true)}\nelse\n${enter(false)}\nfi\n`;
 }
-
-/** A shell sets these itself, or refuses to. */
-const SHELL_VARIABLE = /^(?:_|PWD|OLDPWD|SHLVL|E?UID|PPID|SHELLOPTS|BASH(?:OPTS|_\w*)?)$/;
 
 /**
  * Does what INIT_SCRIPT does, and writes the exit code. undefined: it cannot be expressed, and the command enters

@@ -239,9 +239,14 @@ function sendUsage(feed: ThreadFeed, connection: Connection): void {
   if (feed.usage !== undefined) connection.notify(feed.usage);
 }
 
-function unusedIn({ settings }: ServerContext, params: BeginParams): readonly string[] {
-  const keys = settings.unusedOf(params.config ?? {}).map((key) => `config.${key}`);
-  return [...fieldsWithoutEffect(params), ...keys];
+function unusedIn({ settings, heddle }: ServerContext, params: BeginParams): readonly string[] {
+  const { config } = params;
+  // A secret is not stored, and a thread is what is stored of it.
+  const secrets = Object.entries(settings.patchOf(config ?? {}).environment?.set ?? {})
+    .filter(([, value]) => heddle.journal.redactor.text(value) !== value)
+    .map(([name]) => `shell_environment_policy.set.${name}`);
+  const keys = [...settings.unusedOf(config ?? {}), ...secrets];
+  return [...fieldsWithoutEffect(params), ...keys.map((key) => `config.${key}`)];
 }
 
 /** What was asked for and is not done must not look as if it were. */
