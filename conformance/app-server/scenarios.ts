@@ -1,6 +1,7 @@
 /** Every scenario that is played. */
 import type { Scenario } from "./scenario.ts";
 import { APPROVALS } from "./scenarios/approvals.ts";
+import { GATES } from "./scenarios/gates.ts";
 import { HOST } from "./scenarios/host.ts";
 import { INSTRUCTIONS } from "./scenarios/instructions.ts";
 import { BROUGHT } from "./scenarios/brought.ts";
@@ -21,6 +22,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...TOOLS,
   ...THREADS,
   ...PAGES,
+  ...GATES,
   ...HOST,
   ...INSTRUCTIONS,
   ...QUEUE,

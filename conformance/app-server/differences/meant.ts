@@ -196,7 +196,7 @@ export const MEANT: readonly Difference[] = [
     why: "what Heddle's own loop can do is told, not what Codex's can",
   },
   {
-    in: /^turn-settings-experimental$/,
+    in: /^(turn-settings-experimental|permissions-profile)$/,
     kind: "moved",
     message: /^thread\/settings\/updated$/,
     why: "settings are told when they are stored, which is with the turn",

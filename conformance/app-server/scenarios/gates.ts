@@ -87,7 +87,7 @@ export const GATES: readonly Scenario[] = [
         [
           { additionalContext: {} },
           { collaborationMode: { mode: "plan", settings: { model: "gpt-5.5" } } },
-          { cyberAccessProgram: "x" },
+          { cyberAccessProgram: "standard" },
           { environments: [] },
           { multiAgentMode: "explicitRequestOnly" },
           { permissions: ":workspace" },

@@ -153,8 +153,7 @@ class Engine implements Heddle {
     return {
       createThread: async (thread, beginning) => {
         requireOwnFolder(thread.workspace);
-        const { createThread } = await import("./threads/create-thread.ts");
-        return createThread(journal, thread, { ...beginning, by });
+        return (await import("./threads/create-thread.ts")).createThread(journal, thread, { ...beginning, by });
       },
       forkThread: async (fork) => (await threads()).forkThread(journal, { ...fork, by }),
       nameThread: async (name) => (await threads()).nameThread(journal, { ...name, by }),
@@ -186,11 +185,9 @@ class Engine implements Heddle {
   }
 
   async #startNew(thread: Exclude<StartTurn["thread"], string>, start: ThreadTurn): Promise<TurnHandle> {
-    if (!("fork" in thread)) return this.#start(newThreadId(), thread.workspace, start, { newThread: thread });
-    const { planFork, requireSound } = await threads();
-    await requireSound(this.journal, thread.fork.threadId);
-    const created = await planFork(this.journal, thread.fork);
-    return this.#start(newThreadId(), created.workspace, start, { newThread: created });
+    const isNew = !("fork" in thread);
+    const newThread = isNew ? thread : await (await threads()).planSoundFork(this.journal, thread.fork);
+    return this.#start(newThreadId(), newThread.workspace, start, { origin: newThread.origin, newThread });
   }
 
   /**
@@ -198,20 +195,22 @@ class Engine implements Heddle {
    * ran.
    */
   async #continue(threadId: string, start: ThreadTurn): Promise<TurnHandle> {
-    const { workspace: current, settings } = await (await threads()).requireSound(this.journal, threadId);
+    const { workspace: current, origin, settings } = await (await threads()).requireSound(this.journal, threadId);
     const next = settings["cwd"] === undefined ? current : (await this.storedSettings(threadId)).workspace;
     const { workspace = next } = start;
-    if (workspace === current) return this.#start(threadId, workspace, start);
     // The same settings in another folder are another sandbox.
-    await this.#sandboxes.leave(threadId);
-    return this.#start(threadId, workspace, start, { movedTo: workspace });
+    if (workspace !== current) await this.#sandboxes.leave(threadId);
+    return this.#start(threadId, workspace, start, {
+      origin,
+      ...(workspace === current ? {} : { movedTo: workspace }),
+    });
   }
 
   async #start(
     threadId: string,
     workspace: string,
     start: ThreadTurn,
-    thread: Pick<AdmitOptions, "newThread" | "movedTo"> = {},
+    { origin, ...thread }: Pick<AdmitOptions, "newThread" | "movedTo"> & Pick<TurnRequest, "origin">,
   ): Promise<TurnHandle> {
     const { workspace: _workspace, notices = [], watch: given, ...asked } = start;
     const { slowStartMs: slowMs, log } = this.#options;
@@ -240,7 +239,7 @@ class Engine implements Heddle {
     }
     if (admitted.kind === "repeat") return this.#follow(threadId, admitted);
     const { turnId, history } = admitted;
-    const turn = { threadId, turnId, workspace, settings, history, sandboxContext, notices, watch };
+    const turn = { threadId, turnId, workspace, origin, settings, history, sandboxContext, notices, watch };
     unless.move();
     // What was granted for the thread is for attended turns.
     const done = this.#run(this.#options.isUnattended ? turn : { ...turn, sandboxContext: await grantedSandbox(turn) });

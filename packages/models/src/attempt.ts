@@ -57,6 +57,13 @@ export async function warmProvider(provider: Provider): Promise<void> {
   await Promise.all([loadWire(provider.wire), loadHosting(provider)]);
 }
 
+/** As the original tells it; what a header cannot hold is blanked. */
+function callerHeaders(caller: string | undefined): Readonly<Record<string, string>> {
+  if (caller === undefined) return { "user-agent": "heddle" };
+  const originator = caller.replaceAll(/[^\x20-\x7e]/g, "_");
+  return { originator, "user-agent": `${originator} heddle` };
+}
+
 export async function prepareAttempts(provider: Provider, request: ModelRequest): Promise<Attempts> {
   if (provider.wire === "scripted") {
     const { prepareScripted } = await import("./scripted.ts");
@@ -78,7 +85,6 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
   const common = {
     accept: "text/event-stream",
     "accept-encoding": "identity",
-    "user-agent": "heddle",
     ...call.headers,
     ...provider.headers(),
     // Part of what is signed.
@@ -94,7 +100,13 @@ export async function prepareAttempts(provider: Provider, request: ModelRequest)
     return openExchange({
       provider,
       url: address === undefined ? outgoing.url : urlAt(address),
-      headers: { ...login, ...common, ...joinedBetas([login, common]) },
+      // A login says by itself who it was made for.
+      headers: {
+        ...callerHeaders(provider.caller ?? request.caller),
+        ...login,
+        ...common,
+        ...joinedBetas([login, common]),
+      },
       body,
       signal,
       progress,

@@ -336,6 +336,15 @@ describe("both kinds of retries together", () => {
     expect(events.filter((event) => event.type === "retrying")).toHaveLength(requests - 1);
   });
 
+  test("a provider that has said nothing for ten minutes is not asked again", async () => {
+    await using server = await startModelServer({ faults: () => ({ kind: "status", status: 500 }) });
+    const provider = testProvider(server, "openai-responses", { maxAttempts: 6, requestAttempts: 5 });
+    let minutes = 0;
+    const { error } = await collect(provider, undefined, { now: () => (minutes += 4) * 60_000 });
+    expect(error).toMatchObject({ code: "provider.overloaded", details: { attempts: 3 } });
+    expect(server.requests).toHaveLength(3);
+  });
+
   test("each retry says which kind it is", async () => {
     const refusal: Fault = { kind: "status", status: 503 };
     await using server = await startModelServer({

@@ -121,9 +121,9 @@ describe("configuration", () => {
     const provider = resolveProvider([{ id: "openai", idleTimeoutMs: 5, baseUrl: undefined }], "openai", ENV);
     expect({ url: provider.baseUrl, ...provider.limits }).toEqual({
       url: "https://api.openai.com/v1",
-      maxAttempts: 5,
-      requestAttempts: 1,
-      retryBaseMs: 500,
+      maxAttempts: 6,
+      requestAttempts: 5,
+      retryBaseMs: 200,
       connectTimeoutMs: 15_000,
       firstByteTimeoutMs: 120_000,
       idleTimeoutMs: 5,

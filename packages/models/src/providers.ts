@@ -94,6 +94,8 @@ export interface Provider extends ProviderFacts {
   readonly catalog?: CatalogLookup | undefined;
   /** Where the key came from, for messages: a variable's name. */
   readonly keySource?: string | undefined;
+  /** The program that runs Heddle, as it says in the environment; before the `caller` of a request. */
+  readonly caller?: string | undefined;
   /** Configured headers and, unless they already authenticate, the wire's own authentication. */
   headers(): Record<string, string>;
   /** Removes every secret of this provider from a text. */
@@ -143,6 +145,8 @@ export function resolveProvider(configs: readonly ProviderConfig[], id: string, 
     limits: limitsOf(config),
     catalog: openLookup({ home, id, baseUrl, account: config.account }),
     keySource: key?.source ?? credential?.source,
+    // Libraries that are written for Codex name themselves so.
+    caller: env["CODEX_INTERNAL_ORIGINATOR_OVERRIDE"] || undefined,
     credential,
     headers: () => ({ ...(key === undefined ? {} : authHeader(wire, key.value, config.auth)), ...configured }),
     redact: (text) =>
@@ -301,9 +305,9 @@ function limitsOf(config: ProviderConfig): Limits {
   };
   const idleTimeoutMs = limit("idleTimeoutMs", 60_000);
   return {
-    maxAttempts: limit("maxAttempts", 5),
-    requestAttempts: limit("requestAttempts", 1),
-    retryBaseMs: limit("retryBaseMs", 500),
+    maxAttempts: limit("maxAttempts", 6),
+    requestAttempts: limit("requestAttempts", 5),
+    retryBaseMs: limit("retryBaseMs", 200),
     connectTimeoutMs: limit("connectTimeoutMs", 15_000),
     firstByteTimeoutMs: limit("firstByteTimeoutMs", 120_000),
     idleTimeoutMs,

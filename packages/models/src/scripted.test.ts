@@ -80,7 +80,7 @@ describe("failing", () => {
     ]);
     expect(outcome.events[1]).toMatchObject({
       cause: { code: "provider.overloaded", message: "busy" },
-      maxAttempts: 5,
+      maxAttempts: 30,
     });
   });
 
@@ -92,7 +92,7 @@ describe("failing", () => {
 
   test("a delay ends when the request is aborted", async () => {
     const controller = new AbortController();
-    const run = collect(scripted([{ delayMs: 60_000, text: "late" }]), sampleRequest(), controller.signal);
+    const run = collect(scripted([{ delayMs: 60_000, text: "late" }]), sampleRequest(), { signal: controller.signal });
     setImmediate(() => controller.abort());
     expect((await run).error?.code).toBe("turn.interrupted");
   });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { startModelServer } from "./testing.ts";
 import { collect, completedOf, HTTP_WIRES, sampleRequest, testProvider, typesOf } from "./testing-requests.ts";
+import { resolveProvider } from "./providers.ts";
 import { streamModel, type ModelInput, type ModelRequest } from "./stream.ts";
 import type { ModelOutputPart } from "@heddle/protocol";
 
@@ -214,3 +215,21 @@ const REFUSAL = {
   anthropic: sse({ type: "message_delta", delta: { stop_reason: "refusal" } }, { type: "message_stop" }),
   gemini: sse({ promptFeedback: { blockReason: "SAFETY" } }),
 };
+
+test("the provider is told who asks: the program that runs Heddle, before the client of its door", async () => {
+  await using server = await startModelServer({ script: [{ text: "hi" }] });
+  const config = server.provider("openai-responses");
+  const asked = { ...sampleRequest(), caller: "Éditeur 2" };
+  for (const [env, request] of [
+    [{}, sampleRequest()],
+    [{}, asked],
+    [{ CODEX_INTERNAL_ORIGINATOR_OVERRIDE: "codex_sdk_ts" }, asked],
+  ] as const) {
+    completedOf(await collect(resolveProvider([config], "test", env), request));
+  }
+  expect(server.requests.map(({ headers }) => [headers["originator"], headers["user-agent"]])).toEqual([
+    [undefined, "heddle"],
+    ["_diteur 2", "_diteur 2 heddle"],
+    ["codex_sdk_ts", "codex_sdk_ts heddle"],
+  ]);
+});

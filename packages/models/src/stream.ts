@@ -2,7 +2,8 @@
  * One function for every model: `streamModel(provider, request, { signal })` yields ModelEvents and ends with exactly one
  * `completed`, or throws a HeddleError with a `provider.*`, `auth.*` or `model.*` code (`turn.interrupted` after an abort).
  * Only this function retries: an answer is requested at most `limits.maxAttempts` times, each time with at most
- * `limits.requestAttempts` requests until it begins, never with more than `maxRequests` in all; each retry is an event.
+ * `limits.requestAttempts` requests until it begins, never with more than `maxRequests` in all, and no longer than
+ * `MAX_QUIET_MS` after the model was last heard of; each retry is an event.
  */
 import {
   defined,
@@ -60,6 +61,8 @@ export interface ModelRequest {
   /** The thread id; lets a provider find its prompt cache. */
   readonly cacheKey: string;
   readonly maxOutputTokens?: number;
+  /** The program that uses Heddle, by the name it gave itself; the provider is told. */
+  readonly caller?: string;
 }
 
 export type StopReason = "end" | "toolCalls" | "length" | "refusal";
@@ -106,12 +109,17 @@ export type ModelEvent =
       readonly skipped?: Skipped;
     };
 
+/** A provider that says nothing for so long, however often it is asked, is down for this turn. */
+const MAX_QUIET_MS = 10 * 60_000;
+
 export interface StreamOptions {
   /** Abort ends the request within 100 ms in any state: the socket is destroyed, a retry pause is cut short. */
   readonly signal: AbortSignal;
   /** For the jitter of retry pauses, 0 ≤ x < 1. */
   readonly random?: () => number;
   readonly progress?: RequestProgress | undefined;
+  /** Milliseconds. */
+  readonly now?: () => number;
 }
 
 export async function* streamModel(
@@ -119,13 +127,14 @@ export async function* streamModel(
   request: ModelRequest,
   options: StreamOptions,
 ): AsyncGenerator<ModelEvent, void, void> {
-  const { signal, random = Math.random, progress } = options;
+  const { signal, random = Math.random, progress, now = () => performance.now() } = options;
   const { maxAttempts: maxRounds, requestAttempts: maxSent, retryBaseMs: baseMs } = provider.limits;
   const maxAttempts = maxRequests(provider.limits);
   throwIfAborted(signal);
   const attempts = await prepareAttempts(provider, request);
   let round = 1;
   let sent = 0;
+  let heardAt = now();
   for (let attempt = 1; ; attempt += 1) {
     sent += 1;
     throwIfAborted(signal);
@@ -135,6 +144,7 @@ export async function* streamModel(
       await using source = await attempts.open({ attempt, signal, progress });
       for (;;) {
         for (const event of await source.read()) {
+          heardAt = now();
           if (event.type !== "answered") {
             yield event;
             continue;
@@ -145,7 +155,7 @@ export async function* streamModel(
       }
     } catch (error) {
       throwIfAborted(signal);
-      const isLast = attempt >= maxAttempts;
+      const isLast = attempt >= maxAttempts || now() - heardAt >= MAX_QUIET_MS;
       const bounds = isLast ? { maxRounds: round, maxSent: sent } : { maxRounds, maxSent };
       const plan = planRetry(error, { attempt, round, sent, ...bounds, baseMs, random });
       if (plan.kind === "give-up") throw plan.error;

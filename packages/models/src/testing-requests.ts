@@ -1,7 +1,7 @@
 /** Requests and readers that the tests of this package share. */
 import { isHeddleError, type HeddleError } from "@heddle/protocol";
 import { resolveProvider, type Provider, type ProviderConfig } from "./providers.ts";
-import { streamModel, type ModelEvent, type ModelRequest } from "./stream.ts";
+import { streamModel, type ModelEvent, type ModelRequest, type StreamOptions } from "./stream.ts";
 import { startModelServer, type HttpWire, type ModelServer } from "./testing.ts";
 
 export const HTTP_WIRES: readonly HttpWire[] = ["openai-responses", "openai-chat", "anthropic", "gemini"];
@@ -40,11 +40,12 @@ export interface Outcome {
 export async function collect(
   provider: Provider,
   request: ModelRequest = sampleRequest(),
-  signal: AbortSignal = new AbortController().signal,
+  options: Partial<StreamOptions> = {},
 ): Promise<Outcome> {
   const events: ModelEvent[] = [];
   try {
-    for await (const event of streamModel(provider, request, { signal })) events.push(event);
+    const signal = new AbortController().signal;
+    for await (const event of streamModel(provider, request, { signal, ...options })) events.push(event);
     return { events };
   } catch (error) {
     if (!isHeddleError(error)) throw error;

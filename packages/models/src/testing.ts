@@ -152,6 +152,8 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
       baseUrl: `${url}${wire === "gemini" ? "/v1beta" : "/v1"}`,
       key: "test-key",
       retryBaseMs: 1,
+      maxAttempts: 5,
+      requestAttempts: 1,
       ...overrides,
     }),
     [Symbol.asyncDispose]: async () => {

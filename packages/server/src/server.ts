@@ -37,6 +37,7 @@ export interface ServerOptions {
   readonly home: string;
   readonly cwd: string;
   readonly version: string;
+  readonly originator?: ServerContext["originator"];
   /** Absent: clients get no part of the configuration and no accounts, and commands an empty environment. */
   readonly host?: Host;
   /** Problems of the configuration, sent to every client. */

@@ -92,13 +92,13 @@ async function prepareTurn(
   threadId: string,
   { turnId, settings }: { readonly turnId: string; readonly settings: TurnSettings },
 ): Promise<TurnRequest> {
-  const { workspace } = await requireSound(journal, threadId);
+  const { workspace, origin } = await requireSound(journal, threadId);
   requireOwnFolder(workspace);
   await check(settings);
   const sandboxContext = await enter({ threadId, workspace, settings });
   // Read after everything else: the turn itself receives what is stored later.
   const history = await readResumed(journal, threadId);
   const carried = carryOver(turnId, history, waitingQuestions(turnId, history) ?? new Map());
-  const turn = { threadId, turnId, workspace, settings, history, sandboxContext, carried };
+  const turn = { threadId, turnId, workspace, origin, settings, history, sandboxContext, carried };
   return { ...turn, sandboxContext: await grantedSandbox(turn) };
 }

@@ -23,7 +23,7 @@ export function createAsker(
   { turn, io }: RunContext,
   { context, tools }: { readonly context: Context; readonly tools: TurnTools },
 ) {
-  const { turnId, threadId } = turn;
+  const { turnId } = turn;
   // As they are stored, without secrets, so that a resumed turn says the same.
   const { settings } = admissionOf(turn);
   const window = windowOf(settings, modelInfo(provider, settings.model).windowTokens);
@@ -66,7 +66,7 @@ export function createAsker(
 
   async function askOnce(): ReturnType<typeof askModel> {
     const answer = await askModel(
-      { provider, request: modelRequest({ threadId, settings }, tools.toolset, context), turnId, io },
+      { provider, request: modelRequest({ ...turn, settings }, tools.toolset, context), turnId, io },
       turn.settings,
     );
     spent = addSpent(spent, answer);
@@ -163,8 +163,14 @@ export function fittingNotes(provider: Provider, { turnId, settings, history }: 
   ];
 }
 
+/** Who uses Heddle, where its door knows. */
+export function callerOf({ origin }: Pick<TurnRequest, "origin">): Pick<ModelRequest, "caller"> {
+  const [, caller] = /^[^:]*:(.+)$/.exec(origin) ?? [];
+  return caller === undefined ? {} : { caller };
+}
+
 export function modelRequest(
-  turn: Pick<TurnRequest, "threadId" | "settings">,
+  turn: Pick<TurnRequest, "threadId" | "settings" | "origin">,
   toolset: Pick<Toolset, "offered">,
   context: Pick<Context, "input">,
 ): ModelRequest {
@@ -175,6 +181,7 @@ export function modelRequest(
     input: context.input,
     tools: toolset.offered,
     cacheKey: turn.threadId,
+    ...callerOf(turn),
     ...defined({ effort, verbosity, summary, serviceTier, outputSchema }),
   };
 }

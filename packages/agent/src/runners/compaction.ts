@@ -22,6 +22,7 @@ import { SUMMARY_INSTRUCTIONS } from "../context/instructions.ts";
 import type { Spent, TurnIo, TurnRequest } from "./runner.ts";
 import { shortAnswer, shortLimit, shortRequest } from "../side-requests/short-run.ts";
 import { addSpent, NOTHING_SPENT } from "../turns/outcome.ts";
+import { callerOf } from "./asker.ts";
 import { askBeside, declined } from "./response.ts";
 
 export interface CompactionContext {
@@ -110,6 +111,7 @@ function summaryRequest(turn: TurnRequest, plan: CompactionPlan, windowTokens: n
     instructions: SUMMARY_INSTRUCTIONS,
     data: transcript(plan.summarized, transcriptBytes(windowTokens)),
     cacheKey: turn.threadId,
+    ...callerOf(turn),
     maxOutputTokens: Math.min(MAX_OUTPUT_TOKENS, Math.ceil(windowTokens / 4)),
     ...(effort === undefined ? {} : { effort }),
   });

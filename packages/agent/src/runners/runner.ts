@@ -38,6 +38,8 @@ export interface TurnRequest {
   readonly threadId: string;
   readonly turnId: string;
   readonly workspace: string;
+  /** Of the thread: the door it was made at, and after a colon who made it there. */
+  readonly origin: string;
   readonly settings: TurnSettings;
   /** The thread's past, inherited events included, up to and including this turn's admission. */
   readonly history: readonly StoredEvent[];

@@ -58,7 +58,7 @@ export async function sample(
 ): Promise<Sample> {
   const { journal, providers, env } = options;
   const { threadId, settings } = question;
-  const { workspace } = await requireSound(journal, threadId);
+  const { workspace, origin } = await requireSound(journal, threadId);
   await requireLatest(journal, question);
   const history = await readResumed(journal, threadId);
   const provider = resolveProvider(providers, settings.provider, env);
@@ -68,7 +68,7 @@ export async function sample(
   const envelope = turnEnvelope(options, { settings, workspace });
   const toolset = toolsFor(family, envelope, more);
   const input = [...buildContext(history.map(({ body }) => body)), userText(question.prompt)];
-  const request = modelRequest({ threadId, settings }, toolset, { input });
+  const request = modelRequest({ threadId, settings, origin }, toolset, { input });
 
   const startedAt = performance.now();
   const { answer, error, ...took } = await ask(provider, request, signal).then(answered, failed);

@@ -7,7 +7,7 @@ import { HeddleError, type ModelOutputPart } from "@heddle/protocol";
 import type { ModelRequest } from "@heddle/models";
 import { userText } from "../context/context-entry.ts";
 
-export interface ShortQuestion extends Pick<ModelRequest, "model" | "effort"> {
+export interface ShortQuestion extends Pick<ModelRequest, "model" | "effort" | "caller"> {
   readonly instructions: string;
   readonly data: string;
   readonly maxOutputTokens: number;

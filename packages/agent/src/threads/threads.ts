@@ -84,16 +84,19 @@ export interface ForkThread {
 }
 
 /** A running turn is left out: a fork begins where a turn has ended. */
-export async function planFork(
-  journal: Journal,
-  fork: ForkThread,
-): Promise<Omit<EventOf<"thread.created">, "type" | "v">> {
+async function planFork(journal: Journal, fork: ForkThread): Promise<Omit<EventOf<"thread.created">, "type" | "v">> {
   const parent = await requireThread(journal, fork.threadId);
   const forkedFrom = await forkPoint(journal, fork);
   // Refused now rather than never readable.
   await ancestry(journal, forkedFrom);
   const ephemeral = fork.isEphemeral === true ? { isEphemeral: true as const } : {};
   return { workspace: fork.workspace ?? parent.workspace, origin: fork.origin, forkedFrom, ...ephemeral };
+}
+
+/** A damaged past is not forked. */
+export async function planSoundFork(journal: Journal, fork: ForkThread): ReturnType<typeof planFork> {
+  await requireSound(journal, fork.threadId);
+  return planFork(journal, fork);
 }
 
 /** Where the history is cut. The turn may be inherited; then the fork point is in its own stream. */

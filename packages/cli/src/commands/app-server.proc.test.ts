@@ -102,12 +102,15 @@ test("threads are listed, named, read in pages, forked, compacted, deleted", asy
   await using world = await openWorld();
   await using model = await startModelServer({ respond: ({ number }) => ({ text: `answer ${number}` }) });
   await pointAt(world, model.url);
-  await using served = serve([], { world, env: KEY });
+  await using served = serve([], { world, env: { ...KEY, CODEX_INTERNAL_ORIGINATOR_OVERRIDE: "some_editor" } });
   const { client } = served;
   await client.initialize();
   const threadId = await startThread(client);
   expect(await client.call("thread/list")).toMatchObject({ data: [], nextCursor: null });
   for (const words of ["first", "second", "third"]) await runTurn(client, threadId, words);
+  // Who started the server counts before the client.
+  expect(await client.call("thread/read", { threadId })).toMatchObject({ thread: { originator: "some_editor" } });
+  expect(model.requests[0]?.headers.originator).toBe("some_editor");
 
   const newest = await client.call("thread/turns/list", { threadId, limit: 2 });
   const asked = (page: unknown): unknown[] => list(page, "data").map((turn) => at(turn, "items.0.content.0.text"));

@@ -10,6 +10,7 @@ import { makeHome } from "@heddle/runtime/config";
 import { listen, parseListen, readTls, refuseOpenDoor, type TokenChoice } from "@heddle/runtime/listen";
 import { openServing } from "@heddle/runtime/serving";
 import { readConfigOf } from "../config-options.ts";
+import { callerIn } from "../exec/caller.ts";
 import { CONFIG_OPTIONS } from "./exec-options.ts";
 import { TLS_OPTIONS, tlsFiles } from "../door-options.ts";
 import { say } from "../print/screen.ts";
@@ -97,7 +98,9 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const writeRoots = roots.length === 0 ? undefined : roots;
   const serving = await openServing(ends, { configuration, home, env, sockets, writeRoots, log: say });
   const { heddle } = serving;
-  const server = new AppServer({ ...serving, home, cwd, version, configWarnings: configuration.warnings, log: say });
+  const { warnings: configWarnings } = configuration;
+  const originator = callerIn(env);
+  const server = new AppServer({ ...serving, home, cwd, version, originator, configWarnings, log: say });
   if (at.kind === "unix" || at.kind === "tcp") {
     const listener = ends.use(await listen(at, server, { home, token: tokenChoice(args, cwd), log: say, tls }));
     say(`listening on ${listener.address}`);

@@ -116,7 +116,11 @@ test("what the Codex SDK sends is taken as it is sent: address, key and caller i
   );
   const note = "heddle: keys of the configuration that have no effect here: -c web_search\n";
   expect(ran).toMatchObject({ code: 0, stderr: `Reading prompt from stdin...\n${note}` });
-  expect(server.requests[0]?.headers.authorization).toBe("Bearer sdk-key");
+  expect(server.requests[0]?.headers).toMatchObject({
+    authorization: "Bearer sdk-key",
+    originator: "codex_sdk_ts",
+    "user-agent": "codex_sdk_ts heddle",
+  });
   expect(mock.lastRequest()).toContain(PNG.toString("base64"));
   expect(mock.lastRequest()).toContain(`"effort":"high"`);
   const list = await run(["threads", "list", "--json"], { world });

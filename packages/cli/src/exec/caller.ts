@@ -7,13 +7,18 @@ import { HeddleError } from "@heddle/protocol";
 const VARIABLE = "CODEX_INTERNAL_ORIGINATOR_OVERRIDE";
 
 export function isForCodex(env: NodeJS.ProcessEnv): boolean {
-  return (env[VARIABLE] ?? "") !== "";
+  return callerIn(env) !== undefined;
+}
+
+/** As it names itself; undefined: it does not. */
+export function callerIn(env: NodeJS.ProcessEnv): string | undefined {
+  const name = env[VARIABLE] ?? "";
+  if (name === "") return undefined;
+  if (/^[\x21-\x7e]{1,64}$/.test(name)) return name;
+  throw new HeddleError("usage.invalid", `${VARIABLE} must be one word of up to 64 plain characters`);
 }
 
 /** It is kept with the thread. */
 export function originOf(env: NodeJS.ProcessEnv): string {
-  const name = env[VARIABLE] ?? "";
-  if (name === "") return "exec";
-  if (/^[\x21-\x7e]{1,64}$/.test(name)) return name;
-  throw new HeddleError("usage.invalid", `${VARIABLE} must be one word of up to 64 plain characters`);
+  return callerIn(env) ?? "exec";
 }

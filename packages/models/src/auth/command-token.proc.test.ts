@@ -121,7 +121,7 @@ describe("12.19: a token that a command prints", () => {
     const pids = path.join(fixture.root, "pids");
     const provider = await fixture.provider(`echo $$ > '${pids}.new'; mv '${pids}.new' '${pids}'; exec sleep 300`);
     const control = new AbortController();
-    const asked = collect(provider, undefined, control.signal);
+    const asked = collect(provider, undefined, { signal: control.signal });
     let pid = 0;
     await expect
       .poll(async () => (pid = Number(await readFile(pids, "utf8").catch(() => "0"))), { timeout: 10_000 })

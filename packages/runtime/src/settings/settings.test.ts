@@ -16,7 +16,7 @@ function resolve(
   return resolveSettings({ file, overrides: more.overrides ?? {} }, { addedRoots: [], ...choices }, env);
 }
 
-test("retries that are set alone are the whole budget", async () => {
+test("retries that are set alone are the whole budget; without any there are as many as in Codex", async () => {
   const attempts = async (table: object): Promise<unknown> => {
     const file: ConfigFile = { model: "m", model_provider: "x", model_providers: { x: { ...LOCAL, ...table } } };
     return (await resolve(file)).provider.limits;
@@ -27,7 +27,7 @@ test("retries that are set alone are the whole budget", async () => {
     maxAttempts: 101,
     requestAttempts: 101,
   });
-  expect(await attempts({})).toMatchObject({ maxAttempts: 5, requestAttempts: 1 });
+  expect(await attempts({})).toMatchObject({ maxAttempts: 6, requestAttempts: 5 });
 });
 
 test("the window of the model and the size to compact at are settings of a turn", async () => {

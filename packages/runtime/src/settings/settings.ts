@@ -297,7 +297,7 @@ function attemptsOf(table: ProviderTable): Pick<ProviderConfig, "maxAttempts" | 
   const { request_max_retries: request, stream_max_retries: stream } = table;
   if (request !== undefined && stream !== undefined) return { maxAttempts: stream + 1, requestAttempts: request + 1 };
   const only = request ?? stream;
-  return only === undefined ? {} : { maxAttempts: only + 1 };
+  return only === undefined ? {} : { maxAttempts: only + 1, requestAttempts: 1 };
 }
 
 function chooseProvider(config: ConfigFile, played: Pick<Choices, "scriptFile" | "local">, model?: string): string {

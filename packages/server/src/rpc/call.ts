@@ -27,6 +27,8 @@ export interface ServerContext {
   /** Where a thread works when its client names no folder. */
   readonly cwd: string;
   readonly version: string;
+  /** Who started the server, where they say so; counts instead of the name of a client. */
+  readonly originator?: string | undefined;
   readonly host: Host;
   /** For the operator, not for the client. */
   readonly log: (line: string) => void;

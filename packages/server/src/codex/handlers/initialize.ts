@@ -10,8 +10,9 @@ const MAX_NAME_CHARS = 64;
 export const initialize: Handler<"initialize"> = async ({ clientInfo, capabilities }, { server, connection }) => {
   if (connection.client !== undefined) throw refuse("Already initialized");
   const name = visibleLine(clientInfo.name).slice(0, MAX_NAME_CHARS);
+  const originator = server.originator ?? name;
   connection.client = {
-    name,
+    name: originator,
     version: clientInfo.version,
     isExperimental: capabilities?.experimentalApi === true,
     mutedMethods: new Set(capabilities?.optOutNotificationMethods ?? []),
@@ -19,7 +20,7 @@ export const initialize: Handler<"initialize"> = async ({ clientInfo, capabiliti
   const system = `${platform()} ${release()}; ${arch()}`;
   return {
     result: {
-      userAgent: `${name}/${CODEX_VERSION} (${system}) heddle/${server.version} (${name}; ${visibleLine(clientInfo.version)})`,
+      userAgent: `${originator}/${CODEX_VERSION} (${system}) heddle/${server.version} (${name}; ${visibleLine(clientInfo.version)})`,
       codexHome: server.home,
       platformFamily: platform() === "win32" ? "windows" : "unix",
       platformOs: platform() === "darwin" ? "macos" : platform(),

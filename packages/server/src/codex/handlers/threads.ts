@@ -161,12 +161,12 @@ export const resumeThread: Handler<"thread/resume"> = async (params, { server, c
   const row = await requireRow(server, requireThreadId(params.threadId, "session"), NO_ROLLOUT);
   if (row.isArchived) throw refuse(`thread ${row.id} is archived; unarchive it first`);
   if (isGiven(params.history)) throw refuse("`history` is not supported: use `thread/inject_items` on a new thread");
+  const { patch, servers } = await askedOf(server, params);
   if (params.excludeTurns !== true) warnOfHydration(connection, "excludeTurns");
   const { id: threadId, isEphemeral } = row;
   const loaded = server.threads.get(threadId);
   const known = loaded?.workspace ?? (await server.heddle.storedSettings(row.id)).workspace;
   const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : known;
-  const { patch, servers } = await askedOf(server, params);
   const settings = await nextSettings(server, { threadId, workspace }, { patch });
   await requireServers(server, { workspace, settings, servers });
   if (servers !== undefined) server.heddle.brought.keep(threadId, servers);
