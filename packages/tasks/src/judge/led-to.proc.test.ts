@@ -207,6 +207,7 @@ const SAME_NAME = [
     files: {
       "check.js":
         'module.paths.push(require("path").resolve("a"), require("path").resolve("b"));\nif (require("sub.js") !== 2) process.exit(1);\n',
+      "a/other.js": "",
       "b/sub.js": "module.exports = 1;\n",
     },
     run: `"${node}" check.js`,
@@ -218,10 +219,23 @@ const SAME_NAME = [
     isHere: has("python3", "--version"),
     files: {
       "check.py": 'import sys\nsys.path[:0] = ["a", "b"]\nimport sub\nassert sub.two == 2\n',
+      "a/other.py": "",
       "b/sub.py": "two = 1\n",
     },
     run: "python3 check.py",
     path: "a/sub.py",
+    content: "two = 2\n",
+  },
+  {
+    language: "Python, a package for a module",
+    isHere: has("python3", "--version"),
+    files: {
+      "check.py": 'import sys\nsys.path[:0] = ["a", "b"]\nimport sub\nassert sub.two == 2\n',
+      "a/other.py": "",
+      "b/sub.py": "two = 1\n",
+    },
+    run: "python3 check.py",
+    path: "a/sub/__init__.py",
     content: "two = 2\n",
   },
   {
@@ -256,3 +270,19 @@ test("13: a path to new source leads there although the beginning has another fi
   });
   expect(verdict).toMatchObject({ passed: true, work: { deliveredCount: 2 } });
 });
+
+test.runIf(has("python3", "--version"))(
+  "13: and so do the ways in which Python writes one (needs python3)",
+  async () => {
+    const files = {
+      "blog/views.py": "one = 1\n",
+      "check.py": "from shop import views\nfrom shop.inner.views import two\nassert views.two + two == 4\n",
+    };
+    const options: TaskFixtureOptions = { files, checks: [{ kind: "command", run: "python3 check.py" }] };
+    const verdict = await judge(options, async (fixture) => {
+      await fixture.write("shop/views.py", "two = 2\n");
+      await fixture.write("shop/inner/views.py", "two = 2\n");
+    });
+    expect(verdict).toMatchObject({ passed: true, work: { deliveredCount: 2 } });
+  },
+);

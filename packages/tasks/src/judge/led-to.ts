@@ -5,7 +5,7 @@
  *
  * Naming is by whole words: the file's full name, or its name without the ending as imports write it, or the name of the new
  * folder that it is in. The last two say nothing where the beginning has something of that name already: it is meant. Where it
- * has a file of the same name in another folder, only a path to the new one in a file of the beginning leads there. Where a
+ * has a file or a folder of files of that kind by the same name elsewhere, only a path to the new one leads there. Where a
  * command line of the beginning (of a Makefile, a package.json, a script) gives such a name to a program, `python3 -m unittest`,
  * only a path in a file of the beginning, `./unittest`, leads to a new file of that name: a program may mean something else.
  */
@@ -141,16 +141,18 @@ class Naming {
 
   readonly #run: ReadonlySet<RawPath>;
   readonly #manifest: Manifest;
-  /** The beginning has a file of the same name in another folder. */
-  readonly #ambiguous: ReadonlySet<RawPath>;
+  /** Names that files and folders of the beginning have, by the ending of the files: a bare one may mean these. */
+  readonly #known = new Set<string>();
 
   /** `run`: those that a command line may come to by a shorter name. */
   constructor(found: readonly Change[], manifest: Manifest, run: ReadonlySet<RawPath> = new Set()) {
     this.#run = run;
     this.#manifest = manifest;
-    const known = new Set<string>();
-    for (const [path, { kind }] of manifest) if (kind === "file" && canName(path)) known.add(posix.basename(path));
-    this.#ambiguous = new Set(found.map(({ path }) => path).filter((path) => known.has(posix.basename(path))));
+    for (const [path, { kind }] of manifest) {
+      if (kind !== "file" || !canName(path)) continue;
+      const [name, folder] = [posix.basename(path), posix.basename(parentOf(path))];
+      for (const word of [name, withoutEnding(name), folder]) this.#known.add(posix.extname(name) + word);
+    }
     const taken = namesIn(manifest);
     const add = (to: Map<string, RawPath[]>, name: string, path: RawPath): void => {
       to.set(name, [...(to.get(name) ?? []), path]);
@@ -179,7 +181,7 @@ class Naming {
       const isPath = by === "beginning" && /[./]/.test(text[match.index - 1] ?? "");
       const isMeant = (path: RawPath): boolean =>
         by !== "beginning" ||
-        !this.#ambiguous.has(path) ||
+        !this.#known.has(posix.extname(path) + word) ||
         this.#isPathTo(path, writtenAt(text, match.index) + word, at);
       for (const path of this.#full.get(word) ?? [])
         if ((by !== "work" || !this.#run.has(path)) && isMeant(path)) this.led.add(path);
@@ -201,9 +203,12 @@ class Naming {
   }
 }
 
-/** What of a path or a dotted name stands before a word. */
+/** What of a path or a dotted name stands before a word; `from a import b` is `a.b`. */
 function writtenAt(text: string, index: number): string {
-  return /[\w\x80-\xff./-]*$/.exec(text.slice(Math.max(0, index - MAX_WRITTEN), index))?.[0] ?? "";
+  const before = text.slice(Math.max(0, index - MAX_WRITTEN), index);
+  const [, from] = /\bfrom[ \t]+([\w.]+)[ \t]+import[ \t(]+[\w \t,]*$/.exec(before) ?? [];
+  if (from !== undefined) return from.endsWith(".") ? from : `${from}.`;
+  return /[\w\x80-\xff./-]*$/.exec(before)?.[0] ?? "";
 }
 
 const MAX_WRITTEN = 300;
