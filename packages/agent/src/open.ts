@@ -3,7 +3,7 @@
  * turn belongs to the Heddle that admitted it, never to the connection that asked for it.
  */
 import { openJournal, type Journal, type ThreadRow } from "@heddle/journal";
-import { FIRST_EPOCH, HeddleError, newThreadId, type Author, type By, type TurnSettings } from "@heddle/protocol";
+import { FIRST_EPOCH, HeddleError, newThreadId, reasonOf, type Author, type By, type TurnSettings } from "@heddle/protocol";
 import { requireOwnFolder } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./turns/admission.ts";
 import { answer } from "./approvals/approvals.ts";
@@ -81,7 +81,7 @@ const NOTHING_RECOVERED: Recovered = { closed: 0, parked: [] };
 
 /** For servers alone. */
 async function openBeside({ background, providers, env, isUnattended, log }: HeddleOptions, journal: Journal) {
-  if (!isUnattended) journal.finishPurges().catch((error: unknown) => log?.(String(error)));
+  if (!isUnattended) journal.finishPurges().catch((error: unknown) => log?.(reasonOf(error)));
   if (background === undefined) return undefined;
   const { openBackground } = await import("./side-requests/background.ts");
   return openBackground({ journal, providers, env, model: background.model });

@@ -91,7 +91,7 @@ function spawnNode(node, args) {
     return undefined;
   });
   child.on("error", function (error) {
-    refuse("cannot start " + node + ": " + error.message + "; set HEDDLE_NODE to a Node 24.19 or newer");
+    refuse("cannot start " + node + " (" + error.code + "); set HEDDLE_NODE to a Node 24.19 or newer");
   });
   child.on("exit", function (code, signal) {
     FORWARDED.forEach(function (name) {

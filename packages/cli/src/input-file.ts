@@ -1,6 +1,6 @@
 /** Reads a file that an option names, whole and within a limit; errors name the option. */
 import { readFile, stat } from "node:fs/promises";
-import { HeddleError, hostFaultOr, reasonOf } from "@heddle/protocol";
+import { HeddleError, hostFaultOr, jsonProblem, reasonOf } from "@heddle/protocol";
 import { usage, type ParsedArgs } from "./args.ts";
 import path from "node:path";
 
@@ -43,9 +43,10 @@ export async function promptFromFile(
 
 export async function readManifest(file: string): Promise<unknown> {
   const bytes = await readInputFile(file, "--manifest", MAX_MANIFEST_BYTES);
+  const text = bytes.toString("utf8");
   try {
-    return JSON.parse(bytes.toString("utf8"));
-  } catch (error) {
-    throw usage(`--manifest ${file} is not JSON: ${reasonOf(error)}`);
+    return JSON.parse(text);
+  } catch {
+    throw usage(`--manifest ${file} is not JSON: ${jsonProblem(text)}`);
   }
 }

@@ -3,7 +3,7 @@
  * do, and an exit code.
  */
 import { readFileSync } from "node:fs";
-import { didYouMean, exitCodeOf, HeddleError, toHeddleError, visibleLine } from "@heddle/protocol";
+import { didYouMean, exitCodeOf, HeddleError, reasonOf, toHeddleError, visibleLine } from "@heddle/protocol";
 import {
   HELP_OPTION,
   mergeArgs,
@@ -142,6 +142,6 @@ function report(error: unknown): number {
     return exitCodeOf(code);
   }
   // A failure without a code is a defect of Heddle; its stack is what a report needs.
-  say(`internal error, please report it: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  say(`internal error, please report it: ${(error instanceof Error ? error.stack : undefined) ?? reasonOf(error)}`);
   return exitCodeOf("internal");
 }

@@ -5,7 +5,7 @@
  *        └──────────────┴── abort, deadline, reset ──┴──▶ failed (once, for good)
  */
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { clockMs, errorCodeOf, toHeddleError, type HeddleError } from "@heddle/protocol";
+import { clockMs, errorCodeOf, reasonOf, toHeddleError, type HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { RequestProgress } from "./answer.ts";
 import { agentOf, transportOf, usesOldConnection } from "./connection.ts";
@@ -208,7 +208,7 @@ export class Exchange implements AsyncDisposable {
   }
 
   #connectionFailure(error: Error): ProviderError {
-    const code = codeOf(error);
+    const code = errorCodeOf(firstOf(error)) ?? "";
     const { provider } = this.#options;
     if (code.startsWith("HPE_")) {
       return new ProviderError("provider.malformed", `${provider.name} does not answer with HTTP (${code})`, {
@@ -218,7 +218,8 @@ export class Exchange implements AsyncDisposable {
     }
     const isReset = code === "ECONNRESET" || code === "EPIPE";
     if (this.#response !== undefined) return cut(provider, `by a broken connection (${code})`, this.#head);
-    return unreachable(this.#options, code === "" ? error.message : code, {
+    return unreachable(this.#options, reasonOf(firstOf(error)), {
+      code,
       // A wrong certificate stays wrong.
       isRetryable: !/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO/.test(code),
       wasStaleSocket: isReset && usesOldConnection(this.#request),
@@ -251,19 +252,24 @@ interface UnreachableOptions {
   readonly isRetryable: boolean;
   readonly wasStaleSocket?: boolean;
   readonly cause?: unknown;
+  /** Of the system. */
+  readonly code?: string;
 }
 
-function unreachable({ provider, url }: ExchangeOptions, why: string, options: UnreachableOptions): ProviderError {
+function unreachable(
+  { provider, url }: ExchangeOptions,
+  why: string,
+  { code = "", ...options }: UnreachableOptions,
+): ProviderError {
   const message = `cannot reach ${provider.name} at ${url.origin}: ${provider.redact(why)}`;
   return new ProviderError("provider.unreachable", message, {
     ...options,
     isBeforeAnswer: true,
-    details: { reason: provider.redact(why) },
+    details: { reason: code || provider.redact(why) },
   });
 }
 
 /** Happy eyeballs reports one error for all addresses; the first one has the reason. */
-function codeOf(error: Error): string {
-  if (error instanceof AggregateError && error.errors[0] instanceof Error) return codeOf(error.errors[0]);
-  return errorCodeOf(error) ?? "";
+function firstOf(error: Error): Error {
+  return error instanceof AggregateError && error.errors[0] instanceof Error ? firstOf(error.errors[0]) : error;
 }

@@ -1,6 +1,6 @@
 /** Reads and checks scripts. Strict: a misspelt field is an error that names the step (counted from 1) and the field. */
 import { readFile } from "node:fs/promises";
-import { HeddleError, hostFaultOr, PLAIN, reasonOf, Usage } from "@heddle/protocol";
+import { HeddleError, hostFaultOr, jsonProblem, PLAIN, reasonOf, Usage } from "@heddle/protocol";
 import { z } from "zod";
 
 const MAX_DELAY_MS = 600_000;
@@ -71,7 +71,7 @@ export async function readScriptFile(path: string): Promise<Script> {
   try {
     value = JSON.parse(source);
   } catch (cause) {
-    throw new HeddleError("config.invalid", `the script ${path} is not JSON: ${reasonOf(cause)}`, { cause });
+    throw new HeddleError("config.invalid", `the script ${path} is not JSON: ${jsonProblem(source)}`, { cause });
   }
   return parseScript(value, path);
 }

@@ -117,7 +117,7 @@ describe("reading a script", () => {
     const provider = resolveProvider([{ id: "scripted", scriptFile }], "scripted", {});
     expect((await collect(provider)).error).toMatchObject({
       code: "config.invalid",
-      message: `the script ${scriptFile} cannot be read: no such file or directory`,
+      message: `the script ${scriptFile} cannot be read: it does not exist`,
     });
     await writeFile(scriptFile, "[{]");
     expect((await collect(provider)).error).toMatchObject({

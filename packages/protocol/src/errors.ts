@@ -3,6 +3,8 @@
  * A code carries the process exit code of `heddle exec` and the JSON-RPC code of the server doors,
  * so that no door invents its own.
  */
+import { foreignReason } from "./foreign-reasons.ts";
+
 export const EXIT = {
   ok: 0,
   turnFailed: 1,
@@ -200,8 +202,8 @@ export function toHeddleError(error: unknown, fallback: ErrorCode = "internal"):
 }
 
 /**
- * Why something failed, for a message that says what failed: of an error of the system its text, without code, call and
- * path; of fetch, which only says that it failed, the cause; of a schema the first thing that is wrong.
+ * Why something failed, for a message that says what failed. The text is Heddle's: of an error of the system or the runtime
+ * by its code, of fetch, which only says that it failed, by its cause, of a schema by the first thing that is wrong.
  */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
@@ -211,8 +213,7 @@ export function reasonOf(error: unknown): string {
     return [path.join("."), message].filter((part) => part !== "").join(": ");
   }
   if (error instanceof TypeError && error.cause instanceof Error) return reasonOf(error.cause);
-  const [, reason = error.message] = /^E[A-Z0-9]+: ([^,]+)/.exec(error.message) ?? [];
-  return reason || ("code" in error ? String(error.code) : error.name);
+  return foreignReason(error, errorCodeOf(error)) ?? (error.message || error.name);
 }
 
 /** When the host lacks descriptors or memory, neither the file nor the configuration that names it is wrong. */

@@ -18,6 +18,7 @@ export {
   type ErrorCode,
   type HeddleErrorOptions,
 } from "./errors.ts";
+export { jsonProblem } from "./json-problem.ts";
 export { PLAIN } from "./plain-issues.ts";
 export {
   inputItemId,

@@ -11,7 +11,7 @@ import {
   type TurnHandle,
   type TurnQueue,
 } from "@heddle/agent";
-import type { Author } from "@heddle/protocol";
+import { reasonOf, type Author } from "@heddle/protocol";
 import type { CodexNotification } from "@heddle/dialects/codex-app-server";
 import type { ServerContext } from "./rpc/call.ts";
 import type { Channel } from "./rpc/channel.ts";
@@ -109,7 +109,7 @@ export class AppServer implements AsyncDisposable {
       accounts: options.host?.accounts,
       skills: options.host?.skills,
     });
-    this.#queue.resume().catch((error: unknown) => log(`input that waits could not be looked for: ${String(error)}`));
+    this.#queue.resume().catch((error: unknown) => log(`input that waits could not be looked for: ${reasonOf(error)}`));
   }
 
   /** What is asked for could be stored. */
@@ -193,7 +193,7 @@ export class AppServer implements AsyncDisposable {
     try {
       await this.#options.heddle.as("system").deleteThread({ threadId, reason: "ephemeral" });
     } catch (error) {
-      this.#options.log(`the ephemeral thread ${threadId} could not be deleted: ${String(error)}`);
+      this.#options.log(`the ephemeral thread ${threadId} could not be deleted: ${reasonOf(error)}`);
     }
   }
 

@@ -10,7 +10,7 @@
  *                   └─ the process ends ─▶ still active; begun again when the thread is resumed in the next one
  */
 import type { Journal, TurnRow } from "@heddle/journal";
-import { isHeddleError, type EventOf, type Goal } from "@heddle/protocol";
+import { isHeddleError, reasonOf, type EventOf, type Goal } from "@heddle/protocol";
 import type { Heddle, StartTurn } from "../heddle.ts";
 import { readGoal, setGoal } from "../threads/goal.ts";
 import { awaitTerminal } from "../turns/terminal.ts";
@@ -65,7 +65,7 @@ export function openGoalTurns({ heddle, next, log }: GoalTurnsOptions): GoalTurn
       status = await drive(threadId);
     } catch (error) {
       if (signal.aborted) return;
-      log(`cannot start a turn for the goal of ${threadId}: ${String(error)}`);
+      log(`cannot start a turn for the goal of ${threadId}: ${reasonOf(error)}`);
       status = "blocked";
     }
     if (status !== undefined) await setGoal(journal, threadId, { status, by: "system" });
@@ -78,7 +78,7 @@ export function openGoalTurns({ heddle, next, log }: GoalTurnsOptions): GoalTurn
       const before = drives.get(threadId) ?? Promise.resolve();
       const driving = before
         .then(() => work(threadId))
-        .catch((error: unknown) => log(`cannot change the goal of ${threadId}: ${String(error)}`))
+        .catch((error: unknown) => log(`cannot change the goal of ${threadId}: ${reasonOf(error)}`))
         .finally(() => {
           if (drives.get(threadId) === driving) drives.delete(threadId);
         });

@@ -2,7 +2,7 @@
  * The last message of a turn with an output schema, checked here whatever the provider promises. A message that
  * violates the schema is sent back once; a second one fails the turn.
  */
-import { HeddleError, type ModelOutputPart } from "@heddle/protocol";
+import { HeddleError, jsonProblem, type ModelOutputPart } from "@heddle/protocol";
 import { boundedMatcher } from "./bounded-match.ts";
 import type { JsonSchema } from "./json-schema.ts";
 
@@ -22,8 +22,8 @@ export function outputViolations(schema: JsonSchema, output: readonly ModelOutpu
   let value: unknown;
   try {
     value = JSON.parse(text);
-  } catch (error) {
-    return [`the answer: it is not JSON (${error instanceof Error ? error.message : String(error)})`];
+  } catch {
+    return [`the answer: it is not JSON (${jsonProblem(text)})`];
   }
   return schema.violations(value, { matches: boundedMatcher() });
 }

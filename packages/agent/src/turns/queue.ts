@@ -10,6 +10,7 @@ import {
   HeddleError,
   isUser,
   newTurnId,
+  reasonOf,
   toHeddleError,
   type Author,
   type By,
@@ -161,7 +162,7 @@ export class TurnQueue implements AsyncDisposable {
     const mine = before
       .then(() => this.#beginAll(threadId))
       .catch((error: unknown) => {
-        if (!this.#closing.signal.aborted) this.#options.log(`input that waits in ${threadId}: ${String(error)}`);
+        if (!this.#closing.signal.aborted) this.#options.log(`input that waits in ${threadId}: ${reasonOf(error)}`);
       })
       .finally(() => {
         if (this.#drains.get(threadId) === mine) this.#drains.delete(threadId);

@@ -169,7 +169,7 @@ test("a disk that is full for the artifacts is an error of its own, and the answ
     resultFile,
   ];
   const late = await run([...args, "go"], { world, env: { HEDDLE_FAILPOINT: "artifact.before-append=enospc" } });
-  expect(late).toMatchObject({ code: 8, stderr: expect.stringContaining("no space left on device") });
+  expect(late).toMatchObject({ code: 8, stderr: expect.stringContaining("the disk is full") });
   expect(RunResult.parse(await json(resultFile))).toMatchObject({
     status: "failed",
     reason: "store.full",

@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import path from "node:path";
 import { BUILT_IN_PROVIDERS, listsModels, resolveProvider, type Outgoing, type Provider } from "@heddle/models";
-import { EXIT, isHeddleError, toHeddleError, visibleText } from "@heddle/protocol";
+import { EXIT, isHeddleError, reasonOf, toHeddleError, visibleText } from "@heddle/protocol";
 import { probeSandbox, type SandboxFound } from "@heddle/tools";
 import { findOverlay } from "@heddle/tools/room";
 import { heddleHome, loadConfig, type ConfigFile } from "@heddle/runtime/config";
@@ -217,8 +217,7 @@ async function askProvider(provider: Provider, detail: string): Promise<Finding>
     }
     return { name, state: "ok", detail: `${detail}; answers in ${took}${status === 200 ? "" : ` (HTTP ${status})`}` };
   } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-    const why = `${detail}; does not respond: ${provider.redact(cause)}`;
+    const why = `${detail}; does not respond: ${provider.redact(reasonOf(error))}`;
     if (isOptional) return { name, state: "absent", detail: why };
     return { name, state: "problem", detail: why, fix: `check the network and ${provider.baseUrl}` };
   }

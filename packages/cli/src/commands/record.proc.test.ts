@@ -83,7 +83,12 @@ test("14: an export is verified by its file or from standard input, without a ho
     code: 2,
     stdout: expect.stringMatching(/^tampered: /),
   });
-  expect(await run(["verify", "-"], { world: elsewhere, stdin: "hello\n" })).toMatchObject({ code: 3 });
+  expect(await run(["verify", "-"], { world: elsewhere, stdin: "hello\n" })).toMatchObject({
+    code: 3,
+    stdout:
+      "cannot verify: this is not an export of heddle threads export\n" +
+      '  file-corrupt: line 1 is not a line of an export: it is not JSON (column 1: expected a value, found "h")\n',
+  });
   expect(await run(["verify", "--key", "x"], { world })).toMatchObject({ code: 2 });
 });
 

@@ -1,6 +1,6 @@
 /** Everything that comes on standard input, up to its end or a size that no model reads. */
 import type { Readable } from "node:stream";
-import { clockMs, HeddleError, toHeddleError } from "@heddle/protocol";
+import { clockMs, HeddleError, reasonOf, toHeddleError } from "@heddle/protocol";
 
 /** Far more than any model reads; a stream without end must not fill the memory. */
 const MAX_INPUT_BYTES = 8 * 1024 * 1024;
@@ -50,7 +50,7 @@ export function gather(stdin: InputStream, signal: AbortSignal, onFirstByte?: ()
     resolve(Buffer.concat(chunks));
   };
   const onError = (error: Error): void =>
-    fail(new HeddleError("usage.invalid", `standard input cannot be read: ${error.message}`, { cause: error }));
+    fail(new HeddleError("usage.invalid", `standard input cannot be read: ${reasonOf(error)}`, { cause: error }));
   const onClose = (): void => onError(new Error("it was closed before its end"));
   const onAbort = (): void => fail(signal.reason);
 

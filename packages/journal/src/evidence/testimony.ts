@@ -4,7 +4,7 @@
  * written a moment after they are due and synced beside other work, so that neither delays an append.
  */
 import { closeSync, fsync, openSync } from "node:fs";
-import type { StoredEvent } from "@heddle/protocol";
+import { reasonOf, type StoredEvent } from "@heddle/protocol";
 import { sizeOf, syncFile, type HomePaths } from "../home.ts";
 import type { Notice } from "../journal.ts";
 import { checkpointDue, writeCheckpoint } from "./checkpoints.ts";
@@ -37,7 +37,7 @@ export function openTestimony(
   }
 
   function failed(kind: Failure, error: unknown): void {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     notice({ kind, message: `an event is stored, its ${kind.replace("-failed", "")} is not: ${reason}` });
   }
 

@@ -2,6 +2,7 @@
  * Checks an export without a store: chains, bodies, signatures, and that no line is missing. It proves that the holder
  * of the key in the header signed these heads; whether that key is the right one only the reader knows.
  */
+import { HeddleError, jsonProblem, reasonOf } from "@heddle/protocol";
 import { genesisOf } from "../record/chain.ts";
 import { isSignedBy, toCheckpoint, type Checkpoint } from "./checkpoints.ts";
 import { FORMAT, FORMAT_VERSION } from "./export.ts";
@@ -45,7 +46,7 @@ export async function verifyExport(lines: AsyncIterable<string> | Iterable<strin
     try {
       reader.take(toRow(line));
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = reasonOf(error);
       report({ kind: "file-corrupt", message: `line ${number} is not a line of an export: ${why}` });
     }
   }
@@ -183,9 +184,17 @@ function createWalk(stream: string, lastVersion: number, report: Report): Walk {
   };
 }
 
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch (cause) {
+    throw new HeddleError("store.damaged", `it is not JSON (${jsonProblem(line)})`, { cause });
+  }
+}
+
 /** One flat object of texts, numbers and nulls, like a row. */
 function toRow(line: string): Row {
-  const value: unknown = JSON.parse(line);
+  const value = parsed(line);
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrongKind("object");
   const row: Record<string, string | number | null> = {};
   for (const [name, field] of Object.entries(value)) {

@@ -4,7 +4,7 @@
  * slices, between which others append.
  */
 import { setImmediate as breathe } from "node:timers/promises";
-import { HeddleError, type StoredEvent } from "@heddle/protocol";
+import { HeddleError, reasonOf, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { prepare } from "../record/prepare.ts";
 import { store } from "./append.ts";
@@ -197,8 +197,4 @@ async function purgeCopy(path: string, stream: string, before: number): Promise<
   } finally {
     connection.close();
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

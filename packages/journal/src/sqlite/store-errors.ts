@@ -1,7 +1,7 @@
 /** Faults of the store as Heddle's error codes, from SQLite and from the file system. */
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
-import { HeddleError, isHeddleError } from "@heddle/protocol";
+import { HeddleError, isHeddleError, reasonOf } from "@heddle/protocol";
 import type { Damage } from "../journal.ts";
 
 /** With less than this, a failed write is a full disk, whatever SQLite calls it. */
@@ -19,6 +19,13 @@ const SQLITE_FAULTS: Readonly<Record<number, StoreFault>> = {
   13: "full", // FULL
   14: "io", // CANTOPEN: too many files, a folder that vanished
   26: "damaged", // NOTADB
+};
+const SQLITE_REASONS: Readonly<Record<number, string>> = {
+  7: "not enough memory",
+  10: "i/o error of the disk",
+  11: "its pages do not fit together",
+  14: "it cannot be opened",
+  26: "it is not a database",
 };
 /** The database file was moved or deleted under an open connection; the file system is not read-only. */
 const READONLY_DBMOVED = 1032;
@@ -42,6 +49,11 @@ export function faultOf(error: unknown): StoreFault {
   return "other";
 }
 
+function storeReason(error: unknown): string {
+  if (!(error instanceof Error && "errcode" in error && typeof error.errcode === "number")) return reasonOf(error);
+  return SQLITE_REASONS[error.errcode & 0xff] ?? `SQLite error ${error.errcode}`;
+}
+
 /** SQLite reports IOERR when its index cannot grow. */
 export function writeFaultOf(error: unknown, file: string): StoreFault {
   const fault = faultOf(error);
@@ -51,7 +63,7 @@ export function writeFaultOf(error: unknown, file: string): StoreFault {
 export function toStoreError(error: unknown, file: string): HeddleError {
   if (isHeddleError(error)) return error;
   const cause = error;
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = storeReason(error);
   switch (writeFaultOf(error, file)) {
     case "busy":
       return new HeddleError("store.busy", `${file} is locked by another process; try again`, { cause });
@@ -101,5 +113,5 @@ export function busyError(): Error {
 export function asDamage(error: unknown): Damage {
   const isDamage = faultOf(error) === "damaged" || (isHeddleError(error) && error.code === "store.damaged");
   if (!isDamage || !(error instanceof Error)) throw error;
-  return { kind: "file-corrupt", message: `the database file is damaged: ${error.message}` };
+  return { kind: "file-corrupt", message: `the database file is damaged: ${storeReason(error)}` };
 }

@@ -37,7 +37,7 @@ export async function walkStore(
 
 /** SQLite's own check of its pages, as a range without events. */
 export function checkStructure(connection: Connection): WalkedRange {
-  const answer = text(connection.get("PRAGMA quick_check(1)"), "quick_check");
-  const message = `the database file is damaged: ${answer}`;
-  return { ...NOTHING_WALKED, damage: answer === "ok" ? [] : [{ kind: "file-corrupt", message }] };
+  const isSound = text(connection.get("PRAGMA quick_check(1)"), "quick_check") === "ok";
+  const message = "the database file is damaged: its pages do not fit together";
+  return { ...NOTHING_WALKED, damage: isSound ? [] : [{ kind: "file-corrupt", message }] };
 }

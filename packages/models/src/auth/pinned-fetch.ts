@@ -2,7 +2,7 @@
  * Requests that carry a login: only to given origins, never along a redirect, with a deadline and a limit on what is read. An
  * error names the address and the status, never what was sent or answered.
  */
-import { errorCodeOf, defined, HeddleError } from "@heddle/protocol";
+import { defined, errorCodeOf, HeddleError, reasonOf } from "@heddle/protocol";
 import { parseJson } from "../wire/untrusted.ts";
 
 const TIMEOUT_MS = 10_000;
@@ -60,7 +60,7 @@ export async function pinnedFetch(request: PinnedRequest): Promise<PinnedAnswer>
   } catch (error) {
     if (error instanceof HeddleError) throw error;
     if (request.signal?.aborted === true) throw request.signal.reason;
-    const why = timeout.aborted ? "no answer in time" : reasonOf(error);
+    const why = timeout.aborted ? "no answer in time" : connectionReason(error);
     throw new HeddleError("provider.unreachable", `cannot reach ${where}: ${why}`);
   }
 }
@@ -82,7 +82,8 @@ async function bodyText(response: Response, where: string, maxBytes: number): Pr
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** The code of the failure; its message may quote the address with its query. */
-function reasonOf(error: unknown): string {
-  return errorCodeOf(error instanceof Error ? (error.cause ?? error) : error) ?? "no connection";
+/** By the code of the failure; its message may quote the address with its query. */
+function connectionReason(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  return errorCodeOf(cause) === undefined ? "no connection" : reasonOf(cause);
 }

@@ -7,7 +7,9 @@ export function parseToml(text: string, file: string): Record<string, unknown> {
     return parse(text);
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
-    const [why = "not TOML"] = error.message.replace(/^Invalid TOML document: /, "").split("\n");
+    const why = error.message.includes("redefine")
+      ? "this key or table is there already"
+      : `this is not TOML from column ${error.column} on: a line is key = value, and text is in quotes`;
     throw new HeddleError("config.invalid", `${file}:${error.line}: ${why}; fix this line`, { cause: error });
   }
 }

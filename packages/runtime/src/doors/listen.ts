@@ -1,6 +1,6 @@
 /** `--listen` of app-server: where clients may come from, and what they must show. */
 import path from "node:path";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, reasonOf } from "@heddle/protocol";
 import {
   ensureTokenFile,
   listenUnix,
@@ -52,7 +52,7 @@ export async function listen(
 ): Promise<Listener> {
   // How a client left is of no interest to anybody else.
   const onChannel = (channel: Parameters<AppServer["accept"]>[0]): void => {
-    server.accept(channel).catch((error: unknown) => context.log(String(error)));
+    server.accept(channel).catch((error: unknown) => context.log(reasonOf(error)));
   };
   const isReady = (): Promise<boolean> => server.isReady();
   if (at.kind === "unix") return listenUnix(at.path ?? path.join(context.home, OWN_SOCKET), onChannel, { isReady });

@@ -5,7 +5,7 @@
  */
 import path from "node:path";
 import { claimStore } from "@heddle/agent";
-import { HeddleError, isHeddleError, visibleText } from "@heddle/protocol";
+import { HeddleError, isHeddleError, reasonOf, visibleText } from "@heddle/protocol";
 import { AppServer, listenUnix, LOCAL_OWNER, type Listener, type Principal, type TlsPair } from "@heddle/server";
 import {
   ensureOwnerToken,
@@ -127,7 +127,7 @@ async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind:
   const acceptFrom =
     (principal: Principal): Accept =>
     (channel) => {
-      server.accept(channel, principal).catch((error: unknown) => log(String(error)));
+      server.accept(channel, principal).catch((error: unknown) => log(reasonOf(error)));
     };
   const tokens = openTokenBook(home, owner.token, log);
   const websockets = { "/": acceptFrom };

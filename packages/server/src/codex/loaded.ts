@@ -2,6 +2,7 @@
  * The threads that clients work with now: where their next turn works, and the feed while it has followers or a running
  * turn. What is here is lost with the server and costs nobody anything: a thread that is resumed is read again.
  */
+import { reasonOf } from "@heddle/protocol";
 import { ThreadFeed, type FeedOptions, type Follower } from "../followers/subscribe.ts";
 
 export interface LoadedThread {
@@ -121,7 +122,7 @@ export class LoadedThreads implements AsyncDisposable {
     if (this.#open.get(threadId) !== feed || feed.isNeeded) return;
     this.#feeds.delete(threadId);
     this.#open.delete(threadId);
-    feed[Symbol.asyncDispose]().catch((error: unknown) => this.#options.log(String(error)));
+    feed[Symbol.asyncDispose]().catch((error: unknown) => this.#options.log(reasonOf(error)));
     this.#stay(threadId);
     // One that is to be deleted with the server must not be forgotten before.
     if (this.#threads.get(threadId)?.isEphemeral === true) return;

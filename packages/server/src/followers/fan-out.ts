@@ -9,7 +9,7 @@
  */
 import type { Heddle } from "@heddle/agent";
 import type { Journal, TurnRow } from "@heddle/journal";
-import { isHeddleError, type ItemDelta, type StoredEvent } from "@heddle/protocol";
+import { isHeddleError, reasonOf, type ItemDelta, type StoredEvent } from "@heddle/protocol";
 
 export interface FanOutListener {
   /** The next event is sent when it is done. An error is logged and does not end the listener. */
@@ -123,7 +123,7 @@ export class FanOut implements AsyncDisposable {
     } catch (error) {
       const isGone = isHeddleError(error) && error.code === "store.purged";
       if (!signal.aborted) end = isGone ? "deleted" : "failed";
-      if (end === "failed") log(`events can no longer be followed: ${String(error)}`);
+      if (end === "failed") log(`events can no longer be followed: ${reasonOf(error)}`);
     } finally {
       for (const live of this.#live.values()) live[Symbol.dispose]();
       for (const listener of [...this.#listeners, ...[...this.#byStream.values()].flatMap((set) => [...set])]) {
@@ -153,7 +153,7 @@ export class FanOut implements AsyncDisposable {
         const done = listener.event(event);
         if (done !== undefined) await done;
       } catch (error) {
-        this.#options.log(`${event.stream} cannot be sent: ${String(error)}`);
+        this.#options.log(`${event.stream} cannot be sent: ${reasonOf(error)}`);
       }
     }
   }

@@ -6,7 +6,7 @@
  *                          └─▶ refused by all  ─▶ stored
  *                          └─▶ no followers    ─▶ waits for one, or is given up after a while
  */
-import type { Author } from "@heddle/protocol";
+import { reasonOf, type Author } from "@heddle/protocol";
 import type { CodexServerRequest } from "@heddle/dialects/codex-app-server";
 import type { Answered, RequestId } from "../rpc/peer.ts";
 import type { Follower } from "./subscribe.ts";
@@ -113,6 +113,6 @@ export class OpenRequests implements Disposable {
   }
 
   #store(storing: Promise<void>): void {
-    storing.catch((error: unknown) => this.#options.log(`an answer could not be stored: ${String(error)}`));
+    storing.catch((error: unknown) => this.#options.log(`an answer could not be stored: ${reasonOf(error)}`));
   }
 }

@@ -4,7 +4,7 @@
  */
 import path from "node:path";
 import { programFolders } from "@heddle/agent";
-import type { McpServerConfig, TurnSettings } from "@heddle/protocol";
+import { reasonOf, type McpServerConfig, type TurnSettings } from "@heddle/protocol";
 import type { SandboxChoice } from "@heddle/dialects/codex-app-server";
 import {
   commandEnvironment,
@@ -136,7 +136,7 @@ async function openMcpServers(
         return await work(inspector);
       } finally {
         users -= 1;
-        const endQuietly = (): void => void end().catch((error: unknown) => server.log(String(error)));
+        const endQuietly = (): void => void end().catch((error: unknown) => server.log(reasonOf(error)));
         if (users === 0) timer = setTimeout(endQuietly, IDLE_MS).unref();
       }
     },

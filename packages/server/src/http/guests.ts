@@ -1,5 +1,5 @@
 /** Open WebSockets, each with its principal: one whose token was revoked is closed. */
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, reasonOf } from "@heddle/protocol";
 import type { Channel } from "../rpc/channel.ts";
 import type { Principal } from "../access/principals.ts";
 import type { OnChannel } from "../transports/server.ts";
@@ -21,7 +21,7 @@ export class Guests implements Disposable {
   constructor(options: GuestsOptions) {
     this.#options = options;
     this.#looking = setInterval(() => {
-      this.#look().catch((error: unknown) => options.log(`the tokens could not be read: ${String(error)}`));
+      this.#look().catch((error: unknown) => options.log(`the tokens could not be read: ${reasonOf(error)}`));
     }, options.lookMs);
     this.#looking.unref();
   }

@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { HeddleError, isHeddleError, toHeddleError } from "@heddle/protocol";
+import { HeddleError, isHeddleError, reasonOf, toHeddleError } from "@heddle/protocol";
 import type { Heddle } from "@heddle/agent";
 import { isLoopback } from "../access/loopback.ts";
 import { authorOf, scopeAllows, type Principal } from "../access/principals.ts";
@@ -267,5 +267,5 @@ function queryOf({ searchParams }: URL): Readonly<Record<string, string>> {
 }
 
 function describe(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return (error instanceof Error ? error.stack : undefined) ?? reasonOf(error);
 }

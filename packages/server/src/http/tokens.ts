@@ -6,7 +6,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { link, lstat, mkdir, open, readdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { HeddleError, OWN_NAMES, uuidv7 } from "@heddle/protocol";
+import { HeddleError, OWN_NAMES, reasonOf, uuidv7 } from "@heddle/protocol";
 import { z } from "zod";
 import { LOCAL_OWNER, ROLES, type Principal } from "../access/principals.ts";
 
@@ -122,7 +122,7 @@ export function openTokenBook(home: string, ownerToken: string, log: (line: stri
 
   async function look(): Promise<void> {
     const listed = await listTokens(home).catch((error: unknown) => {
-      log(`only the owner has access: ${error instanceof Error ? error.message : String(error)}`);
+      log(`only the owner has access: ${reasonOf(error)}`);
       return [];
     });
     known = [owner, ...listed.map(({ name, role, sha256 }) => ({ name, role, digest: Buffer.from(sha256, "hex") }))];

@@ -6,7 +6,7 @@
  *   channel ─▶ request ──▶ handler ──▶ answer ─▶ outbox ─▶ channel
  *           ─▶ response ─▶ the code that asked
  */
-import { rpcCodeOf, toHeddleError, visibleLine } from "@heddle/protocol";
+import { reasonOf, rpcCodeOf, toHeddleError, visibleLine } from "@heddle/protocol";
 import type { Channel } from "./channel.ts";
 import { excessOf } from "./depth.ts";
 import { Outbox, type OutboxLimits } from "./outbox.ts";
@@ -146,7 +146,7 @@ export class Peer {
         },
         (error: unknown) => this.#refuse(message.id, error),
       )
-      .catch((error: unknown) => this.#handlers.log(`after an answer: ${String(error)}`))
+      .catch((error: unknown) => this.#handlers.log(`after an answer: ${reasonOf(error)}`))
       .finally(() => {
         this.#inFlight -= 1;
         if (this.#hasEnded) this.#ended();
@@ -246,6 +246,7 @@ function parse(text: string): Incoming | undefined {
   return "result" in value ? { kind: "response", id, answer: { kind: "result", result } } : undefined;
 }
 
-function messageOf(error: unknown): string {
-  return typeof error === "object" && error !== null && "message" in error ? String(error.message) : String(error);
+/** As the client wrote it. */
+function messageOf(answer: object | string | number | boolean): string {
+  return typeof answer === "object" && "message" in answer ? String(answer.message) : String(answer);
 }

@@ -1,7 +1,7 @@
 /** Servers of the doors, plain or with TLS, where they listen, and how a request is read safely. */
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions } from "node:http";
 import { createServer as createSecureServer, type Server as SecureServer } from "node:https";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, reasonOf } from "@heddle/protocol";
 import type { Channel } from "../rpc/channel.ts";
 
 export interface Listener extends AsyncDisposable {
@@ -44,7 +44,7 @@ export async function listenTcp(server: DoorServer, { host, port }: TcpAddress):
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject).listen(port, host, resolve);
   }).catch((cause: unknown) => {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = reasonOf(cause);
     throw new HeddleError("usage.invalid", `cannot listen on ${host}:${port}: ${why}`, { cause });
   });
   const bound = server.address();

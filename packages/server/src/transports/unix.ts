@@ -6,7 +6,7 @@
 import { chmod, lstat, unlink } from "node:fs/promises";
 import type { Server as HttpServer } from "node:http";
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, reasonOf } from "@heddle/protocol";
 import { lineChannel } from "./line-channel.ts";
 import type { Listener, OnChannel } from "./server.ts";
 import { websocketServer, type WebsocketOptions, type WebsocketServer } from "./websocket.ts";
@@ -79,7 +79,7 @@ async function listen(server: Server, path: string): Promise<void> {
       server.once("error", reject).listen(path, resolve);
     });
   } catch (cause) {
-    throw new HeddleError("usage.invalid", `cannot listen on ${path}: ${messageOf(cause)}`, { cause });
+    throw new HeddleError("usage.invalid", `cannot listen on ${path}: ${reasonOf(cause)}`, { cause });
   } finally {
     process.umask(mask);
   }
@@ -104,8 +104,4 @@ function answers(path: string): Promise<boolean> {
     };
     socket.once("connect", () => settle(true)).once("error", () => settle(false));
   });
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

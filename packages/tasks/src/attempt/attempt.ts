@@ -12,6 +12,7 @@ import {
   afterEvents,
   defined,
   isHeddleError,
+  reasonOf,
   toHeddleError,
   type EventOf,
   type Failure,
@@ -110,7 +111,7 @@ async function checkAndForget(round: Round, claim: Claimed): Promise<Step | unde
   const { context, hold } = round;
   const next = await check(round, claim);
   const options = { home: context.home, signal: AbortSignal.timeout(FORGET_MS) };
-  await dropEarlier(options, hold.task).catch((error: unknown) => context.log(`${hold.task.id}: ${String(error)}`));
+  await dropEarlier(options, hold.task).catch((error: unknown) => context.log(`${hold.task.id}: ${reasonOf(error)}`));
   return next;
 }
 

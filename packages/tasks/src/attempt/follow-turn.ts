@@ -4,6 +4,7 @@
  */
 import {
   HeddleError,
+  reasonOf,
   type ApprovalQuestion,
   type EventOf,
   type StoredEvent,
@@ -107,7 +108,7 @@ function createStopper({ heddle, hold, closing }: FollowContext, { turnId }: Fol
     leftMs = Math.max(0, leftMs - (performance.now() - since));
   }
 
-  const onLost = (): void => stop("lost", { code: "turn.interrupted", message: messageOf(hold.lost.reason) });
+  const onLost = (): void => stop("lost", { code: "turn.interrupted", message: reasonOf(hold.lost.reason) });
   const onClosing = (): void => {
     // At a question the turn can be left as it is: the next worker continues to follow it.
     if (isHeld) failed.abort(new HeddleError("turn.parked", `turn ${turnId} waits for an answer`));
@@ -136,10 +137,6 @@ function createStopper({ heddle, hold, closing }: FollowContext, { turnId }: Fol
       closing.removeEventListener("abort", onClosing);
     },
   };
-}
-
-function messageOf(reason: unknown): string {
-  return reason instanceof Error ? reason.message : String(reason);
 }
 
 function createWaits(hold: Hold, stopper: Stopper) {

@@ -1,7 +1,7 @@
 /** Before the first prompt: the folder, the thread and the baseline. */
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
-import { HeddleError, hasEnded, type TaskBaseline } from "@heddle/protocol";
+import { hasEnded, HeddleError, reasonOf, type TaskBaseline } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { awaitTerminal, type StartWatch } from "@heddle/agent";
 import { requireOwnFolder } from "@heddle/tools";
@@ -113,7 +113,7 @@ export async function clearThread(
     await context.heddle
       .as("system")
       .interrupt(open.id, reason)
-      .catch((error: unknown) => context.log(`${task.id}: ${String(error)}`));
+      .catch((error: unknown) => context.log(`${task.id}: ${reasonOf(error)}`));
   } else {
     const message = `waits for turn ${open.id} of its thread`;
     await hold.append({ type: "task.waited", v: 1, cause: "workspace", message });

@@ -3,6 +3,7 @@ import { realpath } from "node:fs/promises";
 import {
   defined,
   isHeddleError,
+  reasonOf,
   toHeddleError,
   type EventOf,
   type TaskBaseline,
@@ -89,7 +90,7 @@ export async function judgeWork(
   const began = performance.now();
   const checkOptions = checkOptionsFor(options, () => performance.now() - began);
   await sweepScratch(checkOptions.home, checkOptions.signal).catch((error: unknown) =>
-    options.context.log(String(error)),
+    options.context.log(reasonOf(error)),
   );
   const { verdict, base, frozen } = await judgeClaim(checkOptions, {
     task: hold.task,

@@ -1,11 +1,12 @@
 /** Checks of JSON and YAML files: a value in them, or their shape. */
 import { parseJsonSchema } from "@heddle/agent";
-import { canonical, HeddleError, type LeafCheckOf } from "@heddle/protocol";
-import { parseDocument } from "yaml";
+import { canonical, HeddleError, jsonProblem, type LeafCheckOf } from "@heddle/protocol";
+import { parseDocument, YAMLError } from "yaml";
 import { cannot, failed, passed, type CheckContext, type Finding, type RunLeaf } from "./check.ts";
 import { lookUp, type Found } from "./document-path.ts";
 import { testPattern, testPatterns, type Question } from "./patterns.ts";
 import { listed, shown } from "./shown.ts";
+import { yamlProblem } from "../spec/yaml-values.ts";
 
 export const json: RunLeaf<"json"> = (check, context) => expectAt(check, "json", context);
 export const yaml: RunLeaf<"yaml"> = (check, context) => expectAt(check, "yaml", context);
@@ -20,12 +21,19 @@ async function readDocument(path: string, format: Format, { files }: Pick<CheckC
   const file = await files.read(path);
   if (file === undefined) return { finding: failed(`${path} does not exist`, { isMoot: true }) };
   const { sha256 } = file;
+  const text = file.text.replace(/^\uFEFF/, "");
   try {
-    return { value: parse(file.text.replace(/^\uFEFF/, ""), format), sha256 };
+    return { value: parse(text, format), sha256 };
   } catch (error) {
-    const why = error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : String(error);
+    const why = format === "json" ? jsonProblem(text) : whereIn(error);
     return { finding: failed(`${path} is not valid ${format.toUpperCase()}: ${why}`, { sha256, isMoot: true }) };
   }
+}
+
+function whereIn(error: unknown): string {
+  if (!(error instanceof YAMLError)) return "it has too many aliases";
+  const [start] = error.linePos ?? [];
+  return `${start === undefined ? "" : `line ${start.line}, column ${start.col}: `}${yamlProblem(error)}`;
 }
 
 function parse(text: string, format: Format): unknown {

@@ -6,7 +6,7 @@ import { request as requestHttp, type IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
 import { isIP } from "node:net";
 import { createHash } from "node:crypto";
-import { HeddleError, type LeafCheckOf } from "@heddle/protocol";
+import { HeddleError, reasonOf, type LeafCheckOf } from "@heddle/protocol";
 import { reachOf } from "@heddle/protocol/ip-address";
 import { checkedLookup, RefusedAddress } from "../notify/sinks/post.ts";
 import { cannot, failed, passed, type RunLeaf } from "./check.ts";
@@ -25,7 +25,7 @@ export const http: RunLeaf<"http"> = async (check, { signal }) => {
     if (error instanceof HeddleError) throw error;
     if (error instanceof RefusedAddress) throw new HeddleError("policy.denied", error.message);
     if (limit.aborted) return cannot(`${check.url} had not answered after ${check.timeoutMs} ms`);
-    const why = error instanceof Error ? error.message : String(error);
+    const why = reasonOf(error);
     const message = `${check.url} does not respond: ${why}`;
     const isRefused = error instanceof Error && "code" in error && error.code === "ECONNREFUSED";
     return isRefused ? failed(message) : cannot(message);

@@ -3,7 +3,7 @@
  * a limit. Then it is an error, never an answer.
  */
 import { Worker } from "node:worker_threads";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, reasonOf } from "@heddle/protocol";
 
 const MAX_MATCH_MS = 2_000;
 const MAX_MEMORY_MB = 256;
@@ -61,7 +61,7 @@ function compile(source: string, flags: string): void {
   try {
     RegExp(source, flags);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = reasonOf(cause);
     throw new HeddleError("usage.invalid", `${JSON.stringify(source)} is not a regular expression: ${why}`, { cause });
   }
 }

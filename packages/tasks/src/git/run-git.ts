@@ -1,6 +1,6 @@
 /** Runs one git process with exactly the given environment; its output is bounded in size and time. */
 import { spawn } from "node:child_process";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, reasonOf } from "@heddle/protocol";
 
 const GIT_MS = 120_000;
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
@@ -61,7 +61,7 @@ export async function runGit({ cwd, env, args, input, signal }: GitRun): Promise
     }
     if (error instanceof HeddleError) throw error;
     const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
-    const why = isMissing ? "git is not installed" : String(error);
+    const why = isMissing ? "git is not installed" : reasonOf(error);
     throw new HeddleError("tool.failed", `git cannot be run: ${why}`, { cause: error });
   }
 }

@@ -6,7 +6,7 @@
  * that finds such a name continues with the same id and gets the same task. The same text in a new file is a new order.
  */
 import path from "node:path";
-import { isHeddleError, isTaskEvent, uuidv7, type ErrorCode } from "@heddle/protocol";
+import { isHeddleError, isTaskEvent, reasonOf, uuidv7, type ErrorCode } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { openReadMark, type ReadMark } from "../notify/read-mark.ts";
 import { pause } from "../queue/feed.ts";
@@ -79,7 +79,7 @@ async function untilEnded(inbox: Inbox, work: (inbox: Inbox) => Promise<void>): 
       await work(inbox);
     } catch (error) {
       if (inbox.signal.aborted) return;
-      inbox.say(error instanceof Error ? error.message : String(error));
+      inbox.say(reasonOf(error));
       await pause(inbox.tryAgainMs ?? DEFAULT_TRY_AGAIN_MS, inbox.signal);
     }
   }
@@ -156,7 +156,7 @@ async function take(inbox: Inbox, entry: FileEntry, looks: Looks): Promise<void>
     // No other order can be taken either, and their order must hold.
     if (isOfStore(error)) throw error;
     looks.putOff(at, tryAgainMs);
-    inbox.say(`${order} waits: ${error instanceof Error ? error.message : String(error)}`);
+    inbox.say(`${order} waits: ${reasonOf(error)}`);
   }
 }
 
@@ -194,7 +194,7 @@ async function admit(inbox: Inbox, { taken, order, orderId, entry }: Taken): Pro
     await folder.move(taken, renamed(order, "processed", task.id));
   } catch (error) {
     if (isPassing(error)) throw error;
-    await refuse(inbox, taken, order, reasonOf(error));
+    await refuse(inbox, taken, order, asReason(error));
   }
 }
 
@@ -228,8 +228,8 @@ const TOO_LARGE: Reason = {
 /** The order itself is wrong, or refused by policy. */
 const PARSE_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["task.invalid", "policy.denied"]);
 
-function reasonOf(error: unknown): Reason {
-  const text = error instanceof Error ? error.message : String(error);
+function asReason(error: unknown): Reason {
+  const text = reasonOf(error);
   const isParse = isHeddleError(error) && PARSE_CODES.has(error.code);
   return { why: isParse ? "parse-failed" : "dispatch-raised", text };
 }

@@ -7,6 +7,7 @@
  *   once in a while, not once for everything that waits for it.
  * - At least once. A crash after the send and before that is stored sends it again, with the same id.
  */
+import { reasonOf } from "@heddle/protocol";
 import type { Journal, NotificationRow } from "@heddle/journal";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { asRetry, sinkStream, type SendResult, type Sink } from "./sink.ts";
@@ -85,9 +86,7 @@ async function keepGoing(options: DeliveryOptions, pause: Pause, running: Runnin
       return await run(options, pause, running);
     } catch (error) {
       if (running.signal.aborted) return;
-      options.log(
-        `notifications to ${options.sink.name} are delayed: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      options.log(`notifications to ${options.sink.name} are delayed: ${reasonOf(error)}`);
       pause.failures += 1;
       await running.bell.after(running.bell.rung(), pause.waitMs(pause.failures));
     }

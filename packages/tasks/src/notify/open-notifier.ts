@@ -9,7 +9,7 @@
 import path from "node:path";
 import { claimStore } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
-import { isHeddleError, isTaskEvent, type StoredEvent, type TaskEventBody } from "@heddle/protocol";
+import { isHeddleError, isTaskEvent, reasonOf, type StoredEvent, type TaskEventBody } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { pause } from "../queue/feed.ts";
 import { recentActivity } from "./activity.ts";
@@ -63,7 +63,7 @@ async function keepGoing(options: NotifierOptions, end: End): Promise<void> {
       await notify(options, end);
     } catch (error) {
       if (end.ending.aborted) return;
-      const line = error instanceof Error ? error.message : String(error);
+      const line = reasonOf(error);
       // Another process at work is not a failure, and no line is repeated.
       if (line !== lastLogged && !(isHeddleError(error) && error.code === "store.owned"))
         options.log(`notifications: ${line}`);
@@ -144,7 +144,7 @@ async function queueOrLog(...[options, readers, event, fold]: Parameters<typeof 
     await queueNotices(options, readers, event, fold);
   } catch (error) {
     if (isHeddleError(error)) throw error;
-    options.log(`notifications: ${event.body.type} of ${event.stream} cannot be sent: ${String(error)}`);
+    options.log(`notifications: ${event.body.type} of ${event.stream} cannot be sent: ${reasonOf(error)}`);
   }
 }
 

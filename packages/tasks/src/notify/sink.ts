@@ -1,7 +1,7 @@
 /** Where notifications go. A sink sends one and reports how that went; when to try again is decided in delivery.ts. */
 import { createHash } from "node:crypto";
 import type { Journal, NotificationRow } from "@heddle/journal";
-import { HeddleError, type By } from "@heddle/protocol";
+import { HeddleError, reasonOf, type By } from "@heddle/protocol";
 import type { NotificationName } from "./names.ts";
 
 export interface Outgoing {
@@ -79,5 +79,5 @@ export function testSink(sink: Sink): Promise<SendResult> {
 
 /** Of a send that threw. */
 export function asRetry(error: unknown): SendResult {
-  return { kind: "retry", message: error instanceof Error ? error.message : String(error) };
+  return { kind: "retry", message: reasonOf(error) };
 }

@@ -5,7 +5,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { HeddleError, type TaskRecord } from "@heddle/protocol";
+import { HeddleError, reasonOf, type TaskRecord } from "@heddle/protocol";
 import type { WorkFile } from "@heddle/protocol/tasks";
 import type { Journal } from "@heddle/journal";
 import { toText } from "@heddle/tools/raw-path";
@@ -82,7 +82,7 @@ export async function diffWork(
       signal: options.signal,
     }).catch((cause: unknown) => {
       options.signal.throwIfAborted();
-      const message = `what task ${task.id} changed in ${folder} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`;
+      const message = `what task ${task.id} changed in ${folder} cannot be read: ${reasonOf(cause)}`;
       throw new HeddleError("workspace.missing", message, { cause });
     });
     return describe(task, options, { base, frozen });

@@ -3,7 +3,7 @@
  * event of it, and read it themselves; a thousand quiet threads cost nothing.
  */
 import type { StoredEvent, TaskEventBody } from "@heddle/protocol";
-import { isTaskEvent } from "@heddle/protocol";
+import { isTaskEvent, reasonOf } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 
 export type Feed = Awaited<ReturnType<typeof openFeed>>;
@@ -34,7 +34,7 @@ export async function openFeed(journal: Journal, log: (line: string) => void) {
         return;
       } catch (error) {
         if (signal.aborted) return;
-        log(`the journal could not be read: ${String(error)}`);
+        log(`the journal could not be read: ${reasonOf(error)}`);
         await pause(AGAIN_MS, signal);
       }
     }

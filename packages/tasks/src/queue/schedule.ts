@@ -73,8 +73,8 @@ export function checkSchedule(schedule: TaskSchedule): void {
   try {
     cronOf(cron, timeZone).nextRun(new Date(0));
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new HeddleError("task.invalid", `schedule: cron ${JSON.stringify(cron)} in ${timeZone}: ${why}`, { cause });
+    const message = `schedule: cron ${JSON.stringify(cron)} in ${timeZone} is not valid; write minute, hour, day, month and weekday, such as "0 9 * * 1-5"`;
+    throw new HeddleError("task.invalid", message, { cause });
   }
 }
 

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
-import { HeddleError, isHeddleError } from "@heddle/protocol";
+import { HeddleError, isHeddleError, reasonOf } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
 import { readFrontMatter } from "./front-matter.ts";
 import { SpecError, type Problem } from "./positions.ts";
@@ -92,7 +92,7 @@ function isPlainPage(file: string, text: Buffer): boolean {
 
 function readable(error: unknown, file: string): unknown {
   if (isHeddleError(error)) return error;
-  const why = error instanceof Error ? error.message : String(error);
+  const why = reasonOf(error);
   return new HeddleError("usage.invalid", `${file} cannot be read: ${why}`, { cause: error });
 }
 

@@ -1,4 +1,5 @@
 /** Rules beyond the schema: keys that belong together, valid patterns and times, paths inside the workspace. */
+import { reasonOf } from "@heddle/protocol";
 import { statSync } from "node:fs";
 import path from "node:path";
 import type { TaskCheck, TaskSchedule, TaskSpec } from "@heddle/protocol/tasks";
@@ -83,7 +84,7 @@ function scheduleRules(schedule: TaskSchedule, { minEveryMs }: RuleOptions, tell
   try {
     checkSchedule(schedule);
   } catch (error) {
-    tell(key.length === 1 ? key : [], error instanceof Error ? error.message : String(error));
+    tell(key.length === 1 ? key : [], reasonOf(error));
   }
 }
 
@@ -145,7 +146,7 @@ function isValuePath(text: string, at: readonly PropertyKey[], tell: Tell): void
   try {
     parsePath(text);
   } catch (error) {
-    tell(at, error instanceof Error ? error.message : String(error));
+    tell(at, reasonOf(error));
   }
 }
 
@@ -153,6 +154,6 @@ function isPattern(source: string, flags: string, at: readonly PropertyKey[], te
   try {
     new RegExp(source, flags);
   } catch (error) {
-    tell(at, `this is not a regular expression: ${error instanceof Error ? error.message : String(error)}`);
+    tell(at, `this is not a regular expression: ${reasonOf(error)}`);
   }
 }

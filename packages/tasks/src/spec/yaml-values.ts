@@ -42,15 +42,18 @@ export function yamlDocuments(positions: Positions, { text, base }: YamlText): r
   return values;
 }
 
-function yamlProblem({ code, message }: YAMLError): string {
+export function yamlProblem({ code }: YAMLError): string {
   const known: Readonly<Record<string, string>> = {
     TAB_AS_INDENT: "lines are indented with spaces, not with tabs",
     BAD_INDENT: "this line is not indented like the ones it belongs to",
     MULTILINE_IMPLICIT_KEY: "a key and its colon stand on one line; put the text in quotes, or begin it with |",
     BLOCK_AS_IMPLICIT_KEY: 'a ": " in the middle of text begins a table; put the text in quotes',
+    DUPLICATE_KEY: "this key is there already",
+    MISSING_CHAR: "a quote, bracket, comma or colon is missing here",
+    UNEXPECTED_TOKEN: "this does not belong here; put text with special characters in quotes",
     RESOURCE_EXHAUSTION: "lists and tables are nested too deep",
   };
-  return known[code] ?? `this is not YAML: ${message}`;
+  return known[code] ?? "this is not YAML";
 }
 
 interface Walk {

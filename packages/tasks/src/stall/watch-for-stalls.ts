@@ -8,7 +8,7 @@
  * Culprits are processes of commands that a call waits for, never background processes. The episode is stored with the
  * task, so that the next worker records nothing twice. While the user is asked nothing stalls.
  */
-import { isUser, type Item, type StoredEvent, type TaskEventBody } from "@heddle/protocol";
+import { isUser, reasonOf, type Item, type StoredEvent, type TaskEventBody } from "@heddle/protocol";
 import type { Heddle, RunningCommand } from "@heddle/agent";
 import type { StallAction } from "@heddle/protocol/tasks";
 import { inspectProcess, treeUse, type ProcessInfo } from "@heddle/tools";
@@ -167,7 +167,7 @@ class Watch {
       this.#say({ type: "task.stall-acted", v: 1, attempt, episode: stall.episode, action, message });
     if (STOPS.has(action)) await say("stops the turn");
     const done = await act(this.#options, action, this.#named).catch(
-      (error: unknown) => `${action} failed: ${String(error)}`,
+      (error: unknown) => `${action} failed: ${reasonOf(error)}`,
     );
     if (!STOPS.has(action)) await say(done);
   }
@@ -206,7 +206,7 @@ class Watch {
   }
 
   #failed(error: unknown): void {
-    this.#options.log(`${this.#options.hold.task.id}: the watch for stalls: ${String(error)}`);
+    this.#options.log(`${this.#options.hold.task.id}: the watch for stalls: ${reasonOf(error)}`);
   }
 
   async #readThread(): Promise<void> {

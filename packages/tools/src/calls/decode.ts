@@ -2,6 +2,7 @@
  * Turns the model's text into a value that a schema can check. Refuses hostile input: too large, too deep, not JSON, or
  * with keys that reach into prototypes. The message for the model names the field and what was expected.
  */
+import { jsonProblem } from "@heddle/protocol";
 import type { ArgumentSchema } from "./arguments.ts";
 
 export interface ToolCall {
@@ -67,8 +68,8 @@ function parseJson(text: string): Decoded {
   let value: unknown;
   try {
     value = JSON.parse(text);
-  } catch (error) {
-    return bad(`the arguments are not valid JSON: ${error instanceof Error ? error.message : String(error)}`);
+  } catch {
+    return bad(`the arguments are not valid JSON: ${jsonProblem(text)}`);
   }
   return reachesPrototype(value) ? bad('a key "__proto__" is not accepted') : { kind: "ok", value };
 }

@@ -8,7 +8,7 @@ import { closeSync, constants, openSync, readdirSync, rmSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { HeddleError, hostFaultOr } from "@heddle/protocol";
+import { HeddleError, hostFaultOr, reasonOf } from "@heddle/protocol";
 import { privateFolder } from "../sandbox/private-folder.ts";
 import { temporaryFolder } from "../sandbox/temporary-folder.ts";
 
@@ -70,7 +70,7 @@ async function makeBatch(): Promise<number> {
     await promisify(execFile)("mkfifo", ["-m", "600", ...names]);
     keepReady(names);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = reasonOf(cause);
     throw new HeddleError(hostFaultOr(cause, "tool.failed"), `cannot make a pipe for a command: ${why}`, { cause });
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -11,7 +11,7 @@ import { closeSync } from "node:fs";
 import { Socket, type OnReadOpts, type SocketConstructorOpts } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { clockMs, HeddleError } from "@heddle/protocol";
+import { clockMs, HeddleError, reasonOf } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { onlyStandardStreams } from "./inherited-descriptors.ts";
 import type { CappedOutput } from "./output.ts";
@@ -123,7 +123,7 @@ async function spawnWithPipes(
     });
   } catch (cause) {
     for (const fd of [output?.readFd, errors?.readFd, input?.writeFd]) if (fd !== undefined) closeSync(fd);
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = reasonOf(cause);
     throw new HeddleError("tool.failed", `cannot start ${command.file} in ${command.cwd}: ${reason}`, { cause });
   } finally {
     for (const fd of [output?.writeFd, errors?.writeFd, input?.readFd]) if (fd !== undefined) closeSync(fd);

@@ -3,6 +3,7 @@
  * while the other is written; `write` returns a promise when the disk is behind. A disk error ends the file, not the
  * command: the reason is in `error`.
  */
+import { reasonOf } from "@heddle/protocol";
 import { constants } from "node:fs";
 import { mkdir, open, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -70,7 +71,7 @@ export class SpillFile {
       this.#handle ??= await this.#open();
       while (this.#filled > 0 || this.#overflow.length > 0) await this.#writeOut(this.#handle);
     } catch (error) {
-      this.error = error instanceof Error ? error.message : String(error);
+      this.error = reasonOf(error);
     } finally {
       this.#draining = undefined;
     }

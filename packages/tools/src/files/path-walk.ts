@@ -14,7 +14,7 @@ import {
   statSync,
   type BigIntStats,
 } from "node:fs";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, reasonOf } from "@heddle/protocol";
 import { attempt, codeOf } from "../attempt.ts";
 import { O_PATH, ownFolderStat } from "./own-folder.ts";
 import {
@@ -265,20 +265,8 @@ function orNone(stat: BigIntStats | undefined): string[] {
 /** Reports a failure of the file system with the path, not with the descriptor it was reached through. */
 export function failure(path: string, error: unknown): HeddleError {
   const code = codeOf(error);
-  const reasons = new Map([
-    ["ENOENT", "it does not exist"],
-    ["EACCES", "permission denied"],
-    ["EPERM", "not permitted"],
-    ["EROFS", "the file system is read-only"],
-    ["ENOSPC", "the disk is full"],
-    ["EDQUOT", "the disk quota is used up"],
-    ["ENAMETOOLONG", "a name in it is too long"],
-    ["ENOTDIR", "a part of it is not a folder"],
-    ["EISDIR", "it is a folder"],
-    ["EEXIST", "it exists already"],
-  ]);
-  const reason = reasons.get(code ?? "") ?? (error instanceof Error ? error.message : String(error));
-  return new HeddleError(code === "ENOSPC" || code === "EDQUOT" ? "store.full" : "tool.failed", `${path}: ${reason}`, {
+  const isFull = code === "ENOSPC" || code === "EDQUOT";
+  return new HeddleError(isFull ? "store.full" : "tool.failed", `${path}: ${reasonOf(error)}`, {
     cause: error,
     details: { path, ...(code !== undefined && { errno: code }) },
   });

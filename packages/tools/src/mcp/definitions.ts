@@ -3,7 +3,7 @@
  * others, and everything that is shown is bounded and escaped. The schema of the arguments stays as it came.
  */
 import { createHash } from "node:crypto";
-import { canonical, visibleLine, visibleText } from "@heddle/protocol";
+import { canonical, PLAIN, reasonOf, visibleLine, visibleText } from "@heddle/protocol";
 import { z } from "zod";
 import { fitText } from "../calls/fit-text.ts";
 import { isWithinDepth } from "./depth.ts";
@@ -53,8 +53,8 @@ export function readDefinitions(entries: readonly unknown[]): ReadDefinitions {
 
 /** The tool, or why it cannot be one. */
 function readDefinition(entry: unknown): ToolDefinition | string {
-  const parsed = Entry.safeParse(entry);
-  if (!parsed.success) return `${nameOf(entry)}: ${visibleLine(parsed.error.issues[0]?.message ?? "not a tool")}`;
+  const parsed = Entry.safeParse(entry, PLAIN);
+  if (!parsed.success) return `${nameOf(entry)}: ${visibleLine(reasonOf(parsed.error))}`;
   const { name, description = "", inputSchema, annotations } = parsed.data;
   if (name.length > MAX_NAME_CHARS) return `${shown(name)}: a name of ${name.length} characters`;
   if (!isWithinDepth(entry, MAX_SCHEMA_DEPTH)) return `${shown(name)}: nested deeper than ${MAX_SCHEMA_DEPTH} levels`;

@@ -1,5 +1,5 @@
 /** Errors of MCP servers as text: bounded, and without terminal escapes. */
-import { HeddleError, isHeddleError, visibleText } from "@heddle/protocol";
+import { HeddleError, isHeddleError, reasonOf, visibleText } from "@heddle/protocol";
 import { fitText } from "../calls/fit-text.ts";
 
 const MAX_MESSAGE_BYTES = 1024;
@@ -9,6 +9,6 @@ export function mcpError(message: string, cause?: unknown): HeddleError {
 }
 
 export function messageOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = reasonOf(error);
   return isHeddleError(error) ? text : fitText(visibleText(text.trim()), MAX_MESSAGE_BYTES);
 }

@@ -8,7 +8,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, reasonOf } from "@heddle/protocol";
 import { onlyStandardStreams } from "../commands/inherited-descriptors.ts";
 import { childrenOf } from "../commands/proc-stat.ts";
 import { sendSignal } from "../commands/process-tree.ts";
@@ -171,14 +171,13 @@ function listenTo(child: ChildProcess) {
     fail("the holder ended");
     listener(undefined);
   });
-  child.once("error", (error) => fail(error.message));
+  child.once("error", (error) => fail(reasonOf(error)));
   // Awaited later; until then a failure must not count as unhandled.
   for (const promise of [alive.promise, ready.promise]) promise.catch(() => undefined);
   return {
     alive: alive.promise,
     ready: ready.promise,
     onLine: (next: typeof listener) => void (listener = next),
-    complaint: (error: unknown) =>
-      [error instanceof Error ? error.message : String(error), stderr.trim()].filter(Boolean).join(": "),
+    complaint: (error: unknown) => [reasonOf(error), stderr.trim()].filter(Boolean).join(": "),
   };
 }

@@ -5,6 +5,7 @@
 import { execFile } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { join } from "node:path";
+import { reasonOf } from "@heddle/protocol";
 
 const SYSTEM_FOLDERS = [
   "/usr/bin",
@@ -41,7 +42,7 @@ export async function runHostTool(
 ): Promise<{ isOk: boolean; stdout: string; stderr: string }> {
   return await new Promise((resolve) => {
     execFile(file, args, { env: { LC_ALL: "C" }, cwd: "/", timeout: timeoutMs }, (error, stdout, stderr) => {
-      resolve({ isOk: error === null, stdout, stderr: stderr.trim() === "" && error ? error.message : stderr });
+      resolve({ isOk: error === null, stdout, stderr: stderr.trim() === "" && error ? reasonOf(error) : stderr });
     });
   });
 }

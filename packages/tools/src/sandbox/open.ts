@@ -4,7 +4,7 @@
  */
 import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
-import { HeddleError, isHeddleError, type SandboxHolds } from "@heddle/protocol";
+import { HeddleError, isHeddleError, reasonOf, type SandboxHolds } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { Guard } from "./guard.ts";
 import { checkedRoots, readHostFacts } from "./host-facts.ts";
@@ -77,7 +77,7 @@ async function openNow(policy: SandboxPolicy, options: OpenSandboxOptions): Prom
   } catch (error) {
     if (isHeddleError(error)) throw error;
     // Out of descriptors, processes or space: without a sandbox nothing runs.
-    const why = error instanceof Error ? error.message : String(error);
+    const why = reasonOf(error);
     throw new HeddleError("sandbox.failed", `the sandbox could not be opened: ${why}`, { cause: error });
   }
 }

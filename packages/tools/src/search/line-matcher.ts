@@ -3,7 +3,7 @@
  * backtracks without end is killed after two seconds.
  */
 import type { Worker } from "node:worker_threads";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, reasonOf } from "@heddle/protocol";
 
 const MAX_MATCH_MS = 2000;
 const MAX_MEMORY_MB = 128;
@@ -37,7 +37,7 @@ export class LineMatcher implements AsyncDisposable {
       // Compiled only, to report errors; never executed on this thread.
       RegExp(pattern, flags);
     } catch (error) {
-      throw new HeddleError("tool.failed", error instanceof Error ? error.message : String(error), { cause: error });
+      throw new HeddleError("tool.failed", reasonOf(error), { cause: error });
     }
     this.#worker = new (process.getBuiltinModule("node:worker_threads").Worker)(WORKER_SOURCE, {
       eval: true,

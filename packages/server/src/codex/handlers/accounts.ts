@@ -1,5 +1,5 @@
 /** `account/*`: keys and logins, in the one store that every door uses. */
-import { isHeddleError, isUuid } from "@heddle/protocol";
+import { isHeddleError, isUuid, reasonOf } from "@heddle/protocol";
 import type { Accounts, AccountStatus, StartedLogin } from "@heddle/models/accounts";
 import type { OpenAiAuth } from "../../host/host.ts";
 import type { Handler, ServerContext } from "../../rpc/call.ts";
@@ -78,7 +78,7 @@ function follow(server: ServerContext, accounts: Accounts, { loginId }: StartedL
       const error = status === "completed" ? null : (failure?.message ?? `the login was ${status}`);
       announceLogin(server, accounts, { loginId, error });
     },
-    (error: unknown) => server.log(`the end of a login is not known: ${String(error)}`),
+    (error: unknown) => server.log(`the end of a login is not known: ${reasonOf(error)}`),
   );
 }
 
@@ -98,7 +98,7 @@ function announceAccount(server: ServerContext, accounts: Accounts): void {
       const params = { authMode: authModeOf(status), planType: status?.plan ?? null };
       server.announce({ method: "account/updated", params });
     },
-    (error: unknown) => server.log(`who is logged in is not known: ${String(error)}`),
+    (error: unknown) => server.log(`who is logged in is not known: ${reasonOf(error)}`),
   );
 }
 

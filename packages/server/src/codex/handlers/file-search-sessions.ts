@@ -1,4 +1,5 @@
 /** `fuzzyFileSearch/session*`: one search for as long as a user types; what was found is sent to the connection that asks. */
+import { reasonOf } from "@heddle/protocol";
 import type { Call, Handler } from "../../rpc/call.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import { RPC, RpcError } from "../../rpc/peer.ts";
@@ -43,7 +44,7 @@ export const updateSession: Handler<"fuzzyFileSearch/sessionUpdate"> = async ({ 
     result: {},
     after() {
       search(call, { sessionId, query, roots: session.roots, isWanted }).catch((error: unknown) =>
-        call.server.log(`a search for files failed: ${String(error)}`),
+        call.server.log(`a search for files failed: ${reasonOf(error)}`),
       );
     },
   };

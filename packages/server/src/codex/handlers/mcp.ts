@@ -1,6 +1,6 @@
 /** `mcpServer*`: the MCP servers of the configuration, asked by the client itself. */
 import type { McpAccounts } from "@heddle/models/accounts";
-import { canonical, type McpAuthStatus, type McpServerConfig } from "@heddle/protocol";
+import { canonical, reasonOf, type McpAuthStatus, type McpServerConfig } from "@heddle/protocol";
 import type { McpInspector, McpInventory } from "@heddle/tools/mcp-inspector";
 import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { beginAct } from "../../host/client-acts.ts";
@@ -145,7 +145,7 @@ function followLogin(server: ServerContext, logins: McpAccounts, login: LoginFac
       const params = { ...login, success: error === null, error };
       server.announce({ method: "mcpServer/oauthLogin/completed", params });
     },
-    (error: unknown) => server.log(`the end of a login is not known: ${String(error)}`),
+    (error: unknown) => server.log(`the end of a login is not known: ${reasonOf(error)}`),
   );
 }
 

@@ -1,4 +1,5 @@
 /** `process/*`: commands outside any thread that are answered when they run; their end is a notification. */
+import { reasonOf } from "@heddle/protocol";
 import type { CodexParams } from "@heddle/dialects/codex-app-server";
 import type { Handler } from "../../rpc/call.ts";
 import { cannotSpawn, DEFAULT_CAP_BYTES, DEFAULT_TIMEOUT_MS, startClientCommand } from "../../host/client-command.ts";
@@ -55,7 +56,7 @@ export const spawnProcess: Handler<"process/spawn"> = async (params, call) => {
       answered.resolve();
       ended.then(
         (end) => connection.notify({ method: "process/exited", params: { processHandle, ...endOf(end) } }),
-        (error: unknown) => server.log(`the end of a process is not known: ${String(error)}`),
+        (error: unknown) => server.log(`the end of a process is not known: ${reasonOf(error)}`),
       );
     },
   };

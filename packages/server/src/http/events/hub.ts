@@ -1,7 +1,7 @@
 /** Everyone who follows events over HTTP or a WebSocket: caught up from the journal, kept up to date, disconnected. */
 import type { Heddle } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
-import { HeddleError, isHeddleError } from "@heddle/protocol";
+import { HeddleError, isHeddleError, reasonOf } from "@heddle/protocol";
 import { isTaskStream } from "@heddle/protocol/http";
 import type { Principal } from "../../access/principals.ts";
 import { namedFrame, storedFrame, type Followed } from "./frames.ts";
@@ -59,7 +59,7 @@ export class EventHub implements AsyncDisposable {
       const reader = new Reader({ ...follow, open, stuckMs: this.#options.stuckMs ?? STUCK_MS });
       const served = this.#serve(reader, follow).catch((error: unknown) => {
         const isGone = isHeddleError(error) && error.code === "store.purged";
-        if (!isGone) this.#options.log(`a stream of events ended early: ${String(error)}`);
+        if (!isGone) this.#options.log(`a stream of events ended early: ${reasonOf(error)}`);
         reader.end(isGone ? "cursor.expired" : "failed");
       });
       this.#readers.set(reader, served);
@@ -167,7 +167,7 @@ export class EventHub implements AsyncDisposable {
         else reader.end("revoked");
       }
     } catch (error) {
-      this.#options.log(`the tokens could not be read: ${String(error)}`);
+      this.#options.log(`the tokens could not be read: ${reasonOf(error)}`);
     }
   }
 }

@@ -1,5 +1,5 @@
 /** A request from a program elsewhere becomes a task, or is passed over with its reason. Nothing is read before its signature is. */
-import { HeddleError, never } from "@heddle/protocol";
+import { HeddleError, jsonProblem, never } from "@heddle/protocol";
 import { takeOrder, type OrderDoor, type TakenOrder } from "../take-order.ts";
 import { generic } from "./generic.ts";
 import { github } from "./github.ts";
@@ -75,8 +75,12 @@ function parse(parser: Parser, source: WebhookSource, webhook: InboundWebhook): 
     return parser.parse(webhook, source);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw new HeddleError("task.invalid", `the body for ${source.name} is not JSON: ${error.message}`, {
-      cause: error,
-    });
+    throw new HeddleError(
+      "task.invalid",
+      `the body for ${source.name} is not JSON: ${jsonProblem(webhook.body.toString("utf8"))}`,
+      {
+        cause: error,
+      },
+    );
   }
 }

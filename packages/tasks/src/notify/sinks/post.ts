@@ -6,7 +6,7 @@ import { lookup } from "node:dns";
 import { request as requestHttp, type IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
-import { never } from "@heddle/protocol";
+import { never, reasonOf } from "@heddle/protocol";
 import { namesThisMachine, reachOf } from "@heddle/protocol/ip-address";
 import type { SendResult } from "../sink.ts";
 
@@ -35,7 +35,7 @@ export async function post(request: Post): Promise<SendResult> {
   } catch (error) {
     if (error instanceof RefusedAddress) return { kind: "dead", message: error.message };
     // Never the URL itself: its path may be a secret.
-    return { kind: "retry", message: `${url.host}: ${wordOf(error)}` };
+    return { kind: "retry", message: `${url.host}: ${reasonOf(error)}` };
   }
 }
 
@@ -113,11 +113,6 @@ function waitOf(header: string | undefined): number | undefined {
   if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
   const at = Date.parse(header);
   return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
-}
-
-function wordOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return "code" in error && typeof error.code === "string" ? error.code : error.message;
 }
 
 interface AddressRule {

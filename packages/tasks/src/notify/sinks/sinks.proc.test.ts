@@ -130,7 +130,7 @@ describe("where a webhook may connect to", () => {
       "token=supersecret",
     ]);
     const result = await sink.send(notification(), { signal });
-    expect(result).toEqual({ kind: "retry", message: "127.0.0.1:9: ECONNREFUSED" });
+    expect(result).toEqual({ kind: "retry", message: "127.0.0.1:9: connection refused" });
   });
 
   test("a receiver that does not answer in time is tried again later", async () => {

@@ -17,5 +17,5 @@ test("14.11: a file that is not a bundle, or does not exist, is refused in plain
     code: "store.damaged",
     message: `${trusted} it is not a bundle, or it is cut off or damaged`,
   });
-  expect(await refusal("gone")).toMatchObject({ message: `${trusted} it cannot be read (no such file or directory)` });
+  expect(await refusal("gone")).toMatchObject({ message: `${trusted} it cannot be read (it does not exist)` });
 });

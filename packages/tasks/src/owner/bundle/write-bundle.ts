@@ -5,14 +5,13 @@ import { link, lstat, open, rm } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import { HeddleError, type TaskRecord } from "@heddle/protocol";
+import { HeddleError, reasonOf, type TaskRecord } from "@heddle/protocol";
 import { seal, type Journal } from "@heddle/journal";
 import { toRaw, toSystem } from "@heddle/tools/raw-path";
 import { baseFolder, beforeFolder, workFolder } from "../../judge/task-rooms.ts";
 import { readFrozenWork } from "../../tree/freeze-work.ts";
 import { readKeptTree } from "../../tree/keep-tree.ts";
 import type { FrozenWork, KeptTree, RawPath } from "../../tree/manifest.ts";
-import { codeOf } from "../../tree/tree-errors.ts";
 import { lastJudgement, readLog } from "../recorded.ts";
 import { FORMAT, PIECE_BYTES, toRow, type BundleLine } from "./bundle-lines.ts";
 
@@ -56,9 +55,7 @@ export async function writeBundle({ journal, home, task, file, signal }: WriteBu
   } catch (cause) {
     signal.throwIfAborted();
     if (cause instanceof HeddleError) throw cause;
-    const why =
-      codeOf(cause) === "EEXIST" ? "it exists already" : cause instanceof Error ? cause.message : String(cause);
-    throw new HeddleError("usage.invalid", `the bundle ${file} cannot be written: ${why}`, { cause });
+    throw new HeddleError("usage.invalid", `the bundle ${file} cannot be written: ${reasonOf(cause)}`, { cause });
   } finally {
     await rm(fresh, { force: true });
   }
