@@ -266,7 +266,8 @@ test("a host that cannot be found ends in a typed error", async () => {
   );
   expect(error).toMatchObject({
     code: "provider.unreachable",
-    message: expect.stringMatching(/invalid: E(NOTFOUND|AI_AGAIN)/),
+    message: expect.stringMatching(/invalid: the name cannot be resolved/),
+    details: { reason: expect.stringMatching(/^E(?:NOTFOUND|AI_AGAIN)$/) },
   });
 });
 

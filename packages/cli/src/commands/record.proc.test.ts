@@ -87,7 +87,8 @@ test("14: an export is verified by its file or from standard input, without a ho
     code: 3,
     stdout:
       "cannot verify: this is not an export of heddle threads export\n" +
-      '  file-corrupt: line 1 is not a line of an export: it is not JSON (column 1: expected a value, found "h")\n',
+      '  file-corrupt: line 1 is not a line of an export: it is not JSON (column 1: expected a value, found "h")\n' +
+      "  tail-lost: lines of the export are missing, or its end is\n",
   });
   expect(await run(["verify", "--key", "x"], { world })).toMatchObject({ code: 2 });
 });
