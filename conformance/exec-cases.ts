@@ -1,5 +1,6 @@
 /** Every invocation that both programs are put through, in the order in which they are played. */
 import { CALL_CASES } from "./cases/calls.ts";
+import { CLIENT_CASES } from "./cases/clients.ts";
 import { ENVIRONMENT_CASES } from "./cases/environment.ts";
 import { FAULT_CASES } from "./cases/faults.ts";
 import { INSTRUCTION_CASES } from "./cases/instructions.ts";
@@ -22,4 +23,5 @@ export const EXEC_CASES: readonly ExecCase[] = [
   ...WIRE_CASES,
   ...CALL_CASES,
   ...ENVIRONMENT_CASES,
+  ...CLIENT_CASES,
 ];

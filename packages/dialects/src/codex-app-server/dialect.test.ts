@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { NO_USAGE, type EventBody, type StoredEvent } from "@heddle/protocol";
 import { answerFrom } from "./approvals.ts";
 import { invalidParams } from "./errors.ts";
-import { inputFrom } from "./input.ts";
+import { inputFrom, shownInput } from "./input.ts";
 import { CODEX_METHODS } from "./methods.ts";
 import { ThreadDialect } from "./notifications.ts";
 import { patchChanges } from "./patch.ts";
@@ -251,7 +251,9 @@ test("input: text, pictures by value or path, skills and files by name; sound is
   });
   expect(inputFrom({ type: "image", url: "https://example.org/x.png" })).toMatchObject({ type: "unsupported" });
   expect(inputFrom({ type: "localImage", path: "x.png" })).toEqual({ type: "localImage", path: "x.png" });
-  expect(inputFrom({ type: "skill", name: "pdf", path: "/s" })).toEqual({ type: "text", text: "$pdf" });
+  const skill = { type: "skill", name: "pdf", path: "/s" } as const;
+  expect(inputFrom(skill)).toEqual({ type: "text", text: "$pdf", chosen: skill });
+  expect(shownInput({ type: "text", text: "$pdf", chosen: skill })).toEqual(skill);
   expect(inputFrom({ type: "localAudio", path: "x" })).toMatchObject({ type: "unsupported" });
 });
 
