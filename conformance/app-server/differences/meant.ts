@@ -82,12 +82,6 @@ export const MEANT: readonly Difference[] = [
     why: "a turn without input is a mistake of the caller; Codex pays for an answer to nothing",
   },
   {
-    in: /^thread-settings$/,
-    kind: "added",
-    message: /^warning$/,
-    why: "a client is told which of its settings have no effect",
-  },
-  {
     in: /^thread-ephemeral$/,
     message: /^answer thread\/read$/,
     why: "a thread that is not kept can be read with its turns as long as it is there",
