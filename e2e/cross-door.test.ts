@@ -1,7 +1,6 @@
 /**
- * Every act at every door, seen at every other one in its own words, with whoever did it. One server; app-server and chat
- * over WebSocket, HTTP with server-sent events, and commands in processes of their own beside it, each with a name of its
- * own. Whoever watches does nothing but watch.
+ * Every act at every door, seen at every other one in its own format, with its author. One server; app-server and chat over
+ * WebSocket, HTTP with server-sent events, and commands in processes beside it, each with a name of its own.
  */
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
@@ -18,11 +17,11 @@ interface Door {
   readonly by: string;
   create(): Promise<string>;
   rename(id: string, name: string): Promise<unknown>;
-  turn(id: string, words: string): Promise<unknown>;
+  turn(id: string, text: string): Promise<unknown>;
   fork(id: string): Promise<string>;
   remove(id: string): Promise<unknown>;
   settings?(id: string, model: string): Promise<unknown>;
-  steer?(id: string, turnId: string, words: string): Promise<unknown>;
+  steer?(id: string, turnId: string, text: string): Promise<unknown>;
   approve?(id: string, approvalId: string): Promise<unknown>;
   interrupt(id: string, turnId: string): Promise<unknown>;
   archive?(id: string): Promise<unknown>;
@@ -325,12 +324,12 @@ function appServer(client: Dialled): Door {
     create: async () => String(at(await client.call("thread/start", { cwd: world.workspace }), "thread", "id")),
     rename: (threadId, name) => client.call("thread/name/set", { threadId, name }),
     settings: (threadId, model) => client.call("thread/settings/update", { threadId, model }),
-    async turn(threadId, words) {
-      const started = await client.call("turn/start", { threadId, input: [{ type: "text", text: words }] });
+    async turn(threadId, text) {
+      const started = await client.call("turn/start", { threadId, input: [{ type: "text", text }] });
       running = String(at(started, "turn", "id"));
     },
-    steer: (threadId, turnId, words) =>
-      client.call("turn/steer", { threadId, expectedTurnId: turnId, input: [{ type: "text", text: words }] }),
+    steer: (threadId, turnId, text) =>
+      client.call("turn/steer", { threadId, expectedTurnId: turnId, input: [{ type: "text", text }] }),
     async approve() {
       client.answer((await question(running)).id, { decision: "accept" });
     },
@@ -364,7 +363,7 @@ function httpDoor(client: HeddleClient): Door {
     rename: (id, name) => client.nameThread(id, name),
     settings: (id, model) => client.changeSettings(id, { model }),
     turn: (id, input) => client.startTurn(id, { input }),
-    steer: (id, turnId, words) => client.steerTurn(id, turnId, words),
+    steer: (id, turnId, text) => client.steerTurn(id, turnId, text),
     approve: (id, approvalId) => client.answerApproval(id, approvalId, "accept"),
     interrupt: (id, turnId) => client.interruptTurn(id, turnId),
     archive: (id) => client.archiveThread(id),
@@ -388,8 +387,8 @@ function commandLine(model: readonly string[]): Door {
     by: "user:owner",
     create: async () => idIn(await heddle("exec", ...more, "begin")),
     rename: (id, name) => heddle("threads", "name", id, name),
-    async turn(id, words) {
-      running = start(["exec", "resume", ...more, id, words], { world });
+    async turn(id, text) {
+      running = start(["exec", "resume", ...more, id, text], { world });
       await running.ended;
     },
     async interrupt() {

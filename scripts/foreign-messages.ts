@@ -65,7 +65,7 @@ function scopeOf(node: Node, scope: Scope, caught: Caught[]): Scope {
       if (param.type !== "Identifier") continue;
       const annotation = param.typeAnnotation?.typeAnnotation;
       const isError = annotation?.type === "TSTypeReference" && nameOf(annotation.typeName) === "Error";
-      const mayBeAnything = annotation == null || annotation.type === "TSUnknownKeyword";
+      const mayBeAnything = annotation === null || annotation === undefined || annotation.type === "TSUnknownKeyword";
       if (isError || (mayBeAnything && USUAL_NAMES.has(param.name))) names.push(param.name);
     }
   }

@@ -3,15 +3,8 @@
  * turn belongs to the Heddle that admitted it, never to the connection that asked for it.
  */
 import { openJournal, type Journal, type ThreadRow } from "@heddle/journal";
-import {
-  FIRST_EPOCH,
-  HeddleError,
-  newThreadId,
-  reasonOf,
-  type Author,
-  type By,
-  type TurnSettings,
-} from "@heddle/protocol";
+import { FIRST_EPOCH, HeddleError, newThreadId, reasonOf } from "@heddle/protocol";
+import type { Author, By, TurnSettings } from "@heddle/protocol";
 import { requireOwnFolder } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./turns/admission.ts";
 import { answer } from "./approvals/approvals.ts";

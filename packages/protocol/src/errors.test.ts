@@ -9,6 +9,8 @@ function systemError(code: string): Error {
   return Object.assign(new Error(`${code}: as the system says it`), { code });
 }
 
+const pattern = (source: string, flags = ""): RegExp => new RegExp(source, flags);
+
 function raise(error: Error): never {
   throw error;
 }
@@ -41,8 +43,8 @@ test("14.11: what Node, fetch and zod say is told in plain text, and names what 
 
 test.each([
   ["no JSON", () => JSON.parse("hello"), "it is not valid JSON"],
-  ["no pattern", () => RegExp("(a"), "unterminated group"],
-  ["unknown flags", () => RegExp("a", "zz"), "unknown flags"],
+  ["no pattern", () => pattern("(a"), "unterminated group"],
+  ["unknown flags", () => pattern("a", "zz"), "unknown flags"],
   ["no UTF-8", () => new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.of(0xff)), "not UTF-8 text"],
   ["no URL", () => new URL("::"), "not a URL"],
   ["cut off data", () => gunzipSync(gzipSync("text").subarray(0, 12)), "the compressed data is cut off"],

@@ -203,7 +203,7 @@ export function toHeddleError(error: unknown, fallback: ErrorCode = "internal"):
 
 /**
  * Why something failed, for a message that says what failed. The text is Heddle's: of an error of the system or the runtime
- * by its code, of fetch, which only says that it failed, by its cause, of a schema by the first thing that is wrong.
+ * by its code, of a library that only says that it failed, by its cause, of a schema by the first thing that is wrong.
  */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
@@ -212,8 +212,9 @@ export function reasonOf(error: unknown): string {
     const [{ path = [], message = "" } = {}] = error.issues;
     return [path.join("."), message].filter((part) => part !== "").join(": ");
   }
-  if (error instanceof TypeError && error.cause instanceof Error) return reasonOf(error.cause);
-  return foreignReason(error, errorCodeOf(error)) ?? (error.message || error.name);
+  const code = errorCodeOf(error);
+  if (error.cause instanceof Error && (error instanceof TypeError || code !== undefined)) return reasonOf(error.cause);
+  return foreignReason(error, code) ?? (error.message || error.name);
 }
 
 /** When the host lacks descriptors or memory, neither the file nor the configuration that names it is wrong. */

@@ -59,7 +59,7 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** Codes of the system and of Node, with and without an entry of their own. */
-const FOREIGN_CODE = /^(?:E[A-Z0-9_]+|UND_ERR_\w+|HPE_\w+|Z_\w+|[A-Z_]*CERT[A-Z_]*)$/;
+const FOREIGN_CODE = /^(?:E[A-Z0-9]+|E(?:AI|RR)_\w+|UND_ERR_\w+|HPE_\w+|Z_\w+|[A-Z_]*CERT[A-Z_]*)$/;
 
 /** undefined: not an error of the system or the runtime. */
 export function foreignReason(error: Error, code: string | undefined): string | undefined {

@@ -2,6 +2,7 @@
 
 const SPACE = /[ \t\n\r]*/y;
 const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
+// eslint-disable-next-line no-control-regex
 const STRING_START = /"(?:[^"\\\u0000-\u001f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*/y;
 
 type Expected = "value" | "first value" | "key" | "first key" | "colon" | "separator";

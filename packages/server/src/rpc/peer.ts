@@ -247,6 +247,6 @@ function parse(text: string): Incoming | undefined {
 }
 
 /** As the client wrote it. */
-function messageOf(answer: object | string | number | boolean): string {
-  return typeof answer === "object" && "message" in answer ? String(answer.message) : String(answer);
+function messageOf(answer: unknown): string {
+  return typeof answer === "object" && answer !== null && "message" in answer ? String(answer.message) : String(answer);
 }
