@@ -242,11 +242,13 @@ export function setupReason({ doubted, isFailing }: SetupDifference, base: KeptT
 /** Folders of dependencies and new ones as a whole, anything else by its name. */
 function proposed(doubted: readonly Change[], { manifest }: KeptTree): readonly string[] {
   const globs = new Set(
-    doubted.map(({ path }) => {
-      const around = [...foldersOf(path)];
-      const folder = around.find((at) => roleOf(`${toText(at)}/x`) === "dependency" || !manifest.has(at));
-      return folder === undefined ? literalGlob(toText(path)) : `${toText(folder)}/**`;
-    }),
+    doubted
+      .filter((change) => !isRepository(change))
+      .map(({ path }) => {
+        const around = [...foldersOf(path)];
+        const folder = around.find((at) => roleOf(`${toText(at)}/x`) === "dependency" || !manifest.has(at));
+        return folder === undefined ? literalGlob(toText(path)) : `${toText(folder)}/**`;
+      }),
   );
   return globs.size > MAX_PROPOSED ? [] : [...globs];
 }
