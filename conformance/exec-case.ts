@@ -61,9 +61,12 @@ wire_api = "responses"
 request_max_retries = 1
 stream_max_retries = 1
 `;
-export const MOCK_CONFIG = `model = "gpt-5.5"
-model_provider = "mock"
-${MOCK_PROVIDER}`;
+export const MOCK_CONFIG = configured("");
+
+/** The same with more keys. */
+export function configured(keys: string): string {
+  return `model = "gpt-5.5"\nmodel_provider = "mock"\n${keys === "" ? "" : `${keys}\n`}${MOCK_PROVIDER}`;
+}
 
 /** `exec --json` with more, then the prompt. */
 export function json(...more: readonly string[]): Invocation {

@@ -1,11 +1,7 @@
 /** What `exec` tells the model besides the prompt: by -c, by config.toml, by guides, and in a resumed thread. */
-import { json, MOCK_PROVIDER, say, type ExecCase } from "../exec-case.ts";
+import { configured, json, say, type ExecCase } from "../exec-case.ts";
 
 const HELLO = [say("Hello."), say("Again.")];
-
-function configured(keys: string): string {
-  return `model = "gpt-5.5"\nmodel_provider = "mock"\n${keys}\n${MOCK_PROVIDER}`;
-}
 
 export const INSTRUCTION_CASES: readonly ExecCase[] = [
   {

@@ -1,5 +1,5 @@
 /** What clients, configuration and guides tell the model: where it reaches it, and how long it holds. */
-import { command, MOCK_PROVIDER, say } from "../../exec-case.ts";
+import { command, configured, say } from "../../exec-case.ts";
 import { initialize, text, threadStarted, turn, type Move, type Scenario } from "../scenario.ts";
 
 const ON_THREAD = { threadId: "{thread}" };
@@ -15,10 +15,6 @@ const NOTES = {
   },
 };
 const NOTE_MARKS = ["SCREEN", "PAGE"];
-
-function configured(keys: string): string {
-  return `model = "gpt-5.5"\nmodel_provider = "mock"\n${keys}\n${MOCK_PROVIDER}`;
-}
 
 function forked(params: Readonly<Record<string, unknown>> = {}): readonly Move[] {
   return [
