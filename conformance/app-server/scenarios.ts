@@ -2,6 +2,7 @@
 import type { Scenario } from "./scenario.ts";
 import { APPROVALS } from "./scenarios/approvals.ts";
 import { GATES } from "./scenarios/gates.ts";
+import { ATTACHMENTS } from "./scenarios/attachments.ts";
 import { HOST } from "./scenarios/host.ts";
 import { INSTRUCTIONS } from "./scenarios/instructions.ts";
 import { BROUGHT } from "./scenarios/brought.ts";
@@ -24,6 +25,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...PAGES,
   ...GATES,
   ...HOST,
+  ...ATTACHMENTS,
   ...INSTRUCTIONS,
   ...QUEUE,
 ];

@@ -51,4 +51,10 @@ export const OF_METHODS: readonly Difference[] = [
     message: /^thread\/tokenUsage\/updated$/,
     why: "what a request used is told with the end of its calls, also when they were stopped",
   },
+  {
+    in: /^running-turn-settings$/,
+    message: /^answer turn\/settings\/update$/,
+    path: /^(error|result|error\.message)$/,
+    why: "a refusal names what changes the next turn, or the one reviewer there is; Codex lists the fields it knows",
+  },
 ];

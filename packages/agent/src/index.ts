@@ -1,3 +1,4 @@
+export { appendAt } from "./threads/append-at.ts";
 export { openHeddle } from "./open.ts";
 export { keysInUse } from "./keys-in-use.ts";
 export { isThreadId } from "./heddle.ts";

@@ -12,7 +12,7 @@ export type {
   VerifyWatch,
 } from "./journal.ts";
 export type { HeldLease, LeaseRow, Leases } from "./record/leases.ts";
-export type { MarkKind, MarkQuery, MarkQueries } from "./queries/marks.ts";
+export { attachmentName, type MarkKind, type MarkQuery, type MarkQueries } from "./queries/marks.ts";
 export type { NotificationQueries, NotificationRow } from "./queries/notifications.ts";
 export type { TaskPageRequest, TaskQueries } from "./queries/tasks.ts";
 export type { GitInfo, QueuedRow, ThreadPageRequest, ThreadQueries, ThreadRow, TurnRow } from "./queries/threads.ts";

@@ -83,6 +83,13 @@ export const EventBody = z.discriminatedUnion("type", [
   event("thread.metadata-changed", { gitInfo: GitInfoChange }),
   /** null: the thread has no goal any more. */
   event("thread.goal-changed", { goal: Goal.nullable() }),
+  /** What a client keeps beside the thread, for itself: no model is sent it. No `payload`: it was removed. */
+  event("thread.attachment-changed", {
+    attachmentId: z.string(),
+    attachmentType: z.string(),
+    identityKey: z.string(),
+    payload: z.unknown().optional(),
+  }),
   /** Tools that clients of the thread run; the model is offered them from here on. */
   event("thread.tools-declared", { tools: z.array(ClientTool) }),
   /** The history of the thread ends before this turn. What is stored stays; readers and the model skip it. */

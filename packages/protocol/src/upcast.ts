@@ -21,6 +21,7 @@ export const EVENT_VERSIONS: { readonly [T in EventType]: EventOf<T>["v"] } = {
   "thread.settings-changed": 1,
   "thread.metadata-changed": 1,
   "thread.goal-changed": 1,
+  "thread.attachment-changed": 1,
   "thread.tools-declared": 1,
   "thread.reverted": 1,
   "thread.deleted": 1,

@@ -168,6 +168,10 @@ function threadTexts(body: ThreadEvent): readonly string[] {
       return [JSON.stringify(body.gitInfo)];
     case "thread.goal-changed":
       return body.goal === null ? ["cleared"] : [`${body.goal.status}: ${body.goal.objective}`];
+    case "thread.attachment-changed": {
+      const what = visibleLine(`${body.attachmentType} ${body.identityKey}`);
+      return [body.payload === undefined ? `${what}, removed` : what];
+    }
     case "thread.tools-declared":
       return [body.tools.map(({ name }) => visibleLine(name)).join(", ")];
     case "thread.reverted":

@@ -69,6 +69,8 @@ export function invalidParams(issues: readonly Issue[]): string {
     if (typeof issue.input !== "string") return `invalid type: ${named(issue.input)}, expected a string`;
     return unknownVariant(issue.input, issue.values.map(String));
   }
+  if (issue.code === "unrecognized_keys") return `unknown field \`${issue.keys[0] ?? ""}\``;
+  if (issue.code === "custom" && issue.input === undefined) return `missing field \`${field}\``;
   if (issue.code === "invalid_union") {
     const tag = tagOf(issue.input);
     if (tag === undefined) return "missing field `type`";

@@ -69,6 +69,10 @@ const AdditionalContext = z
   .record(z.string(), z.object({ kind: ClientContext.shape.kind, value: z.string() }))
   .nullish();
 
+/** Any value, null too, but not left out. */
+const given = z.unknown().refine((value) => value !== undefined);
+const attachment = { attachmentType: z.string(), identityKey: z.string() };
+
 const ReviewTarget = z.discriminatedUnion("type", [
   z.object({ type: z.literal("uncommittedChanges") }),
   z.object({ type: z.literal("baseBranch"), branch: z.string() }),
@@ -200,6 +204,19 @@ export const CODEX_PARAMS = {
   "thread/queue/reorder": z.object({ threadId, queuedSubmissionIds: z.array(z.string()) }),
   "thread/queue/start": z.object({ threadId, queuedSubmissionId: text }),
   "thread/queue/delete": z.object({ threadId, queuedSubmissionId: z.string() }),
+  "thread/attachment/add": z.object({ threadId, ...attachment, payload: given }),
+  "thread/attachment/list": z.object({ threadId, ...page }),
+  "thread/attachment/remove": z.object({ threadId, ...attachment }),
+  "thread/attachmentOwner/list": z.object({ ...attachment, ...page, archived: flag }),
+  "turn/settings/update": z.strictObject({
+    threadId,
+    turnId: z.string(),
+    approvalsReviewer: z.enum(["user", "auto_review", "guardian_subagent"]).nullish(),
+    model: text,
+    effort: text,
+    summary: z.enum(["auto", "concise", "detailed", "none"]).nullish(),
+    serviceTier: text,
+  }),
   "thread/backgroundTerminals/list": z.object({ threadId, ...page }),
   "thread/backgroundTerminals/terminate": z.object({ threadId, processId: z.string() }),
   "thread/backgroundTerminals/clean": ofThread,

@@ -12,6 +12,12 @@ export function threadNews({ stream: threadId, version: seq, body }: StoredEvent
         { method: "thread/status/changed", params: { threadId, status: { type: "notLoaded" }, seq } },
         { method: "thread/archived", params: { threadId, seq } },
       ];
+    case "thread.attachment-changed": {
+      const { attachmentId, attachmentType, identityKey, payload } = body;
+      const operation = payload === undefined ? "deleted" : "created";
+      const params = { threadId, attachmentType, identityKey, attachmentId, operation, seq };
+      return [{ method: "thread/attachment/updated", params }];
+    }
     case "thread.deleted":
       return [{ method: "thread/deleted", params: { threadId, seq } }];
     default:

@@ -265,6 +265,13 @@ export const WIRE_NOTIFICATIONS: Readonly<Record<string, z.ZodType>> = {
   "thread/goal/updated": z.looseObject({ threadId: text, turnId: maybe, goal: ThreadGoal }),
   "thread/goal/cleared": ofThread,
   "thread/queue/changed": ofThread,
+  "thread/attachment/updated": z.looseObject({
+    threadId: text,
+    attachmentType: text,
+    identityKey: text,
+    attachmentId: text,
+    operation: z.enum(["created", "deleted"]),
+  }),
   "thread/settings/updated": z.looseObject({ threadId: text, threadSettings: z.record(text, z.unknown()) }),
   "thread/tokenUsage/updated": z.looseObject({ ...at, tokenUsage: z.record(text, z.unknown()) }),
   "turn/started": z.looseObject({ threadId: text, turn: Turn }),

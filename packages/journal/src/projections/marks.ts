@@ -3,7 +3,7 @@
  * between. `name` distinguishes those of a kind.
  */
 import type { EventBody } from "@heddle/protocol";
-import type { MarkKind } from "../queries/marks.ts";
+import { attachmentName, type MarkKind } from "../queries/marks.ts";
 import { NO_CHANGES, type Projection, type RowChange } from "./changes.ts";
 
 const table = "marks";
@@ -44,6 +44,8 @@ function marksOf(body: EventBody): readonly Mark[] {
     case "turn.queued":
     case "turn.steered":
       return sent(body.clientId);
+    case "thread.attachment-changed":
+      return [[body.type, attachmentName(body)]];
     case "approval.requested":
       return [[body.type, body.approvalId]];
     case "approval.resolved":

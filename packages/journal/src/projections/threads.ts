@@ -60,6 +60,7 @@ const BESIDE: ReadonlySet<EventBody["type"]> = new Set<EventBody["type"]>([
   "thread.settings-changed",
   "thread.metadata-changed",
   "thread.goal-changed",
+  "thread.attachment-changed",
   "background.ran",
   "client.intended",
   "client.settled",

@@ -5,6 +5,8 @@ export type MarkKind =
   | "thread.settings-changed"
   | "thread.tools-declared"
   | "thread.goal-changed"
+  /** Named by `attachmentName`. */
+  | "thread.attachment-changed"
   | "context.loaded"
   | "context.compacted"
   | "context.left-out"
@@ -34,8 +36,22 @@ export interface MarkQuery {
   readonly newest?: number;
 }
 
+export interface StreamQuery {
+  readonly kind: MarkKind;
+  readonly name: string;
+  readonly after?: string;
+  readonly limit: number;
+}
+
+/** One attachment has one name in every thread. */
+export function attachmentName(of: { readonly attachmentType: string; readonly identityKey: string }): string {
+  return JSON.stringify([of.attachmentType, of.identityKey]);
+}
+
 export interface MarkQueries {
   /** In the order of their versions, each once. */
   events(look: MarkQuery): Promise<readonly StoredEvent[]>;
   versions(look: MarkQuery): Promise<readonly number[]>;
+  /** Streams that have such a mark, by their names: at most `limit` behind one. */
+  streams(look: StreamQuery): Promise<readonly string[]>;
 }

@@ -17,6 +17,7 @@ import { z } from "zod";
 import type { Call, Handler } from "../rpc/call.ts";
 import { RPC, RpcError, type Reply } from "../rpc/peer.ts";
 import * as accounts from "./handlers/accounts.ts";
+import * as attachments from "./handlers/attachments.ts";
 import * as command from "./handlers/command.ts";
 import * as config from "./handlers/config.ts";
 import * as features from "./handlers/features.ts";
@@ -40,6 +41,7 @@ import * as shell from "./handlers/shell.ts";
 import * as skills from "./handlers/skills.ts";
 import * as surroundings from "./handlers/surroundings.ts";
 import * as threads from "./handlers/threads.ts";
+import { updateTurnSettings } from "./handlers/turn-settings.ts";
 import * as turns from "./handlers/turns.ts";
 import { readUsage } from "./handlers/usage.ts";
 import * as watch from "./handlers/watch.ts";
@@ -82,6 +84,11 @@ const HANDLERS: { readonly [Method in SupportedMethod]: Handler<Method> } = {
   "thread/queue/reorder": queue.reorderQueued,
   "thread/queue/start": queue.startQueued,
   "thread/queue/delete": queue.deleteQueued,
+  "thread/attachment/add": attachments.addAttachment,
+  "thread/attachment/list": attachments.listAttachments,
+  "thread/attachment/remove": attachments.removeAttachment,
+  "thread/attachmentOwner/list": attachments.listAttachmentOwners,
+  "turn/settings/update": updateTurnSettings,
   "thread/backgroundTerminals/list": shell.listTerminals,
   "thread/backgroundTerminals/terminate": shell.terminateTerminal,
   "thread/backgroundTerminals/clean": shell.cleanTerminals,

@@ -43,8 +43,6 @@ const UNSUPPORTED: Readonly<Record<string, Unsupported>> = {
   rollout: { why: "threads are in the journal, not in files", instead: "`heddle store`" },
   "server/diagnostics": { why: "it is a command", instead: "`heddle doctor`" },
   "thread/approveGuardianDeniedAction": { why: "no model reviews approvals", instead: "the answer to the approval" },
-  "thread/attachment": PROJECT,
-  "thread/attachmentOwner": PROJECT,
   "thread/decrement_elicitation": TIMER,
   "thread/increment_elicitation": TIMER,
   "thread/items/read": { why: "items are read in pages", instead: "`thread/items/list`" },
@@ -56,7 +54,6 @@ const UNSUPPORTED: Readonly<Record<string, Unsupported>> = {
   "thread/section": PROJECT,
   "thread/timeline": { why: "it is read in pages", instead: "`thread/turns/list` and `thread/items/list`" },
   threadSection: PROJECT,
-  "turn/settings/update": { why: "the next turn takes new settings", instead: "`thread/settings/update`" },
   userVerification: PROVIDER,
   windowsSandbox: WINDOWS,
 };

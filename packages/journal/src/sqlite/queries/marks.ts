@@ -1,8 +1,10 @@
 import type { MarkQuery, MarkQueries } from "../../queries/marks.ts";
-import { integer, toEvent } from "../../record/rows.ts";
+import { integer, text, toEvent } from "../../record/rows.ts";
 import type { Connection, Read } from "../driver.ts";
 
 export function markQueries(read: Read): MarkQueries {
+  const STREAMS =
+    "SELECT DISTINCT stream FROM marks WHERE kind = ? AND name = ? AND stream > ? ORDER BY stream LIMIT ?";
   const EVENT = "SELECT * FROM events WHERE stream = ? AND version = ?";
   return {
     events: (look) =>
@@ -10,6 +12,8 @@ export function markQueries(read: Read): MarkQueries {
         find(connection, look).map((version) => toEvent(connection.get(EVENT, look.stream, version) ?? {})),
       ),
     versions: (look) => read((connection) => find(connection, look)),
+    streams: ({ kind, name, after = "", limit }) =>
+      read((connection) => connection.all(STREAMS, kind, name, after, limit).map((row) => text(row, "stream"))),
   };
 }
 
