@@ -23,3 +23,19 @@ test("12.19: a client adds no provider, however it spells the key", async () => 
     await expect(resolve(config), key).rejects.toMatchObject({ code: "provider.unknown" });
   }
 });
+
+test("15.3: a client has no file read for its instructions, however it spells the key; their text counts", async () => {
+  const file = import.meta.filename;
+  const profile = { model_instructions_file: file, developer_instructions: "of the profile" };
+  for (const config of [
+    { model_instructions_file: file },
+    { '"model_instructions_file"': file },
+    { " experimental_instructions_file ": file },
+    { profile: "p", profiles: { p: profile } },
+  ])
+    expect(await resolve(config), JSON.stringify(config)).not.toHaveProperty("baseInstructions");
+  expect(await resolve({ profile: "p", profiles: { p: profile }, instructions: "own" })).toMatchObject({
+    baseInstructions: "own",
+    developerInstructions: "of the profile",
+  });
+});

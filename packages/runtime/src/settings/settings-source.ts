@@ -54,12 +54,22 @@ async function explainFor(options: SourceOptions, request: SettingsRequest): Pro
   return { sources, settings: stored?.hasClientTools === true ? { ...settings, hasClientTools: true } : settings };
 }
 
-/** Which providers there are only the owner decides; clients are told so. Their MCP servers are for their threads alone. */
+/**
+ * Which providers there are and which files are read only the owner decides; clients are told so. Their MCP servers are
+ * for their threads alone.
+ */
 function clientConfig(
   values: Readonly<Record<string, unknown>>,
 ): CheckedConfig & { readonly servers: ConfigFile["mcp_servers"] } {
   const heeded = Object.entries(values).filter(([key]) => !isKeyWithoutEffect(key));
   const { config, passedOver } = checkValues(Object.fromEntries(heeded));
-  const { model_providers: _providers, mcp_servers: servers, ...asked } = config;
-  return { config: asked, passedOver, servers };
+  const { model_providers: _providers, mcp_servers: servers, profiles = {}, ...asked } = config;
+  const harmless = Object.entries(profiles).map(([name, profile]) => [name, withoutFiles(profile)]);
+  return { config: { ...withoutFiles(asked), profiles: Object.fromEntries(harmless) }, passedOver, servers };
+}
+
+type Profile = NonNullable<ConfigFile["profiles"]>[string];
+
+function withoutFiles<T extends Profile>(table: T): T {
+  return { ...table, model_instructions_file: undefined, experimental_instructions_file: undefined };
 }
