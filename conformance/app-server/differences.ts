@@ -3,6 +3,7 @@
  * that no entry explains fails; so does an entry that explains nothing any more. `isGap`: not meant, only not built yet.
  */
 import type { Found } from "./compare.ts";
+import { AROUND_CONFIG } from "./differences/config.ts";
 import { GAPS } from "./differences/gaps.ts";
 import { AROUND_INSTRUCTIONS } from "./differences/instructions.ts";
 import { MEANT } from "./differences/meant.ts";
@@ -30,6 +31,7 @@ export const DIFFERENCES: readonly Difference[] = [
   ...AROUND_TOOLS,
   ...AROUND_PARAMS,
   ...OF_METHODS,
+  ...AROUND_CONFIG,
   ...AROUND_INSTRUCTIONS,
   ...GAPS,
 ];

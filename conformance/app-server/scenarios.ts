@@ -3,6 +3,7 @@ import type { Scenario } from "./scenario.ts";
 import { APPROVALS } from "./scenarios/approvals.ts";
 import { GATES } from "./scenarios/gates.ts";
 import { ATTACHMENTS } from "./scenarios/attachments.ts";
+import { CONFIG } from "./scenarios/config.ts";
 import { HOST } from "./scenarios/host.ts";
 import { INSTRUCTIONS } from "./scenarios/instructions.ts";
 import { BROUGHT } from "./scenarios/brought.ts";
@@ -28,4 +29,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...ATTACHMENTS,
   ...INSTRUCTIONS,
   ...QUEUE,
+  ...CONFIG,
 ];

@@ -17,9 +17,11 @@ const FOLDER = path.join(import.meta.dirname, "..", "results", "schema-0.166");
 const STABLE_FOLDER = `${FOLDER}-stable`;
 /** Left from an older protocol; its schema is not generated. */
 const UNDESCRIBED = ["answer getAuthStatus"];
-/** Methods without params, which would name the type of the answer. */
+/** Methods whose params do not name the type of the answer. */
 const NAMES: Readonly<Record<string, string>> = {
   "account/rateLimits/read": "GetAccountRateLimitsResponse",
+  "config/batchWrite": "ConfigWriteResponse",
+  "config/value/write": "ConfigWriteResponse",
   "account/usage/read": "GetAccountTokenUsageResponse",
   "configRequirements/read": "ConfigRequirementsReadResponse",
 };

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readFile, symlink } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { at, KEY, list, serve, text, type Client } from "../../test/app-server-client.ts";
@@ -63,10 +63,7 @@ test("config/read tells what is in force, where each key comes from, and no secr
       model_reasoning_effort: { name: { type: "sessionFlags" } },
       "model_providers.mock.base_url": { name: { type: "user" } },
     },
-    layers: [
-      { name: { type: "sessionFlags" }, disabledReason: null },
-      { name: { type: "user", file }, config: { model: "gpt-5.5" } },
-    ],
+    layers: [{ name: { type: "sessionFlags" } }, { name: { type: "user", file }, config: { model: "gpt-5.5" } }],
   });
   expect(text(read, "layers.1.version")).toMatch(/^sha256:[0-9a-f]{64}$/);
   expect(JSON.stringify(read)).not.toContain("a-secret-word");
@@ -132,7 +129,7 @@ test("config/value/write and config/batchWrite refuse in the words of the origin
   );
 });
 
-test("config/value/write says what overrules it, and does not write beside a file of Codex", async () => {
+test("config/value/write says what overrules it", async () => {
   await using world = await openWorld();
   await world.file("home/config.toml", CONFIG);
   await using served = await opened(world, ["-c", "model=gpt-5.2"]);
@@ -140,13 +137,52 @@ test("config/value/write says what overrules it, and does not write beside a fil
     status: "okOverridden",
     overriddenMetadata: { overridingLayer: { name: { type: "sessionFlags" } }, effectiveValue: "gpt-5.2" },
   });
-  await using other = await openWorld();
-  const codex = await other.file("codex/config.toml", `model = "gpt-5.5"\n`);
-  await using second = await opened(other);
-  expect(await refused(second.client, "config/value/write", replace("model", "x"))).toContain(
-    `configLayerReadonly Only writes to the user config are allowed: ${codex} is used`,
-  );
-  await writeFile(codex, "");
+});
+
+test("15.8: where only Codex's file exists it is written, behind a link too; keys of Codex are kept and shown, secrets not", async () => {
+  await using world = await openWorld();
+  const real = await world.file("dotfiles/config.toml", `${CONFIG}experimental_bearer_token = "a-secret-word"\n`);
+  await mkdir(path.join(world.root, "codex"), { recursive: true });
+  const file = path.join(world.root, "codex", "config.toml");
+  await symlink(real, file);
+  await using served = await opened(world);
+  const { client } = served;
+  // Sent at once: the read sees what was written before it.
+  const [tui, features, read] = await Promise.all([
+    client.call("config/value/write", { ...replace("tui.notifications", true), filePath: file }),
+    client.call("config/value/write", replace("features.some_day", true)),
+    client.call("config/read", { includeLayers: true }),
+  ]);
+  expect([tui, features]).toMatchObject([
+    { status: "ok", filePath: file },
+    { status: "ok", filePath: file },
+  ]);
+  expect(read).toMatchObject({
+    config: { model: "gpt-5.5", tui: { notifications: true }, features: { some_day: true } },
+    origins: {
+      "tui.notifications": { name: { type: "user", file, profile: null }, version: text(features, "version") },
+    },
+    layers: [{ name: { type: "user", file }, config: { features: { some_day: true } } }],
+  });
+  expect(JSON.stringify(read)).not.toContain("a-secret-word");
+  expect((await lstat(file)).isSymbolicLink()).toBe(true);
+  expect(await readFile(real, "utf8")).toContain("[features]\nsome_day = true\n");
+  await client.call("config/value/write", replace("model", "gpt-5.4"));
+  expect(at(await client.call("thread/start", {}), "model")).toBe("gpt-5.4");
+});
+
+test("15.8: a profile in a file of its own is a layer above Codex's file", async () => {
+  await using world = await openWorld();
+  const file = await world.file("codex/config.toml", CONFIG);
+  const profile = await world.file("codex/fast.config.toml", `model = "gpt-fast"\n[tui]\nnotifications = true\n`);
+  await using served = await opened(world, ["-p", "fast"]);
+  expect(await served.client.call("config/read", { includeLayers: true })).toMatchObject({
+    config: { model: "gpt-fast", model_provider: "mock", tui: { notifications: true } },
+    layers: [
+      { name: { type: "user", file: profile, profile: "fast" }, config: { model: "gpt-fast" } },
+      { name: { type: "user", file, profile: null }, config: { model: "gpt-5.5" } },
+    ],
+  });
 });
 
 test("configRequirements/read, experimentalFeature/list, collaborationMode/list and modelProvider/capabilities/read answer", async () => {

@@ -1,16 +1,19 @@
 /**
- * The configuration as clients of a server see and change it: Heddle's own file and, above it, what the command line says.
- * Values that open something (headers, variables of servers) are never shown, only that they are set.
+ * The configuration as clients of a server see and change it: the file in force, Heddle's own or Codex's, and above it what
+ * the command line says. Keys without effect are shown and written like any other. Values that open something (headers,
+ * variables of servers, tokens) are never shown, only that they are set.
  */
 import { createHash } from "node:crypto";
+import { realpathSync } from "node:fs";
+import path from "node:path";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import type { ConfigEdit, ConfigLayer, ConfigSource } from "@heddle/server";
-import { parseOwn } from "../config/check-config.ts";
-import { changeConfig, leavesOf, valueAt } from "../config/edit-config.ts";
+import { parseCodex, parseOwn } from "../config/check-config.ts";
+import { changeConfig, leavesOf, valueAt, writeWhole } from "../config/edit-config.ts";
 import { profileOf, readConfiguration, type ConfigChoices, type Configuration } from "../config/layers.ts";
-import { loadConfig, ownConfigFile, readConfigText } from "../config/read-config.ts";
+import { parseToml } from "../config/parse-toml.ts";
+import { codexHome, loadConfig, ownConfigFile, readConfigText } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
-import { writeWhole } from "../config/edit-config.ts";
 
 export interface ConfigSourceOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -21,38 +24,51 @@ export interface ConfigSourceOptions {
 
 /** Tables whose values are secrets, or may be. */
 const HIDDEN_TABLES: ReadonlySet<string> = new Set(["http_headers", "query_params", "env"]);
+/** Keys of Codex that hold a secret themselves; Heddle's name a variable. */
+const HIDDEN_KEYS = /(token|secret|password|api_key)$/;
 const HIDDEN = "[hidden]";
 
 export function configSource(options: ConfigSourceOptions): ConfigSource {
   const { env, choices } = options;
-  const file = ownConfigFile(env);
   // One after the other: each is made from what the one before has written.
   let last: Promise<unknown> = Promise.resolve();
   return {
-    file,
+    get file() {
+      return fileInForce(env);
+    },
     async read() {
+      await last;
       const configuration = await readConfiguration(choices, env);
-      const { config } = configuration;
-      const layers = layersOf(configuration, env);
-      return { config: hidden(config), layers: layers.map((layer) => ({ ...layer, config: hidden(layer.config) })) };
+      const layers = layersOf(configuration, env).map((layer) => ({ ...layer, config: hidden(layer.config) }));
+      const below = layers.toReversed().map(({ config }) => config);
+      return { config: joined([...below, hidden(configuration.config)]), layers };
     },
     write(edits, expectedVersion) {
-      const writing = last.then(() => write(options, { file, edits, expectedVersion }));
+      const writing = last.then(() => write(options, edits, expectedVersion));
       last = writing.catch(() => undefined);
       return writing;
     },
   };
 }
 
+/** Codex's where there is no other: whoever asks is written for Codex, and is told which file it was. */
+function fileInForce(env: NodeJS.ProcessEnv): string {
+  const [own, codex] = [ownConfigFile(env), path.join(codexHome(env), "config.toml")];
+  return readConfigText(own) === undefined && readConfigText(codex) !== undefined ? codex : own;
+}
+
 /** The first one wins, in the order in which settings are resolved. */
 function layersOf(configuration: Configuration, env: NodeJS.ProcessEnv): readonly ConfigLayer[] {
-  const { file, overrides, path, choices } = configuration;
-  const text = path === undefined ? "" : (readConfigText(path) ?? "");
-  const userLayer = (profile: string | null, config: ConfigLayer["config"]): ConfigLayer => ({
-    name: { type: "user", file: path ?? ownConfigFile(env), profile },
-    version: versionOf(text),
-    config,
-  });
+  const { file, overrides, path: read, choices } = configuration;
+  const userLayer = (of: string, profile: string | null, config?: ConfigLayer["config"]): ConfigLayer => {
+    const text = readConfigText(of) ?? "";
+    return {
+      name: { type: "user", file: of, profile },
+      version: versionOf(text),
+      config: config ?? parseToml(text, of),
+    };
+  };
+  const base = fileInForce(env);
   const profile = profileOf(configuration, choices.profile);
   const name = choices.profile ?? overrides.profile ?? file.profile ?? null;
   const flags: ConfigLayer = {
@@ -62,41 +78,39 @@ function layersOf(configuration: Configuration, env: NodeJS.ProcessEnv): readonl
   };
   return [
     ...(Object.keys(overrides).length === 0 ? [] : [flags]),
-    ...(Object.keys(profile).length === 0 ? [] : [userLayer(name, profile)]),
-    userLayer(null, file),
+    ...(Object.keys(profile).length === 0 ? [] : [userLayer(base, name, profile)]),
+    ...(read === undefined || read === base ? [] : [userLayer(read, name)]),
+    ...(choices.isIgnored === true ? [] : [userLayer(base, null)]),
   ];
-}
-
-interface WriteRequest {
-  readonly file: string;
-  readonly edits: readonly ConfigEdit[];
-  readonly expectedVersion: string | undefined;
 }
 
 async function write(
   options: ConfigSourceOptions,
-  { file, edits, expectedVersion }: WriteRequest,
+  edits: readonly ConfigEdit[],
+  expectedVersion: string | undefined,
 ): ReturnType<ConfigSource["write"]> {
   const { env, choices, onChange } = options;
   if (choices.isIgnored === true) throw readonlyLayer("this server was started with --ignore-user-config");
-  const { file: inForce } = await loadConfig(env, choices);
-  if (inForce !== undefined && inForce !== file) {
-    throw readonlyLayer(`${inForce} is used, which is not Heddle's; create ${file} first`);
-  }
+  const file = fileInForce(env);
   const before = readConfigText(file) ?? "";
   if (expectedVersion !== undefined && expectedVersion !== versionOf(before)) {
     const message = "Configuration was modified since last read. Fetch latest version and retry.";
     throw failed("configVersionConflict", message);
   }
-  const after = changed(before, edits, file);
+  const after = changed(before, edits, { file, isOwn: file === ownConfigFile(env) });
   if (after !== before) {
-    await writeWhole(file, after);
+    // A link stays one: what it leads to is what its owner keeps.
+    await writeWhole(before === "" ? file : realpathSync.native(file), after);
     onChange((await loadConfig(env, choices)).config);
   }
   return { version: versionOf(after), overruled: await overruled(options, edits) };
 }
 
-function changed(before: string, edits: readonly ConfigEdit[], file: string): string {
+function changed(
+  before: string,
+  edits: readonly ConfigEdit[],
+  { file, isOwn }: { readonly file: string; readonly isOwn: boolean },
+): string {
   try {
     const after = edits.reduce((text, edit) => {
       if (JSON.stringify(edit.value ?? null).includes(JSON.stringify(HIDDEN))) {
@@ -104,7 +118,8 @@ function changed(before: string, edits: readonly ConfigEdit[], file: string): st
       }
       return changeConfig(text, edit, file);
     }, before);
-    parseOwn(after, file);
+    if (isOwn) parseOwn(after, file);
+    else parseCodex(after, file, {});
     return after;
   } catch (error) {
     if (!isHeddleError(error)) throw error;
@@ -130,13 +145,21 @@ function versionOf(text: string): string {
 }
 
 function hidden(config: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const leaves = leavesOf(config).map(({ key, value }) => {
-    const isHidden = key.length > 2 && HIDDEN_TABLES.has(key.at(-2) ?? "");
-    return { key, value: isHidden ? HIDDEN : value };
-  });
   const shown: Record<string, unknown> = {};
-  for (const { key, value } of leaves) put(shown, key, value);
+  for (const { key, value } of leavesOf(config)) {
+    const isHidden =
+      (key.length > 2 && HIDDEN_TABLES.has(key.at(-2) ?? "")) ||
+      (typeof value === "string" && HIDDEN_KEYS.test(key.at(-1) ?? ""));
+    put(shown, key, isHidden ? HIDDEN : value);
+  }
   return shown;
+}
+
+/** Later wins, leaf by leaf. */
+function joined(configs: readonly Readonly<Record<string, unknown>>[]): Readonly<Record<string, unknown>> {
+  const whole: Record<string, unknown> = {};
+  for (const { key, value } of configs.flatMap((config) => leavesOf(config))) put(whole, key, value);
+  return whole;
 }
 
 function put(target: Record<string, unknown>, [first = "", ...rest]: readonly string[], value: unknown): void {

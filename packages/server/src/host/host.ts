@@ -64,7 +64,7 @@ export interface ConfigEdit {
 
 /** Given by the program that starts the server. Failures are typed. */
 export interface ConfigSource {
-  /** The one file that is ever written. */
+  /** The file in force, which is the one that is written. */
   readonly file: string;
   read(): Promise<ConfigView>;
   /**

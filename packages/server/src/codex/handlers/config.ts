@@ -1,4 +1,4 @@
-/** `config/*`: what is in force and where it comes from, and changes of the one file that is Heddle's own. */
+/** `config/*`: what is in force and where it comes from, and changes of the file in force. */
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import type { CodexParams } from "@heddle/dialects/codex-app-server";
@@ -13,18 +13,19 @@ type BatchWrite = CodexParams<"config/batchWrite">;
 const MAX_EDITS = 200;
 
 export const readConfig: Handler<"config/read"> = async ({ includeLayers }, call) => {
+  // First: it waits for what is being written, which changes what a turn would run with.
+  const read = await call.server.host.config?.read();
   const { result } = await readChoices({}, call);
-  const source = call.server.host.config;
-  if (source === undefined) return { result };
+  if (read === undefined) return { result };
   const { config: choices } = result as { readonly config: Readonly<Record<string, unknown>> };
-  const { config: inForce, layers } = await source.read();
+  const { config: inForce, layers } = read;
   // A key that is not configured shows what a turn would run with.
   const config = { ...choices, ...inForce };
   return {
     result: {
       config,
       origins: originsOf(layers),
-      layers: includeLayers === true ? layers.map((layer) => ({ ...layer, disabledReason: null })) : null,
+      layers: includeLayers === true ? layers : null,
     },
   };
 };
@@ -59,7 +60,8 @@ async function write(
   { server }: Call,
 ): Promise<Reply> {
   const source = requireSource(server.host.config);
-  if (typeof filePath === "string" && path.resolve(filePath) !== source.file) {
+  const { file } = source;
+  if (typeof filePath === "string" && path.resolve(filePath) !== file) {
     throw failed("configLayerReadonly", "Only writes to the user config are allowed");
   }
   const { version, overruled } = await source.write(edits.map(editFrom), expectedVersion ?? undefined);
@@ -72,7 +74,7 @@ async function write(
           effectiveValue: overruled.value,
         };
   const status = overriddenMetadata === null ? "ok" : "okOverridden";
-  return { result: { status, version, filePath: source.file, overriddenMetadata } };
+  return { result: { status, version, filePath: file, overriddenMetadata } };
 }
 
 function editFrom({ keyPath, value, mergeStrategy }: BatchWrite["edits"][number]): ConfigEdit {

@@ -1,0 +1,56 @@
+/** The configuration as clients read and write it, and what it comes to. */
+import type { Difference } from "../differences.ts";
+
+export const AROUND_CONFIG: readonly Difference[] = [
+  {
+    in: /^config-(write|layers)/,
+    message: /^answer config\/read$/,
+    path: /^result\.config\.(?!(model_provider|model_reasoning_effort|tui\.notifications|features\.(no_such_feature|goals)|history\.persistence|sandbox_workspace_write\.network_access|model_providers\.mock\.(name|base_url|env_key|wire_api))$)/,
+    why: "of keys that nobody has set only those are told that mean something here; layers and origins are the same",
+  },
+  {
+    in: /^config-(write|layers)/,
+    message: /^answer config\/read$/,
+    path: /^result\.layers\.1$/,
+    why: "there is no configuration of the system",
+  },
+  {
+    in: /^config-write-wrong$/,
+    message: /^answer config\/value\/write$/,
+    path: /^error\.(message|data\.code)$/,
+    why: "the words name file and line, and programs decide by a code",
+  },
+  {
+    in: /^config-profile-table$/,
+    why: "a profile may still be a table of config.toml; Codex has dropped it",
+  },
+  {
+    in: /^config-(layers|unknown)$/,
+    message: /^(configWarning|warning)$/,
+    path: /^params\.(summary|message)$/,
+    why: "keys that have no effect here are named, whether Codex knows them or not",
+  },
+  {
+    in: /^config-unknown$/,
+    kind: "moved",
+    message: /^thread\/started$/,
+    why: "the warning about a thread comes after the thread",
+  },
+  {
+    in: /^model-unnamed$/,
+    path: /model$/,
+    why: "the usual model is that of Heddle's catalogue",
+  },
+  {
+    in: /^environment-resumed$/,
+    message: /^item\/completed commandExecution$/,
+    path: /aggregatedOutput$/,
+    why: "a thread keeps the environment that was chosen for it; Codex forgets it when it is started again",
+  },
+  {
+    in: /^tool-legacy-wrong$/,
+    message: /^answer thread\/start$/,
+    path: /^error\.message$/,
+    why: "a tool without a name and a type lacks both; each program names one of them",
+  },
+];
