@@ -60,7 +60,7 @@ export async function preflight(args: ParsedArgs, context: CommandContext): Prom
     const answer = { type: "heddle.preflight", version: 1, ok: failed === undefined, exit_code: code, checks };
     await out.write(toLine(answer));
   } else {
-    const lines = checks.map(({ state, name, detail }) => `${state.padEnd(7)}  ${name.padEnd(10)}  ${detail}\n`);
+    const lines = checks.map(({ state, name, detail }) => `${state.padEnd(7)}  ${name.padEnd(12)}  ${detail}\n`);
     await out.write(visibleText(lines.join("")));
   }
   return code;
