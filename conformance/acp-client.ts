@@ -29,6 +29,7 @@ export interface Adapter extends AsyncDisposable {
 
 export interface AcpWorld extends AsyncDisposable {
   readonly fixture: Fixture;
+  readonly requests: readonly RecordedRequest[];
   /** A fresh adapter over the same home. */
   open(): Promise<Adapter>;
 }
@@ -52,6 +53,7 @@ export async function openAcpWorld(
   const fixture = await openFixture(program, server.url, furniture);
   return {
     fixture,
+    requests: server.requests,
     open: () => openAdapter(program, fixture),
     async [Symbol.asyncDispose]() {
       await fixture[Symbol.asyncDispose]();

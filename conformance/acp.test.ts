@@ -11,13 +11,20 @@ import { ECHO_CONFIG, ECHO_SERVER } from "./app-server/scenarios/mcp.ts";
 import { command, patch, say } from "./exec-case.ts";
 import { codex, heddle } from "./program.ts";
 
+const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
 interface Session {
   readonly sessionId: string;
   prompt(words: string): Promise<unknown>;
 }
 
-async function newSession(adapter: Adapter, cwd: string, mode?: string): Promise<Session> {
-  const sessionId = String(at(await adapter.ask("session/new", { cwd, mcpServers: [] }), "sessionId"));
+async function newSession(
+  adapter: Adapter,
+  cwd: string,
+  mode?: string,
+  mcpServers: readonly object[] = [],
+): Promise<Session> {
+  const sessionId = String(at(await adapter.ask("session/new", { cwd, mcpServers }), "sessionId"));
   if (mode !== undefined) await adapter.ask("session/set_mode", { sessionId, modeId: mode });
   return { sessionId, prompt: (words) => prompt(adapter, sessionId, words) };
 }
@@ -136,6 +143,38 @@ describe.each([codex(), heddle])("@agentclientprotocol/codex-acp over $name", (p
     expect(await done).toMatchObject({ stopReason: "end_turn" });
     expect(states(adapter.received).at(-1)).toBe("completed");
     expect(said(adapter.received, /^agent_message_chunk$/)).toContain("Called.");
+  });
+
+  test("an MCP server that the editor brings is started and called, in any script", async () => {
+    const call = { calls: [{ tool: "mcp__echo__echo", args: { text: "你好" } }] };
+    await using world = await openAcpWorld(program, [call, say("Сделано。")], { files: { "echo.mjs": ECHO_SERVER } });
+    await using adapter = await world.open();
+    const { root, workspace } = world.fixture;
+    const echo = { name: "echo", command: process.execPath, args: [path.join(root, "echo.mjs")], env: [] };
+    const session = await newSession(adapter, workspace, "workspace-write", [echo]);
+    const done = session.prompt("скажи 漢字");
+    // Here the server runs inside the sandbox of the session, and needs no permission.
+    if (!isHeddle) {
+      const question = await adapter.waitFor(({ method }) => method === "session/request_permission");
+      const allow = [at(question.params, "options")].flat().find((option) => at(option, "kind") === "allow_once");
+      adapter.answer(question, { outcome: { outcome: "selected", optionId: at(allow, "optionId") } });
+    }
+    expect(await done).toMatchObject({ stopReason: "end_turn" });
+    expect(JSON.stringify(updates(adapter.received, /^tool_call/))).toContain("你好");
+    expect(said(adapter.received, /^agent_message_chunk$/)).toContain("Сделано。");
+  });
+
+  test("an image goes with a prompt", async () => {
+    await using world = await openAcpWorld(program, [say("Seen.")]);
+    await using adapter = await world.open();
+    const { sessionId } = await newSession(adapter, world.fixture.workspace);
+    const image = { type: "image", mimeType: "image/png", data: PIXEL };
+    const prompted = [{ type: "text", text: `${MARK} look` }, image];
+    expect(await adapter.ask("session/prompt", { sessionId, prompt: prompted })).toMatchObject({
+      stopReason: "end_turn",
+    });
+    const asked = world.requests.map(({ body }) => JSON.stringify(body)).filter((body) => body.includes("input_image"));
+    expect(asked.some((body) => body.includes(PIXEL))).toBe(true);
   });
 
   test("a prompt is cancelled while its command runs", async () => {

@@ -276,7 +276,7 @@ test("settings of a thread come from its client, then from the configuration", a
     model: "other-model",
     sandbox: "read-only",
     approvalPolicy: "never",
-    config: { model_reasoning_effort: "high", mcp_servers: { "a b": { command: "x" } } },
+    config: { model_reasoning_effort: "high", features: { x: true }, frobnication: 1 },
     developerInstructions: "be brief",
   });
   expect(begun).toMatchObject({
@@ -288,7 +288,7 @@ test("settings of a thread come from its client, then from the configuration", a
   const threadId = text(begun, "thread.id");
   expect((await client.note("warning")).params).toEqual({
     threadId,
-    message: "these have no effect in heddle app-server: config.mcp_servers",
+    message: "these have no effect in heddle app-server: config.frobnication",
   });
   const from = client.received.length;
   await client.call("turn/start", {

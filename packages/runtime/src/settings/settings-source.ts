@@ -2,7 +2,7 @@
 import type { ResolvedSettings, SettingsRequest, SettingsSource } from "@heddle/server";
 import { isKeyWithoutEffect } from "@heddle/dialects/codex-app-server";
 import { checkValues, type CheckedConfig } from "../config/check-config.ts";
-import type { ConfigFile } from "../config/schema.ts";
+import { CODEX_ONLY_KEYS, type ConfigFile } from "../config/schema.ts";
 import { effectiveConfig, mergeConfig, profileOf, type Layers } from "../config/layers.ts";
 import { broughtServers } from "./extensions.ts";
 import { callerLayers, defaultLayer, patchOfConfig, settle } from "./settings.ts";
@@ -24,7 +24,9 @@ export function settingsSource(options: SourceOptions): SettingsSource {
       return patchOfConfig(mergeConfig(profile, overrides));
     },
     serversOf: (config) => broughtServers(clientConfig(config).servers, options.env),
-    unusedOf: (config) => clientConfig(config).passedOver,
+    // Libraries send Codex's own keys with every thread, and show a warning as if the agent had said it.
+    unusedOf: (config) =>
+      clientConfig(config).passedOver.filter((key) => !CODEX_ONLY_KEYS.has(key.split(".")[0] ?? "")),
   };
 }
 
