@@ -7,7 +7,7 @@ import { nearest, HeddleError } from "@heddle/protocol";
 export interface OptionSpec {
   readonly name: string;
   readonly short?: string;
-  /** Other long names for the same option; not shown in help. */
+  /** Other long names for the same option. */
   readonly aliases?: readonly string[];
   /** The word for the value in help. Absent: the option is a switch. */
   readonly value?: string;
@@ -19,8 +19,8 @@ export interface OptionSpec {
   readonly takesMore?: (word: string) => boolean;
   /** The subcommands that know this option; absent: all do. */
   readonly of?: string | readonly string[];
-  /** Understood, and left out of the help. */
-  readonly isHidden?: boolean;
+  /** Understood so that callers of Codex need no change; at the end of the help, and not completed. */
+  readonly isForCodex?: boolean;
   readonly help: string;
 }
 

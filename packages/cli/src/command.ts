@@ -26,40 +26,44 @@ export interface CommandContext {
   readonly commands: Readonly<Record<string, CommandEntry>>;
 }
 
+/** Every option that is taken is shown, aliases included. */
 export function helpText(command: Command): string {
-  const shown = command.options.filter(({ isHidden }) => isHidden !== true);
-  const width = Math.min(34, Math.max(...shown.map((option) => optionNames(option).length)));
-  const ownerOf = (option: OptionSpec): string => ownersOf(option).join(" and ");
-  const owners = [...new Set(shown.map(ownerOf))].filter((owner) => owner !== "");
-  const section = (title: string, options: readonly OptionSpec[]): readonly string[] => [
-    title,
-    ...options.map((option) => optionLine(option, width)),
-    "",
-  ];
+  const { options } = command;
+  const width = Math.min(34, Math.max(...options.map((option) => optionNames(option).length)));
+  const titles = [...new Set(options.map(titleOf))];
+  const last = (title: string): number => (title === FOR_CODEX ? 1 : 0);
+  const sections = titles
+    .toSorted((a, b) => last(a) - last(b))
+    .flatMap((title) => [
+      title,
+      ...options.filter((option) => titleOf(option) === title).map((option) => optionLine(option, width)),
+      "",
+    ]);
   return [
     command.about,
     "",
     `Usage: heddle ${command.usage.replaceAll("\n", "\n       heddle ")}`,
     "",
-    ...section(
-      "Options:",
-      shown.filter((option) => option.of === undefined),
-    ),
-    ...owners.flatMap((owner) =>
-      section(
-        `Options of ${owner}:`,
-        shown.filter((option) => ownerOf(option) === owner),
-      ),
-    ),
+    ...sections,
     "Examples:",
     ...command.examples.map((example) => `  ${example}`),
     "",
   ].join("\n");
 }
 
+const FOR_CODEX = "Understood for callers of Codex:";
+
+function titleOf(option: OptionSpec): string {
+  if (option.isForCodex === true) return FOR_CODEX;
+  const owners = ownersOf(option);
+  return owners.length === 0 ? "Options:" : `Options of ${owners.join(" and ")}:`;
+}
+
 function optionLine(option: OptionSpec, width: number): string {
   const names = optionNames(option);
-  const help = option.choices === undefined ? option.help : `${option.help} (${option.choices.join(", ")})`;
+  const choices = option.choices === undefined ? "" : ` (${option.choices.join(", ")})`;
+  const aliases = (option.aliases ?? []).map((alias) => `, also --${alias}`).join("");
+  const help = `${option.help}${choices}${aliases}`;
   return names.length > width ? `  ${names}\n  ${" ".repeat(width)}  ${help}` : `  ${names.padEnd(width)}  ${help}`;
 }
 

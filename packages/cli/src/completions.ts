@@ -14,7 +14,7 @@ export type Shell = (typeof SHELLS)[number];
 export function completionScript(shell: Shell, commands: readonly CompletedCommand[]): string {
   const shown = commands.map((command) => ({
     ...command,
-    options: command.options.filter(({ isHidden }) => isHidden !== true),
+    options: command.options.filter(({ isForCodex }) => isForCodex !== true),
   }));
   return { bash, zsh, fish }[shell](shown);
 }

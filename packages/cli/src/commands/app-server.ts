@@ -32,7 +32,7 @@ const OPTIONS: readonly OptionSpec[] = [
   },
   { name: "out", value: "DIR", completes: "folder", help: "Where generated types go" },
   { name: "experimental", help: "Generate types of experimental methods too" },
-  { name: "prettier", value: "BIN", isHidden: true, help: "No effect" },
+  { name: "prettier", value: "BIN", isForCodex: true, help: "No effect" },
   { name: "stdio", help: "Same as --listen stdio://" },
   ...CONFIG_OPTIONS,
   {
@@ -52,9 +52,9 @@ const OPTIONS: readonly OptionSpec[] = [
   },
   ...TLS_OPTIONS,
   { name: "allow-non-loopback", help: "Listen where other machines can reach it, without TLS" },
-  { name: "enable", value: "FEATURE", isMultiple: true, isHidden: true, help: "A feature of Codex" },
-  { name: "disable", value: "FEATURE", isMultiple: true, isHidden: true, help: "A feature of Codex" },
-  { name: "analytics-default-enabled", isHidden: true, help: "There are no analytics" },
+  { name: "enable", value: "FEATURE", isMultiple: true, isForCodex: true, help: "A feature of Codex" },
+  { name: "disable", value: "FEATURE", isMultiple: true, isForCodex: true, help: "A feature of Codex" },
+  { name: "analytics-default-enabled", isForCodex: true, help: "There are no analytics" },
 ];
 
 export const appServerCommand: Command = {

@@ -6,7 +6,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { toRaw, toText } from "@heddle/tools/raw-path";
-import { isSameEntry, type FrozenWork, type KeptTree, type RawPath } from "../tree/manifest.ts";
+import { isSameEntry, type FrozenWork, type KeptTree, type RawPath, type TreeEntry } from "../tree/manifest.ts";
 import {
   entryIn,
   gitFilesAt,
@@ -51,7 +51,7 @@ export async function findRepository(judged: JudgedTree): Promise<Repository | u
   const { base, workspace } = judged;
   const began: TreeWithChanges = { base, changes: new Map() };
   const now = withChanges(judged);
-  const [entry, before] = [entryIn(now, DOT_GIT), base.manifest.get(DOT_GIT)];
+  const [entry, before] = [dotGitOf(now), dotGitOf(began)];
   const at = (path: string): GitFiles => filesAt(path, workspace, began);
   // A repository that was made in the workspace since does not replace the one above it.
   const above = before === undefined ? await findAbove(workspace, at) : undefined;
@@ -71,6 +71,12 @@ export async function findRepository(judged: JudgedTree): Promise<Repository | u
 }
 
 const DOT_GIT = ".git";
+
+/** As for git, a folder without HEAD is no repository. */
+function dotGitOf(tree: TreeWithChanges): TreeEntry | undefined {
+  const entry = entryIn(tree, DOT_GIT);
+  return entry?.kind === "folder" && entryIn(tree, `${DOT_GIT}/HEAD`) === undefined ? undefined : entry;
+}
 
 function inWorkspace(
   inside: RawPath,

@@ -269,6 +269,20 @@ test("13: a repository that the agent makes in the workspace takes nothing from 
   expect(await repository.check({ branch: "other" })).toMatchObject({ outcome: "failed" });
 });
 
+test("15.14: an empty .git is no repository: the one above it counts, and one that is made in it since", async () => {
+  await using below = openJudgedRepository({ below: "packages/one" });
+  below.sh("mkdir .git");
+  await below.keep();
+  below.write("a.txt", "better\n");
+  expect(await below.check({ clean: true })).toMatchObject({ outcome: "failed", message: "uncommitted: a.txt" });
+  await using fresh = openJudgedRepository();
+  fresh.sh("rm -rf .git; mkdir .git");
+  await fresh.keep();
+  expect(await fresh.check({ clean: true })).toMatchObject({ outcome: "failed", isMoot: true });
+  fresh.sh("git init -q -b main; git add -A; git commit -qm first");
+  expect(await fresh.check({ commit: "", clean: true })).toMatchObject({ outcome: "passed" });
+});
+
 test("13: files of a submodule are its own while nothing there changes", async () => {
   await using repository = openJudgedRepository();
   repository.sh(
