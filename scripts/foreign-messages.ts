@@ -64,9 +64,16 @@ function scopeOf(node: Node, scope: Scope, caught: Caught[]): Scope {
     for (const param of node.params) {
       if (param.type !== "Identifier") continue;
       const annotation = param.typeAnnotation?.typeAnnotation;
-      const isError = annotation?.type === "TSTypeReference" && nameOf(annotation.typeName) === "Error";
+      const isError = isErrorType(annotation);
       const mayBeAnything = annotation === null || annotation === undefined || annotation.type === "TSUnknownKeyword";
       if (isError || (mayBeAnything && USUAL_NAMES.has(param.name))) names.push(param.name);
+    }
+  }
+  if (node.type === "Program" || node.type === "BlockStatement") {
+    for (const statement of node.body) {
+      if (statement.type !== "VariableDeclaration") continue;
+      for (const { id } of statement.declarations)
+        if (id.type === "Identifier" && isErrorType(id.typeAnnotation?.typeAnnotation)) names.push(id.name);
     }
   }
   if (names.length === 0) return scope;
@@ -77,6 +84,12 @@ function scopeOf(node: Node, scope: Scope, caught: Caught[]): Scope {
     inner.set(name, binding);
   }
   return inner;
+}
+
+/** `Error`, also beside other types. */
+function isErrorType(type: Node | null | undefined): boolean {
+  if (type?.type === "TSUnionType") return type.types.some(isErrorType);
+  return type?.type === "TSTypeReference" && nameOf(type.typeName) === "Error";
 }
 
 /** The name in `error.message`, `error.cause.message` and `String(error)`; a template takes no error by itself (lint). */

@@ -36,7 +36,7 @@ async function start(): Promise<void> {
   let code = await main(process.argv.slice(2)).catch(report);
   await flushed(process.stdout);
   if (lost !== undefined && code === 0) {
-    code = report(new HeddleError("store.failed", `standard output could not be written: ${lost.message}`));
+    code = report(new HeddleError("store.failed", `standard output could not be written: ${reasonOf(lost)}`));
   }
   await flushed(process.stderr);
   // Explicit, because a socket kept open for reuse must not keep a finished command alive.

@@ -1,7 +1,7 @@
 /** Reads a small file of another program. It can neither block nor flood the reader. */
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
-import { errorCodeOf, HeddleError } from "@heddle/protocol";
+import { errorCodeOf, HeddleError, reasonOf } from "@heddle/protocol";
 
 const MAX_BYTES = 256 * 1024;
 
@@ -14,7 +14,7 @@ export async function readSmallFile(file: string): Promise<string | undefined> {
   } catch (error) {
     const code = errorCodeOf(error);
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw new HeddleError("auth.missing", `${file} cannot be read (${code})`);
+    throw new HeddleError("auth.missing", `${file} cannot be read: ${reasonOf(error)}`);
   }
   await using _open = handle;
   const facts = await handle.stat();

@@ -1,7 +1,7 @@
 /** Addresses of doors as text, and who can reach them. */
 import { isIP } from "node:net";
 import path from "node:path";
-import { HeddleError, hostFaultOr } from "@heddle/protocol";
+import { HeddleError, hostFaultOr, reasonOf } from "@heddle/protocol";
 import { isLoopback, type TlsPair } from "@heddle/server";
 import { readFile, stat } from "node:fs/promises";
 
@@ -74,8 +74,7 @@ async function read(file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (cause) {
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown";
-    throw new HeddleError(hostFaultOr(cause, "usage.invalid"), `${file} cannot be read: ${code}`, { cause });
+    throw new HeddleError(hostFaultOr(cause, "usage.invalid"), `${file} cannot be read: ${reasonOf(cause)}`, { cause });
   }
 }
 

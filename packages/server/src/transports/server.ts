@@ -29,8 +29,7 @@ export function createDoorServer(
     const handshakeTimeout = options.headersTimeout;
     return createSecureServer({ ...options, ...tls, minVersion: "TLSv1.2", handshakeTimeout }, listener);
   } catch (cause) {
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "it cannot be read";
-    throw new HeddleError("usage.invalid", `the certificate and its key cannot be used: ${code}`, { cause });
+    throw new HeddleError("usage.invalid", `the certificate and its key cannot be used: ${reasonOf(cause)}`, { cause });
   }
 }
 
