@@ -9,6 +9,7 @@ import { INSTRUCTIONS } from "./scenarios/instructions.ts";
 import { BROUGHT } from "./scenarios/brought.ts";
 import { MCP } from "./scenarios/mcp.ts";
 import { PAGES } from "./scenarios/pages.ts";
+import { PLUGINS } from "./scenarios/plugins.ts";
 import { QUEUE } from "./scenarios/queue.ts";
 import { QUESTIONS } from "./scenarios/questions.ts";
 import { THREADS } from "./scenarios/threads.ts";
@@ -30,4 +31,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...INSTRUCTIONS,
   ...QUEUE,
   ...CONFIG,
+  ...PLUGINS,
 ];

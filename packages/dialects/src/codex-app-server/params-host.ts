@@ -12,6 +12,8 @@ const path = z.string();
 const processId = z.string();
 const TerminalSize = z.object({ rows: z.int().min(0).max(65_535), cols: z.int().min(0).max(65_535) });
 
+const MarketplaceKind = z.enum(["local", "vertical", "workspace-directory", "shared-with-me", "created-by-me-remote"]);
+
 const ConfigEdit = z.object({
   keyPath: z.string(),
   value: z.unknown(),
@@ -73,6 +75,13 @@ export const HOST_PARAMS = {
   gitDiffToRemote: z.object({ cwd: z.string() }),
   "skills/extraRoots/set": z.object({ extraRoots: z.array(z.string()) }),
   "skills/config/write": z.object({ path: text, name: text, enabled: z.boolean() }),
+  "plugin/list": z.object({
+    cwds: z.array(path).nullish(),
+    marketplaceKinds: z.array(MarketplaceKind).nullish(),
+  }),
+  "plugin/installed": z.object({ cwds: z.array(path).nullish() }),
+  "plugin/reconcile": none,
+  "plugin/read": z.object({ marketplacePath: text, remoteMarketplaceName: text, pluginName: z.string() }),
   "hooks/list": z.object({ cwds: z.array(z.string()).nullish(), threadId: text }),
   "config/value/write": ConfigEdit.extend(configTarget),
   "config/batchWrite": z.object({ edits: z.array(ConfigEdit), ...configTarget, reloadUserConfig: flag }),

@@ -39,6 +39,9 @@ export const PARAMS_OF_NO_CONCERN: Readonly<Record<string, string>> = {
   "account/rateLimits/read supportsLunaReserve": "belongs to OpenAI's cloud",
   "mcpServer/resource/read connectorId": "there are no apps",
   "mcpServer/resource/read originCallId": "there are no apps",
+  "plugin/installed installSuggestionPluginNames": "nothing is installed or suggested",
+  "plugin/list forceRefetch": "plugins are read with every call",
+  "plugin/reconcile reason": "statistics of the client",
   "skills/list forceReload": "skills are read anew with every call",
 };
 

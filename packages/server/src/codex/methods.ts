@@ -32,6 +32,7 @@ import { initialize } from "./handlers/initialize.ts";
 import * as keep from "./handlers/keep.ts";
 import * as mcp from "./handlers/mcp.ts";
 import { listModels } from "./handlers/models.ts";
+import * as plugins from "./handlers/plugins.ts";
 import * as processes from "./handlers/processes.ts";
 import * as queue from "./handlers/queue.ts";
 import * as read from "./handlers/read.ts";
@@ -122,6 +123,10 @@ const HANDLERS: { readonly [Method in SupportedMethod]: Handler<Method> } = {
   gitDiffToRemote,
   "skills/extraRoots/set": skills.setSkillRoots,
   "skills/config/write": skills.writeSkillConfig,
+  "plugin/list": plugins.listPlugins,
+  "plugin/installed": plugins.listInstalled,
+  "plugin/reconcile": plugins.reconcilePlugins,
+  "plugin/read": plugins.readPlugin,
   "hooks/list": listHooks,
   "config/value/write": config.writeConfigValue,
   "config/batchWrite": config.writeConfigBatch,

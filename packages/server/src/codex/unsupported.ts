@@ -36,7 +36,10 @@ const UNSUPPORTED: Readonly<Record<string, Unsupported>> = {
   "mcpServer/event": { why: "events of MCP servers are not passed on", instead: "`mcpServer/resource/read`" },
   memory: MEMORY,
   mock: { why: "it is a test of Codex itself", instead: "`model/list`" },
-  plugin: { why: "there are no plugins", instead: "`skills/extraRoots/set`, `hooks/list`, `mcpServerStatus/list`" },
+  plugin: {
+    why: "plugins are read, not installed",
+    instead: "`skills/extraRoots/set` for the skills of its folder, and config.toml for its hooks and MCP servers",
+  },
   "plugin/share": SHARING,
   project: PROJECT,
   remoteControl: { why: CLOUD, instead: "`heddle serve` with a token" },
