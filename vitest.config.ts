@@ -8,6 +8,8 @@ const PROGRAM = "./scripts/test-program.ts";
 const WORKERS = Math.max(2, availableParallelism() * 2);
 /** Only to end what hangs: on a busy machine a test takes ten times as long as on a quiet one. */
 const LIMIT_MS = 120_000;
+/** What is waited for comes, unless something hangs. */
+const EXPECT = { poll: { timeout: LIMIT_MS / 2 } };
 
 // Workspace packages are entered from source through the private export condition, so tests need no build.
 const resolve = { conditions: ["heddle-source"] };
@@ -39,6 +41,7 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
           testTimeout: LIMIT_MS,
           hookTimeout: LIMIT_MS,
+          expect: EXPECT,
         },
       },
       {
@@ -58,6 +61,7 @@ export default defineConfig({
           sequence: { groupOrder: 2 },
           testTimeout: LIMIT_MS,
           hookTimeout: LIMIT_MS,
+          expect: EXPECT,
         },
       },
       {
@@ -73,6 +77,7 @@ export default defineConfig({
           sequence: { groupOrder: 3 },
           testTimeout: LIMIT_MS,
           hookTimeout: LIMIT_MS,
+          expect: EXPECT,
         },
       },
     ],
