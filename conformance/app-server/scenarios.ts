@@ -7,6 +7,7 @@ import { CONFIG } from "./scenarios/config.ts";
 import { HOST } from "./scenarios/host.ts";
 import { INSTRUCTIONS } from "./scenarios/instructions.ts";
 import { BROUGHT } from "./scenarios/brought.ts";
+import { ITEMS } from "./scenarios/items.ts";
 import { MCP } from "./scenarios/mcp.ts";
 import { PAGES } from "./scenarios/pages.ts";
 import { PLUGINS } from "./scenarios/plugins.ts";
@@ -26,6 +27,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...THREADS,
   ...PAGES,
   ...GATES,
+  ...ITEMS,
   ...HOST,
   ...ATTACHMENTS,
   ...INSTRUCTIONS,

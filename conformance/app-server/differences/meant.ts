@@ -87,7 +87,7 @@ export const MEANT: readonly Difference[] = [
     why: "a thread that is not kept can be read with its turns as long as it is there",
   },
   {
-    in: /^(thread-list|list-backwards)$/,
+    in: /^(thread-list|list-backwards|compact-short)$/,
     path: /(itemId|items?\.([01]\.)?id)$/,
     why: "the model server names items of two threads alike; items here have names of their own",
   },

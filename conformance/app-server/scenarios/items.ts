@@ -1,7 +1,7 @@
 /** What a thread shows of itself and its turns: phases, compaction, its repository, its file, open questions. */
 import { command, say } from "../../exec-case.ts";
 import { responsesBody } from "../responses-body.ts";
-import { initialize, text, threadStarted, turn, type Scenario } from "../scenario.ts";
+import { initialize, threadStarted, turn, type Scenario } from "../scenario.ts";
 
 const ON_THREAD = { threadId: "{thread}" };
 const COMMAND = "item/commandExecution/requestApproval";
@@ -37,22 +37,9 @@ export const ITEMS: readonly Scenario[] = [
     moves: [...threadStarted(), ...turn("Do it"), { call: "thread/items/list", params: ON_THREAD }],
   },
   {
-    id: "steer-while-answering",
-    about: "input that comes while the last answer is being written",
-    script: [say("Too early."), say("Now with both.")],
-    faults: [{ kind: "drip", everyMs: 1 }],
-    moves: [
-      ...threadStarted(),
-      ...turn("slow", "item/completed"),
-      { call: "turn/steer", params: { ...ON_THREAD, expectedTurnId: "{turn}", input: text("and this") } },
-      { until: "turn/completed" },
-      { call: "thread/turns/list", params: { ...ON_THREAD, itemsView: "full" } },
-    ],
-  },
-  {
     id: "compact-short",
     about: "a thread with one short turn is compacted, and goes on",
-    script: [say("One."), say("A summary."), say("Two.")],
+    script: [say("One.")],
     moves: [
       ...threadStarted(),
       ...turn("one"),

@@ -2,7 +2,7 @@
  * Collects the output of a model into events and parts, for every wire. It keeps two promises that the wires cannot:
  * call ids are unique within an answer, and no more than 32 calls come out of one.
  */
-import { defined, newCallId, NO_USAGE, type ModelOutputPart, type ModelToolCall, type Usage } from "@heddle/protocol";
+import { defined, newCallId, NO_USAGE, type MessagePhase, type ModelOutputPart, type ModelToolCall, type Usage } from "@heddle/protocol";
 import type { ModelEvent, StopReason } from "./stream.ts";
 
 /** The answer itself tells a model that asks for more that the rest was left out. */
@@ -70,10 +70,10 @@ export class Answer {
     return events;
   }
 
-  text(index: number, delta: string): void {
+  text(index: number, delta: string, phase?: MessagePhase): void {
     if (delta === "") return;
     this.#texts.set(index, (this.#texts.get(index) ?? "") + delta);
-    this.#events.push({ type: "text.delta", index, delta });
+    this.#events.push({ type: "text.delta", index, delta, ...defined({ phase }) });
   }
 
   textAt(index: number): string {
@@ -99,7 +99,7 @@ export class Answer {
     if (this.#closed.has(index)) return;
     if (part.kind === "toolCall") this.callBegan();
     this.#closed.add(index);
-    if (part.kind === "text") this.#completeText(index, part.text);
+    if (part.kind === "text") this.#completeText(index, part);
     const whole = part.kind === "toolCall" ? this.#admitCall(part) : this.#withStreamedText(index, part);
     if (whole === undefined) return;
     this.#parts.set(index, whole);
@@ -134,9 +134,9 @@ export class Answer {
   }
 
   /** Some servers send the whole text only at the end; the missing rest is streamed now. */
-  #completeText(index: number, whole: string): void {
+  #completeText(index: number, { text: whole, phase }: Extract<ModelOutputPart, { kind: "text" }>): void {
     const seen = this.textAt(index);
-    if (whole.length > seen.length && whole.startsWith(seen)) this.text(index, whole.slice(seen.length));
+    if (whole.length > seen.length && whole.startsWith(seen)) this.text(index, whole.slice(seen.length), phase);
   }
 
   /** Readers have already shown the deltas, so the part has the same text. */

@@ -10,6 +10,7 @@ import {
   toHeddleError,
   type Failure,
   type InputPart,
+  type MessagePhase,
   type ModelOutputPart,
   type ReasoningSummary,
   type Usage,
@@ -86,7 +87,13 @@ export type ModelEvent =
       readonly cause: Failure;
     }
   /** `index` tells parts of one response apart; a part's deltas concatenate to its text. */
-  | { readonly type: "text.delta"; readonly index: number; readonly delta: string }
+  | {
+      readonly type: "text.delta";
+      readonly index: number;
+      readonly delta: string;
+      /** Where the model says it before its text. */
+      readonly phase?: MessagePhase;
+    }
   | {
       readonly type: "reasoning.delta";
       readonly index: number;

@@ -44,7 +44,7 @@ export {
   type ApprovalAnswer,
   type StoredAnswer,
 } from "./approvals.ts";
-export { ModelOutputPart, Usage, type ModelToolCall, type Opaque } from "./model-output.ts";
+export { MessagePhase, ModelOutputPart, Usage, type ModelToolCall, type Opaque } from "./model-output.ts";
 export { addUsage, NO_USAGE, usageInSnakeCase } from "./usage.ts";
 export {
   FileChangeEntry,

@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import type { StreamedDelta } from "./http-shapes.ts";
+import { MessagePhase } from "./model-output.ts";
 
 /**
  * `declined`: refused by envelope, policy or the user. `interrupted`: stopped with the turn.
@@ -58,6 +59,8 @@ export const Item = z.discriminatedUnion("type", [
     type: z.literal("agentMessage"),
     id,
     text: z.string(),
+    /** Absent: the model did not say. */
+    phase: MessagePhase.optional(),
     /** The stream broke off; a later item of the same turn says it again in full. */
     isPartial: z.boolean().optional(),
   }),

@@ -7,8 +7,17 @@ import { z } from "zod";
 export const Opaque = z.object({ wire: z.string(), data: z.unknown() });
 export type Opaque = z.infer<typeof Opaque>;
 
+/** What a message is for, where the model says so. */
+export const MessagePhase = z.enum(["commentary", "partial_answer", "final_answer"]);
+export type MessagePhase = z.infer<typeof MessagePhase>;
+
 export const ModelOutputPart = z.discriminatedUnion("kind", [
-  z.object({ kind: z.literal("text"), text: z.string(), opaque: Opaque.optional() }),
+  z.object({
+    kind: z.literal("text"),
+    text: z.string(),
+    phase: MessagePhase.optional(),
+    opaque: Opaque.optional(),
+  }),
   z.object({
     kind: z.literal("reasoning"),
     /** Readable summaries, one string a section. */

@@ -34,14 +34,20 @@ export interface CompactionPlan {
   readonly maxSummaryBytes: number;
 }
 
-/** undefined: there is nothing to leave out. */
-export function planCompaction(entries: readonly ContextEntry[], windowTokens: number): CompactionPlan | undefined {
-  const cut = tailCut(entries, Math.min(MAX_TAIL_TOKENS, Math.floor(windowTokens * TAIL_SHARE)));
+/** undefined: there is nothing to leave out. `isAll`: it was asked for, also where everything would fit. */
+export function planCompaction(
+  entries: readonly ContextEntry[],
+  windowTokens: number,
+  { isAll = false }: { readonly isAll?: boolean } = {},
+): CompactionPlan | undefined {
+  const tailTokens = Math.min(MAX_TAIL_TOKENS, Math.floor(windowTokens * TAIL_SHARE));
+  const cut = isAll ? entries.length : tailCut(entries, tailTokens);
   const summarized = entries.slice(0, cut).filter(({ role }) => role !== "surroundings");
   const messageTokens = Math.min(MAX_MESSAGE_TOKENS, Math.floor(windowTokens * MESSAGE_SHARE));
   const { keptMessages, tokens } = newestMessages(summarized, messageTokens);
   const whole = new Set(keptMessages.filter(({ maxBytes }) => maxBytes === undefined).map(({ name }) => name));
-  if (summarized.every(({ name }) => name !== undefined && whole.has(name))) return undefined;
+  const isKeptWhole = summarized.every(({ name }) => name !== undefined && whole.has(name));
+  if (isKeptWhole && !(isAll && summarized.length > 0)) return undefined;
   const surroundings = entries.findLast(({ role }) => role === "surroundings")?.tokens ?? 0;
   const tail = entries.slice(cut).filter(({ role }) => role !== "surroundings");
   return {

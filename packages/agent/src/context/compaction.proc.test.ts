@@ -215,16 +215,22 @@ test("compaction on demand is a turn of its own, and the next turn sends the sum
   for (const words of ["first request", "second request", SUMMARY, "third request"]) expect(sent).toContain(words);
 });
 
-test("compaction on demand of a thread with nothing to leave out completes, says so, and asks nobody", async () => {
+test("compaction on demand makes a summary of a short thread, and asks nobody about an empty one", async () => {
   await using server = await startModelServer({ respond: () => ({ text: "short" }) });
   await using t = await openTestHeddle({ providers: [server.provider("openai-chat")], settings });
+  const acts = t.heddle.as("user:owner");
   const threadId = await threadWith(t, ["hello"]);
-  expect((await (await t.heddle.as("user:owner").compact(threadId)).done).body.status).toBe("completed");
-  expect(server.requests).toHaveLength(1);
-  const notices = ofType(bodies(await t.events(threadId)), "item.completed").filter(
-    ({ item }) => item.type === "notice",
-  );
-  expect(notices).toMatchObject([{ item: { level: "warning", message: "there is nothing to compact yet" } }]);
+  expect((await (await acts.compact(threadId)).done).body.status).toBe("completed");
+  expect(server.requests).toHaveLength(2);
+  const compacted = bodies(await t.events(threadId));
+  expectWhole(compacted);
+  expect(ofType(compacted, "context.compacted")).toMatchObject([{ trigger: "manual", summary: "short" }]);
+  const empty = await acts.createThread({ workspace: t.workspace, origin: "test" });
+  expect((await (await acts.compact(empty, t.settings)).done).body.status).toBe("completed");
+  expect(server.requests).toHaveLength(2);
+  expect(ofType(bodies(await t.events(empty)), "item.completed")).toMatchObject([
+    { item: { type: "contextCompaction", status: "completed" } },
+  ]);
 });
 
 test("compaction on demand that fails ends its turn as failed, and the thread goes on as it was", async () => {

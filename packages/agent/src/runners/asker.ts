@@ -103,9 +103,6 @@ export function createAsker(
     async compactOnly(): Promise<void> {
       const outcome = await compact("manual");
       if (outcome.kind === "failed") throw outcome.error;
-      if (outcome.kind === "nothing") {
-        await io.record(warning(turnId, "context.small", "there is nothing to compact yet"), "system");
-      }
     },
   };
 }

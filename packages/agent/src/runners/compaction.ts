@@ -53,8 +53,11 @@ export async function runCompaction(trigger: Trigger, given: CompactionContext):
   const tokensBefore = context.tokens(given.overheadTokens);
   // A request that was too large shows that the window is smaller than assumed.
   const windowTokens = trigger === "overflow" ? Math.min(given.windowTokens, tokensBefore) : given.windowTokens;
-  const plan = planCompaction(context.entries, windowTokens);
-  if (plan === undefined) return { kind: "nothing", spent: NOTHING_SPENT };
+  const isAsked = trigger === "manual";
+  const plan =
+    planCompaction(context.entries, windowTokens) ??
+    (isAsked ? planCompaction(context.entries, windowTokens, { isAll: true }) : undefined);
+  if (plan === undefined && !isAsked) return { kind: "nothing", spent: NOTHING_SPENT };
   const item: ItemOf<"contextCompaction"> = {
     type: "contextCompaction",
     id: newItemId(),
@@ -63,7 +66,13 @@ export async function runCompaction(trigger: Trigger, given: CompactionContext):
     tokensBefore,
   };
   await io.record([{ type: "item.started", v: 1, turnId, item }]);
-  const hookTrigger = trigger === "manual" ? "manual" : "auto";
+  if (plan === undefined) {
+    // Nothing has been said yet: whoever asked sees it done, and no model is asked.
+    const done = { ...item, status: "completed", tokensAfter: tokensBefore } as const;
+    await io.record([{ type: "item.completed", v: 1, turnId, item: done }]);
+    return { kind: "nothing", spent: NOTHING_SPENT };
+  }
+  const hookTrigger = isAsked ? "manual" : "auto";
   const verdict = await hooks.run("PreCompact", { subject: hookTrigger, payload: { trigger: hookTrigger } });
   let spent: Spent = NOTHING_SPENT;
   try {

@@ -3,12 +3,14 @@
  * items as partial and the next one opens new ones, so that the deltas of an item always add up to its text.
  */
 import {
+  defined,
   HeddleError,
   newItemId,
   uuidv7,
   type EventOf,
   type Item,
   type ItemOf,
+  type MessagePhase,
   type ModelOutputPart,
   type TurnSettings,
 } from "@heddle/protocol";
@@ -73,7 +75,7 @@ async function ask(
         break;
       }
       case "text.delta":
-        await items.text(event.index, event.delta);
+        await items.text(event);
         break;
       case "reasoning.delta":
         await items.reasoning(event);
@@ -114,7 +116,7 @@ function responded(turnId: string, requestId: string, event: Completed): EventOf
 }
 
 interface ResponseItems {
-  text(index: number, delta: string): Promise<void>;
+  text(event: Extract<ModelEvent, { type: "text.delta" }>): Promise<void>;
   reasoning(event: Extract<ModelEvent, { type: "reasoning.delta" }>): Promise<void>;
   complete(index: number, part: ModelOutputPart): Promise<void>;
   breakOff(): Promise<void>;
@@ -148,10 +150,10 @@ function createItems({ provider, turnId, io }: Asking, openText?: () => PlannedT
   }
 
   return {
-    async text(index, delta) {
+    async text({ index, delta, phase }) {
       const plan = plannedAt(index);
       if (plan !== undefined) return plan.say(delta);
-      const item = await ensure(index, () => ({ type: "agentMessage", id: newItemId(), text: "" }));
+      const item = await ensure(index, () => newMessage(phase));
       io.stream({ itemId: item.id, channel: "text", delta });
     },
     async reasoning({ index, channel, section, delta }) {
@@ -169,9 +171,7 @@ function createItems({ provider, turnId, io }: Asking, openText?: () => PlannedT
       const plan = part.kind === "text" ? plannedAt(index) : undefined;
       if (part.kind === "text" && plan !== undefined) return plan.complete(part.text);
       const started = await ensure(index, () =>
-        part.kind === "text"
-          ? { type: "agentMessage", id: newItemId(), text: "" }
-          : { type: "reasoning", id: newItemId(), summary: [] },
+        part.kind === "text" ? newMessage(part.phase) : { type: "reasoning", id: newItemId(), summary: [] },
       );
       open.delete(index);
       await io.record([{ type: "item.completed", v: 1, turnId, item: finished(started.id, part) }]);
@@ -194,7 +194,11 @@ function isSilent(part: ModelOutputPart, { wire }: Provider): boolean {
   return part.kind === "reasoning" && part.summary.length === 0 && (part.text ?? "") === "";
 }
 
+function newMessage(phase: MessagePhase | undefined): ItemOf<"agentMessage"> {
+  return { type: "agentMessage", id: newItemId(), text: "", ...defined({ phase }) };
+}
+
 function finished(id: string, part: Extract<ModelOutputPart, { kind: "text" | "reasoning" }>): Item {
-  if (part.kind === "text") return { type: "agentMessage", id, text: part.text };
+  if (part.kind === "text") return { type: "agentMessage", id, text: part.text, ...defined({ phase: part.phase }) };
   return { type: "reasoning", id, summary: part.summary, ...(part.text === undefined ? {} : { text: part.text }) };
 }

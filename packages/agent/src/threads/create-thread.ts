@@ -13,6 +13,7 @@ import {
   type EventBody,
 } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
+import { readGitInfo } from "../context/git-info.ts";
 import type { NewThread } from "../heddle.ts";
 import { checkedName } from "./threads.ts";
 import { checkSettings } from "./changes.ts";
@@ -65,6 +66,8 @@ function eventsOf(
   if (Object.keys(settings).length > 0) {
     events.push({ type: "thread.settings-changed", v: 1, changes: { ...settings } });
   }
+  const gitInfo = readGitInfo(thread.workspace);
+  if (gitInfo !== undefined) events.push({ type: "thread.metadata-changed", v: 1, gitInfo });
   if (tools.length > 0) events.push({ type: "thread.tools-declared", v: 1, tools: [...tools] });
   return events;
 }

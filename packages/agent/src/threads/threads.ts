@@ -183,7 +183,7 @@ export async function purgeThread(journal: Journal, { threadId, reason, by }: De
 }
 
 export async function removeFiles(home: string, threadId: string): Promise<void> {
-  for (const folder of ["outputs", "quarantine"]) {
+  for (const folder of ["outputs", "quarantine", "exports"]) {
     const path = join(home, folder, threadId);
     try {
       await rm(path, { recursive: true, force: true });

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { startModelServer } from "@heddle/models/testing";
 import { expect, test } from "vitest";
@@ -148,7 +149,7 @@ test("threads are listed, named, read in pages, forked, compacted, deleted", asy
   const from = client.received.length;
   expect(await client.call("thread/compact/start", { threadId })).toEqual({});
   await client.note("turn/completed", from);
-  expect((await client.note("warning", from)).params).toMatchObject({ message: "there is nothing to compact yet" });
+  expect((await client.note("item/completed", from)).params).toMatchObject({ item: { type: "contextCompaction" } });
 
   expect(await client.call("thread/unsubscribe", { threadId: forkId })).toEqual({ status: "unsubscribed" });
   expect(await client.call("thread/unsubscribe", { threadId: forkId })).toEqual({ status: "notSubscribed" });
@@ -159,7 +160,11 @@ test("threads are listed, named, read in pages, forked, compacted, deleted", asy
   expect((await client.ask("thread/resume", { threadId: forkId })).error?.message).toContain("is archived");
   const back = await client.call("thread/unarchive", { threadId: forkId });
   expect(back).toMatchObject({ thread: { id: forkId, status: { type: "notLoaded" } } });
+  const exported = text(await client.call("thread/read", { threadId: forkId, includeTurns: true }), "thread.path");
+  expect(path.basename(exported)).toMatch(new RegExp(`^rollout-.*-${forkId}\\.jsonl$`));
+  expect((await readFile(exported, "utf8")).split("\n")[0]).toContain("heddle-export");
   await client.call("thread/delete", { threadId: forkId });
+  await expect(readFile(exported)).rejects.toMatchObject({ code: "ENOENT" });
   expect((await client.note("thread/deleted")).params).toEqual({ threadId: forkId, seq: expect.any(Number) });
   const gone = { code: -32600, message: `thread not loaded: ${forkId}` };
   expect((await client.ask("thread/read", { threadId: forkId })).error).toEqual(gone);

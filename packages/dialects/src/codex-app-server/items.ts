@@ -29,7 +29,7 @@ function details(item: Item): Fields | undefined {
         type: "agentMessage",
         id,
         text: item.text,
-        phase: null,
+        phase: item.phase ?? null,
         memoryCitation: null,
         delivery: null,
         questions: null,

@@ -23,6 +23,8 @@ export interface ThreadFacts {
   readonly isEphemeral: boolean;
   readonly status: CodexThreadStatus;
   readonly gitInfo?: CodexGitInfo | undefined;
+  /** null: it is not kept. */
+  readonly path: string | null;
 }
 
 const DOOR = "app-server:";
@@ -59,7 +61,7 @@ export function codexThread(facts: ThreadFacts, turns: readonly CodexTurn[] = []
     updatedAt: seconds(facts.updatedAt),
     recencyAt: seconds(facts.updatedAt),
     status: facts.status,
-    path: null,
+    path: facts.path,
     cwd: workspace,
     cliVersion: CODEX_VERSION,
     originator: isInteractive(origin) ? origin.slice(DOOR.length) : origin,

@@ -118,8 +118,7 @@ const Thread = z.object({
   updatedAt: count,
   recencyAt: count,
   status: ThreadStatus,
-  /** Heddle keeps no rollout files. */
-  path: nothing,
+  path: maybe,
   cwd: text,
   cliVersion: text,
   originator: text,

@@ -2,7 +2,7 @@
  * An answer of OpenAI Responses. The last event repeats the whole of it, so an event that cannot be read is skipped as long
  * as nothing was lost with it.
  */
-import type { ModelOutputPart } from "@heddle/protocol";
+import { defined, MessagePhase, type ModelOutputPart } from "@heddle/protocol";
 import type { Answer, Skipped } from "../answer.ts";
 import { failureIn, failureOfReport, malformed, quote } from "../failure.ts";
 import type { Provider } from "../providers.ts";
@@ -103,6 +103,8 @@ function createItems(provider: Provider, answer: Answer, gaps: Gaps) {
   const slots = createPartSlots(provider);
   /** Reasoning as it was streamed, channels and sections in order. */
   const streamed = new Map<number, string>();
+  /** Of messages that have begun, by their ids. */
+  const phases = new Map<string, MessagePhase | undefined>();
 
   const pieceOf = (event: Fields, kind: string): number =>
     slots.piece({ kind, id: text(event["item_id"]) || undefined, index: count(event["output_index"]) });
@@ -138,7 +140,8 @@ function createItems(provider: Provider, answer: Answer, gaps: Gaps) {
       return refusal;
     },
     text(event: Fields): void {
-      answer.text(pieceOf(event, "message"), text(event["delta"]) ?? "");
+      const phase = phases.get(text(event["item_id"]) ?? "");
+      answer.text(pieceOf(event, "message"), text(event["delta"]) ?? "", phase);
     },
     refuse(event: Fields): void {
       refusal ??= "";
@@ -154,6 +157,7 @@ function createItems(provider: Provider, answer: Answer, gaps: Gaps) {
     announce(event: Fields): void {
       const item = itemOf(event);
       if (CALLS.has(item.kind)) answer.callBegan();
+      if (item.id !== undefined) phases.set(item.id, phaseOf(record(event["item"]) ?? NO_FIELDS));
       slots.announce(item);
     },
     take(event: Fields): void {
@@ -192,13 +196,17 @@ function seenIn(item: Fields): SeenWhole {
   };
 }
 
+function phaseOf(item: Fields): MessagePhase | undefined {
+  return MessagePhase.safeParse(item["phase"]).data;
+}
+
 function readItem(provider: Provider, item: Fields): ModelOutputPart | undefined {
   const opaque = keep(provider, item);
   const callId = text(item["call_id"]) ?? text(item["id"]) ?? "";
   const name = text(item["name"]) ?? "";
   switch (item["type"]) {
     case "message":
-      return { kind: "text", text: list(item["content"]).map(contentText).join(""), opaque };
+      return { kind: "text", text: list(item["content"]).map(contentText).join(""), ...defined({ phase: phaseOf(item) }), opaque };
     case "function_call": {
       const input = givenArguments(argumentsPiece(item["arguments"]));
       return { kind: "toolCall", callId, name, input, shape: "json", opaque };

@@ -1,4 +1,5 @@
 /** Finding a thread that a client names, and what is said of it. */
+import { join } from "node:path";
 import { isHeddleError, isUuid, type TurnSettings } from "@heddle/protocol";
 import {
   codexThread,
@@ -55,6 +56,16 @@ export async function requireKept(
 export const NO_ROLLOUT = "no rollout found for thread id ";
 export const NO_METADATA = "ephemeral thread does not support metadata updates: ";
 
+/** Beside the folders of what else belongs to a thread, which are removed with it. */
+const FOLDER = "exports";
+
+/** null: the thread is not kept. */
+export function threadPath(home: string, { id, createdAt, isEphemeral }: ThreadRow): string | null {
+  if (isEphemeral) return null;
+  const time = new Date(createdAt).toISOString().slice(0, 19).replaceAll(":", "-");
+  return join(home, FOLDER, id, `rollout-${time}-${id}.jsonl`);
+}
+
 type Shown = Pick<TurnSettings, "provider" | "model" | "effort">;
 
 export async function describeThread(
@@ -64,7 +75,8 @@ export async function describeThread(
 ): Promise<CodexThread> {
   const loaded = server.threads.get(row.id);
   const settings = await settingsToShow(server, row.id, loaded);
-  return codexThread({ ...row, settings, status: statusOf(server, row) }, turns);
+  const path = threadPath(server.home, row);
+  return codexThread({ ...row, settings, status: statusOf(server, row), path }, turns);
 }
 
 /** A thread whose past cannot be read is still listed; opening it reports why. */

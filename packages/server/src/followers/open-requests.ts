@@ -71,6 +71,11 @@ export class OpenRequests implements Disposable {
     this.#watch();
   }
 
+  /** Questions alone: a tool that a client runs already is not run twice. */
+  repeat(follower: Follower): void {
+    for (const [key, open] of this.#open) if (open.isAnnouncedWhenClosed) this.#put(follower, key, open);
+  }
+
   left(follower: Follower): void {
     for (const { id } of this.#open.values()) follower.withdraw(id, this.#options.threadId);
     this.#watch();

@@ -103,9 +103,9 @@ export class ThreadFeed implements AsyncDisposable {
     return this.#ended.promise;
   }
 
-  /** Open questions are sent to it at once. */
+  /** Open questions are sent to it at once; to one that follows already, once more. */
   add(follower: Follower): void {
-    if (this.#followers.has(follower)) return;
+    if (this.#followers.has(follower)) return this.#requests.repeat(follower);
     this.#followers.add(follower);
     this.#requests.joined(follower);
   }

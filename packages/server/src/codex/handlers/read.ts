@@ -25,6 +25,7 @@ import {
   cursorPosition,
   type Page,
 } from "../../rpc/paging.ts";
+import { writeExport } from "../thread-path.ts";
 import { pastTurns, turnEvents, type PastTurn } from "../../turns/past-turns.ts";
 import { describeThread, refuse, requireRow, requireThreadId } from "../thread-facts.ts";
 
@@ -135,7 +136,10 @@ function isWanted(row: ThreadRow, params: Pick<CodexParams<"thread/list">, "arch
 
 export const readThread: Handler<"thread/read"> = async ({ threadId, includeTurns }, { server, connection }) => {
   const row = await requireRow(server, threadId, NOT_LOADED);
-  if (includeTurns === true) warnOfHydration(connection, "includeTurns");
+  if (includeTurns === true) {
+    warnOfHydration(connection, "includeTurns");
+    await writeExport(server, row);
+  }
   const turns = includeTurns === true ? await fullTurns(server, row.id) : [];
   return { result: { thread: await describeThread(server, row, turns), readState: null } };
 };

@@ -28,6 +28,7 @@ import { changesBetween, nextSettings, storeChanges } from "../settings.ts";
 import type { Reply } from "../../rpc/peer.ts";
 import type { ThreadFeed } from "../../followers/subscribe.ts";
 import { describeThread, NO_ROLLOUT, refuse, requireKept, requireRow, requireThreadId } from "../thread-facts.ts";
+import { threadMeant } from "../thread-path.ts";
 import { pastTurns } from "../../turns/past-turns.ts";
 import { fullTurns, readTurns, turnsPage, warnOfHydration } from "./read.ts";
 
@@ -72,7 +73,7 @@ export const forkThread: Handler<"thread/fork"> = async (params, { server, conne
     throw refuse("ephemeral paginated thread/fork requires `excludeTurns: true`");
   }
   refuseKindsOfForks(params);
-  const parent = await requireKept(server, params.threadId);
+  const parent = await requireKept(server, await threadMeant(server, params));
   if (params.excludeTurns !== true) warnOfHydration(connection, "excludeTurns");
   const workspace =
     params.cwd === undefined || params.cwd === null ? parent.workspace : await folderOf(params.cwd, server);
@@ -158,7 +159,8 @@ async function began(
 }
 
 export const resumeThread: Handler<"thread/resume"> = async (params, { server, connection }) => {
-  const row = await requireRow(server, requireThreadId(params.threadId, "session"), NO_ROLLOUT);
+  const meant = await threadMeant(server, params);
+  const row = await requireRow(server, requireThreadId(meant, "session"), NO_ROLLOUT);
   if (row.isArchived) throw refuse(`thread ${row.id} is archived; unarchive it first`);
   if (isGiven(params.history)) throw refuse("`history` is not supported: use `thread/inject_items` on a new thread");
   const { patch, servers } = await askedOf(server, params);
