@@ -49,12 +49,14 @@ function foreignIn(source: Source): readonly Finding[] {
   }
   visit(source.program, new Map());
 
-  const at = (start: number): string => `${source.path}:${source.lineAt(start)}`;
   const foreign = caught.filter(({ isOwn }) => !isOwn).flatMap(({ uses }) => uses);
-  return [
-    ...foreign.map((start) => ({ at: at(start), text: "the text of a foreign error; use reasonOf(error)" })),
-    ...schema.map((start) => ({ at: at(start), text: "zod's own text; parse with safeParse(value, PLAIN)" })),
+  const found = [
+    ...foreign.map((start) => ({ start, text: "the text of a foreign error; use reasonOf(error)" })),
+    ...schema.map((start) => ({ start, text: "zod's own text; parse with safeParse(value, PLAIN)" })),
   ];
+  return found
+    .toSorted((a, b) => a.start - b.start)
+    .map(({ start, text }) => ({ at: `${source.path}:${source.lineAt(start)}`, text }));
 }
 
 function scopeOf(node: Node, scope: Scope, caught: Caught[]): Scope {
