@@ -124,3 +124,9 @@ export class ChatClient implements Disposable {
     for (const wake of waiting) wake();
   }
 }
+
+/** Code and message of the refusal; an answer is told apart. */
+export async function refused(client: ChatClient, method: string, params: unknown): Promise<string> {
+  const { error, result } = await client.ask(method, params);
+  return error === undefined ? `answered ${JSON.stringify(result)}` : `${error.code} ${error.message}`;
+}

@@ -1,13 +1,8 @@
 import { expect, test } from "vitest";
-import { at, list, text, type ChatClient } from "../../test/chat-client.ts";
+import { at, list, refused, text } from "../../test/chat-client.ts";
 import { codexClient, openChatWorld } from "../../test/chat-world.ts";
 
 const NONE = "00000000-0000-0000-0000-000000000000";
-
-async function refused(client: ChatClient, method: string, params: unknown): Promise<string> {
-  const { error } = await client.ask(method, params);
-  return `${error?.code} ${error?.message}`;
-}
 
 test("attachments are added once, listed, found by what they name, removed, and deleted with their thread", async () => {
   await using world = await openChatWorld();
@@ -28,7 +23,7 @@ test("attachments are added once, listed, found by what they name, removed, and 
       payload: { a: [1, null] },
     }),
   ]);
-  expect(both.map((answer) => at(answer, "outcome")).toSorted()).toEqual(["created", "existing"]);
+  expect(both.map((answer) => text(answer, "outcome")).toSorted()).toEqual(["created", "existing"]);
   const attachment = at(both[0], "attachment");
   expect(both.map((answer) => at(answer, "attachment"))).toEqual([attachment, attachment]);
   expect(attachment).toEqual({

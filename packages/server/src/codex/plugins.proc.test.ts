@@ -1,13 +1,8 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { at, text, type ChatClient } from "../../test/chat-client.ts";
+import { at, refused, text } from "../../test/chat-client.ts";
 import { codexClient, openChatWorld } from "../../test/chat-world.ts";
-
-async function refused(client: ChatClient, params: unknown): Promise<string> {
-  const { error } = await client.ask("plugin/read", params);
-  return `${error?.code} ${error?.message}`;
-}
 
 async function put(root: string, files: Readonly<Record<string, unknown>>): Promise<void> {
   for (const [name, content] of Object.entries(files)) {
@@ -82,16 +77,19 @@ test("plugins of a repository are listed and read: skills, hooks and MCP servers
     })),
     mcpServers: ["echo"],
   });
-  expect(await refused(client, { marketplacePath, pluginName: "nope" })).toBe(
+  expect(await refused(client, "plugin/read", { marketplacePath, pluginName: "nope" })).toBe(
     "-32600 plugin `nope` was not found in marketplace `ours`",
   );
-  expect(await refused(client, { marketplacePath: `${root}/none`, pluginName: "x" })).toBe(
+  expect(await refused(client, "plugin/read", { marketplacePath: `${root}/none`, pluginName: "x" })).toBe(
     `-32600 marketplace file \`${root}/none\` does not exist`,
   );
-  expect(await refused(client, { pluginName: "x" })).toContain("needs marketplacePath");
-  expect(await refused(client, { marketplacePath: path.join(root, "plugins/hello/.mcp.json"), pluginName: "x" })).toBe(
-    `-32600 ${root}/plugins/hello/.mcp.json has a wrong or missing value at name`,
-  );
+  expect(await refused(client, "plugin/read", { pluginName: "x" })).toContain("needs marketplacePath");
+  expect(
+    await refused(client, "plugin/read", {
+      marketplacePath: path.join(root, "plugins/hello/.mcp.json"),
+      pluginName: "x",
+    }),
+  ).toBe(`-32600 ${root}/plugins/hello/.mcp.json has a wrong or missing value at name`);
   await put(root, { [MARKETPLACE]: "{" });
   expect(await client.call("plugin/list", { cwds: [root] })).toMatchObject({
     marketplaces: [],

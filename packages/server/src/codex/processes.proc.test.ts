@@ -3,13 +3,8 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { list, text, type ChatClient, type Received } from "../../test/chat-client.ts";
+import { list, refused, text, type ChatClient, type Received } from "../../test/chat-client.ts";
 import { codexClient, openChatWorld, type ChatWorld } from "../../test/chat-world.ts";
-
-async function refused(client: ChatClient, method: string, params: unknown): Promise<string> {
-  const { error, result } = await client.ask(method, params);
-  return error === undefined ? `answered ${JSON.stringify(result)}` : `${error.code} ${error.message}`;
-}
 
 const base64 = (words: string): string => Buffer.from(words).toString("base64");
 

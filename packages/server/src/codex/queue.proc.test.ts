@@ -1,13 +1,8 @@
 import { expect, test } from "vitest";
-import { at, list, text, type ChatClient } from "../../test/chat-client.ts";
+import { at, list, refused, text } from "../../test/chat-client.ts";
 import { codexClient, openChatWorld } from "../../test/chat-world.ts";
 
 const input = (words: string) => [{ type: "text", text: words }];
-
-async function refused(client: ChatClient, method: string, params: unknown): Promise<string> {
-  const { error } = await client.ask(method, params);
-  return `${error?.code} ${error?.message}`;
-}
 
 test("what waits in a queue is changed, moved, deleted and, behind an interrupt, started by its client", async () => {
   await using world = await openChatWorld({

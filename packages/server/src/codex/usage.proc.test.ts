@@ -1,11 +1,6 @@
 import { expect, test } from "vitest";
-import { list, text, type ChatClient } from "../../test/chat-client.ts";
+import { list, refused, text } from "../../test/chat-client.ts";
 import { codexClient, openChatWorld } from "../../test/chat-world.ts";
-
-async function refused(client: ChatClient, method: string, params: unknown): Promise<string> {
-  const { error } = await client.ask(method, params);
-  return `${error?.code} ${error?.message}`;
-}
 
 test("features are listed page by page, and none is switched", async () => {
   await using world = await openChatWorld();
