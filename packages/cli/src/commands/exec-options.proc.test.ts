@@ -147,6 +147,8 @@ test("a library written for Codex is given Codex's fields alone, whatever the mo
     env: { CODEX_INTERNAL_ORIGINATOR_OVERRIDE: "codex_sdk_ts" },
   });
   expect(refused.code).toBe(1);
+  const unnamed = await mock.exec(["go"], { env: { CODEX_INTERNAL_ORIGINATOR_OVERRIDE: "two words" } });
+  expect(unnamed).toMatchObject({ code: 1, stderr: expect.stringMatching(/^[^\n]*must be one word[^\n]*\n$/) });
 });
 
 test("images come in lists, one after another, and repeated; the prompt after them stays the prompt", async () => {

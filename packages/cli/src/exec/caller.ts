@@ -6,8 +6,9 @@ import { HeddleError } from "@heddle/protocol";
 
 const VARIABLE = "CODEX_INTERNAL_ORIGINATOR_OVERRIDE";
 
+/** Whatever it calls itself: a name that is refused is refused once, by `callerIn`. */
 export function isForCodex(env: NodeJS.ProcessEnv): boolean {
-  return callerIn(env) !== undefined;
+  return (env[VARIABLE] ?? "") !== "";
 }
 
 /** As it names itself; undefined: it does not. */
