@@ -9,7 +9,7 @@ import { PROMPT_CASES } from "./cases/prompts.ts";
 import { SETTING_CASES } from "./cases/settings.ts";
 import { THREAD_CASES } from "./cases/threads.ts";
 import { TOOL_CASES } from "./cases/tools.ts";
-import { WIRE_CASES } from "./cases/wires.ts";
+import { SEARCH_CASES, WIRE_CASES } from "./cases/wires.ts";
 import type { ExecCase } from "./exec-case.ts";
 
 export const EXEC_CASES: readonly ExecCase[] = [
@@ -24,4 +24,5 @@ export const EXEC_CASES: readonly ExecCase[] = [
   ...CALL_CASES,
   ...ENVIRONMENT_CASES,
   ...CLIENT_CASES,
+  ...SEARCH_CASES,
 ];

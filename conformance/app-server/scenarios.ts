@@ -13,6 +13,7 @@ import { PAGES } from "./scenarios/pages.ts";
 import { PLUGINS } from "./scenarios/plugins.ts";
 import { QUEUE } from "./scenarios/queue.ts";
 import { QUESTIONS } from "./scenarios/questions.ts";
+import { SEARCHES } from "./scenarios/searches.ts";
 import { THREADS } from "./scenarios/threads.ts";
 import { TOOLS } from "./scenarios/tools.ts";
 import { TURNS } from "./scenarios/turns.ts";
@@ -23,6 +24,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...APPROVALS,
   ...MCP,
   ...BROUGHT,
+  ...SEARCHES,
   ...TOOLS,
   ...THREADS,
   ...PAGES,

@@ -120,3 +120,68 @@ export const WIRE_CASES: readonly ExecCase[] = [
     runs: [json()],
   },
 ];
+
+const SEARCHES: readonly Fields[] = [
+  { type: "search", query: "weather in Berlin", queries: ["weather in Berlin"] },
+  { type: "open_page", url: "https://example.com/weather" },
+  { type: "find_in_page", url: "https://example.com/weather", pattern: "rain" },
+];
+const searched = SEARCHES.map((action, at) => ({
+  id: `ws_${at}`,
+  type: "web_search_call",
+  status: "completed",
+  action,
+}));
+const ANSWER: Fields = { ...PREAMBLE, content: [{ type: "output_text", text: "It rains.", annotations: [] }] };
+const whole = (item: Fields, output_index: number): Event => event("output_item.done", { item, output_index });
+export const SEARCHED = answer(
+  [
+    ...searched.flatMap((item, output_index) => [
+      event("output_item.added", { item: { ...item, status: "in_progress" }, output_index }),
+      whole(item, output_index),
+    ]),
+    event("output_item.added", { item: { ...ANSWER, content: [], status: "in_progress" }, output_index: 3 }),
+    event("output_text.delta", { item_id: "msg_1", content_index: 0, delta: "It rains.", output_index: 3 }),
+    whole(ANSWER, 3),
+  ],
+  [...searched, ANSWER],
+);
+const OPEN = ["--sandbox", "danger-full-access"];
+
+export const SEARCH_CASES: readonly ExecCase[] = [
+  {
+    id: "search-live",
+    about: "a search of the web, a page opened and looked through",
+    faults: [SEARCHED],
+    runs: [json(...OPEN, "-c", 'web_search="live"')],
+  },
+  {
+    id: "search-human",
+    about: "a search of the web, for people",
+    faults: [SEARCHED],
+    runs: [{ args: ["exec", ...OPEN, "-c", 'web_search="live"', "do it"] }],
+  },
+  {
+    id: "search-flag",
+    about: "--search before exec",
+    faults: [SEARCHED],
+    runs: [{ args: ["--search", "exec", "--json", ...OPEN, "do it"] }],
+  },
+  { id: "search-flag-after", about: "--search after exec", faults: [SEARCHED], runs: [json("--search", ...OPEN)] },
+  {
+    id: "search-wrong",
+    about: "a kind of search that does not exist",
+    runs: [json("-c", 'web_search="sometimes"')],
+    script: [say("Hello.")],
+  },
+  {
+    id: "search-resumed",
+    about: "what was searched goes back with the next turn",
+    faults: [SEARCHED],
+    script: [say("never said"), say("Still raining.")],
+    runs: [
+      json(...OPEN, "-c", 'web_search="live"'),
+      { args: ["exec", "resume", "--json", "--last", "-c", 'web_search="live"', "and now?"] },
+    ],
+  },
+];

@@ -212,7 +212,7 @@ export interface Heddle extends AsyncDisposable {
    */
   releaseTurn(turnId: string, reason: InterruptReason): Promise<"left" | "ending" | "elsewhere">;
   /** MCP servers that clients bring to threads. */
-  readonly brought: BroughtServers;
+  brought(): Promise<BroughtServers>;
   onDelta(threadId: string, listener: DeltaListener): Disposable;
   /** Called with every byte that a model or a command sends, also with those that make no delta. */
   onActivity(threadId: string, listener: () => void): Disposable;

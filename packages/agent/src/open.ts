@@ -29,7 +29,6 @@ import { grantedSandbox } from "./approvals/hop.ts";
 import type { readStoredSettings } from "./settings/stored.ts";
 import { keysInUse } from "./keys-in-use.ts";
 import { createLive } from "./turns/live.ts";
-import { createBroughtServers, type BroughtServers } from "./mcp/brought-servers.ts";
 import { lazyMcpLogins, type LazyMcpLogins } from "./mcp/mcp-logins.ts";
 import { createPendingEnds, type PendingEnds } from "./recovery/pending-ends.ts";
 import type { Recovered } from "./recovery/recover.ts";
@@ -104,7 +103,6 @@ type ThreadTurn = Omit<StartTurn, "task" | "thread"> & Pick<AdmitOptions, "by" |
 class Engine implements Heddle {
   readonly journal: Journal;
   readonly recoveredTurns: number;
-  readonly brought: BroughtServers;
   readonly #options: HeddleOptions;
   readonly #live = createLive();
   readonly #sandboxes: ThreadSandboxes;
@@ -125,11 +123,9 @@ class Engine implements Heddle {
     this.#options = options;
     this.#ends = createPendingEnds(journal, options);
     this.#mcpLogins = lazyMcpLogins({ ...options, onSecrets: journal.redactor.learn });
-    this.brought = createBroughtServers(journal.redactor);
     this.#sandboxes = createThreadSandboxes(options, {
       journal,
       mcpLogins: this.#mcpLogins,
-      brought: this.brought,
       starts: this.#starts,
       isWorkedIn: (threadId) => this.#isWorkedIn(threadId),
     });
@@ -342,6 +338,7 @@ class Engine implements Heddle {
   }
 
   mcpLogins: Heddle["mcpLogins"] = () => this.#mcpLogins.open();
+  brought: Heddle["brought"] = () => this.#sandboxes.brought();
   onDelta: Heddle["onDelta"] = (threadId, listener) => this.#live.listen(threadId, listener);
   onActivity: Heddle["onActivity"] = (threadId, listener) => this.#live.watch(threadId, listener);
 

@@ -2,7 +2,15 @@
  * Collects the output of a model into events and parts, for every wire. It keeps two promises that the wires cannot:
  * call ids are unique within an answer, and no more than 32 calls come out of one.
  */
-import { defined, newCallId, NO_USAGE, type MessagePhase, type ModelOutputPart, type ModelToolCall, type Usage } from "@heddle/protocol";
+import {
+  defined,
+  newCallId,
+  NO_USAGE,
+  type MessagePhase,
+  type ModelOutputPart,
+  type ModelToolCall,
+  type Usage,
+} from "@heddle/protocol";
 import type { ModelEvent, StopReason } from "./stream.ts";
 
 /** The answer itself tells a model that asks for more that the rest was left out. */

@@ -36,3 +36,4 @@ export {
   type StreamOptions,
   type ToolSpec,
 } from "./stream.ts";
+export { searchesWeb } from "./web-search.ts";

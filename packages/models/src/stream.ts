@@ -13,6 +13,7 @@ import {
   type MessagePhase,
   type ModelOutputPart,
   type ReasoningSummary,
+  type SearchKind,
   type Usage,
   type Verbosity,
 } from "@heddle/protocol";
@@ -58,6 +59,7 @@ export interface ModelRequest {
   readonly verbosity?: Verbosity;
   readonly summary?: ReasoningSummary;
   readonly serviceTier?: string;
+  readonly webSearch?: SearchKind;
   readonly outputSchema?: unknown;
   /** The thread id; lets a provider find its prompt cache. */
   readonly cacheKey: string;

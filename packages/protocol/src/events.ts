@@ -24,6 +24,7 @@ export {
   EnvironmentPolicy,
   Personality,
   ReasoningSummary,
+  SearchKind,
   TurnLimits,
   TurnSettings,
   Verbosity,

@@ -44,7 +44,14 @@ export {
   type ApprovalAnswer,
   type StoredAnswer,
 } from "./approvals.ts";
-export { MessagePhase, ModelOutputPart, Usage, type ModelToolCall, type Opaque } from "./model-output.ts";
+export {
+  MessagePhase,
+  ModelOutputPart,
+  Usage,
+  type ModelToolCall,
+  type Opaque,
+  type WebSearch,
+} from "./model-output.ts";
 export { addUsage, NO_USAGE, usageInSnakeCase } from "./usage.ts";
 export {
   FileChangeEntry,
@@ -68,6 +75,7 @@ export {
   TurnSettings,
   BroughtServer,
   EnvironmentPolicy,
+  SearchKind,
   TurnStatus,
   Verbosity,
   type EventOf,

@@ -3,6 +3,7 @@
  * the completed form holds the whole content, and its deltas concatenate to it.
  */
 import { z } from "zod";
+import { WebSearch } from "./model-output.ts";
 import type { StreamedDelta } from "./http-shapes.ts";
 import { MessagePhase } from "./model-output.ts";
 
@@ -120,6 +121,7 @@ export const Item = z.discriminatedUnion("type", [
   }),
   /** What the agent proposes in plan mode, for the user to judge. */
   z.object({ type: z.literal("proposedPlan"), id, status: ItemStatus, text: z.string() }),
+  z.object({ type: z.literal("webSearch"), id, search: WebSearch }),
   z.object({ type: z.literal("imageView"), ...called, path: z.string() }),
   z.object({
     type: z.literal("contextCompaction"),

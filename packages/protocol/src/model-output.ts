@@ -11,6 +11,24 @@ export type Opaque = z.infer<typeof Opaque>;
 export const MessagePhase = z.enum(["commentary", "partial_answer", "final_answer"]);
 export type MessagePhase = z.infer<typeof MessagePhase>;
 
+/** A search that the provider itself made for the model. */
+export const WebSearch = z.object({
+  /** The provider's own name for it. */
+  id: z.string().optional(),
+  /** What was looked for, or at, in short. */
+  query: z.string(),
+  action: z
+    .object({
+      kind: z.enum(["search", "openPage", "findInPage"]),
+      query: z.string().optional(),
+      queries: z.array(z.string()).optional(),
+      url: z.string().optional(),
+      pattern: z.string().optional(),
+    })
+    .optional(),
+});
+export type WebSearch = z.infer<typeof WebSearch>;
+
 export const ModelOutputPart = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("text"),
@@ -24,6 +42,8 @@ export const ModelOutputPart = z.discriminatedUnion("kind", [
     summary: z.array(z.string()),
     /** The raw reasoning, where the provider shows it. */
     text: z.string().optional(),
+    /** Not reasoning but a search, which goes back to its provider in the same way. */
+    search: WebSearch.optional(),
     opaque: Opaque.optional(),
   }),
   z.object({

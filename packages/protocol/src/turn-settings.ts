@@ -47,6 +47,10 @@ const instructions = {
   guideBytes: z.number().int().nonnegative().optional(),
 };
 
+/** `live`: of the web as it is. `cached`, `indexed`: of what the provider has stored of it. */
+export const SearchKind = z.enum(["cached", "indexed", "live"]);
+export type SearchKind = z.infer<typeof SearchKind>;
+
 /** An MCP server that a client brought, as in `mcp.ts`, without the values of its variables and headers. */
 export const BroughtServer = z.looseObject({ name: z.string().min(1) });
 export type BroughtServer = z.infer<typeof BroughtServer>;
@@ -92,6 +96,8 @@ export const TurnSettings = z.object({
   isForTask: z.literal(true).optional(),
   /** A client that follows the turn runs the tools that were declared in the thread. */
   hasClientTools: z.literal(true).optional(),
+  /** The model may search the web where the turn has the network; absent: it may not. */
+  webSearch: SearchKind.optional(),
   /** Besides those of the configuration. */
   mcpServers: z.array(BroughtServer).optional(),
   environment: EnvironmentPolicy.optional(),

@@ -3,7 +3,7 @@
  * and reports settings that were fitted to the model. Each is recorded before the request that follows, and happens
  * once per turn for the same reason.
  */
-import { defined, isHeddleError, type EventOf } from "@heddle/protocol";
+import { defined, isHeddleError, type EventOf, type TurnSettings } from "@heddle/protocol";
 import { answeringNotes, fitEffort, modelInfo, type ModelRequest, type Provider } from "@heddle/models";
 import type { Toolset } from "@heddle/tools";
 import type { Context } from "../context/context.ts";
@@ -166,6 +166,14 @@ export function callerOf({ origin }: Pick<TurnRequest, "origin">): Pick<ModelReq
   return caller === undefined ? {} : { caller };
 }
 
+/** A search reaches the network: a turn without it has none, and neither has work on a task. */
+export function searchOf(settings: TurnSettings): TurnSettings["webSearch"] {
+  const { webSearch, sandboxMode, networkAccess, isForTask, allowedTools } = settings;
+  const hasNetwork = networkAccess || sandboxMode === "danger-full-access";
+  const isAllowed = allowedTools === undefined || allowedTools.includes("web_search");
+  return hasNetwork && isAllowed && isForTask !== true ? webSearch : undefined;
+}
+
 export function modelRequest(
   turn: Pick<TurnRequest, "threadId" | "settings" | "origin">,
   toolset: Pick<Toolset, "offered">,
@@ -179,6 +187,6 @@ export function modelRequest(
     tools: toolset.offered,
     cacheKey: turn.threadId,
     ...callerOf(turn),
-    ...defined({ effort, verbosity, summary, serviceTier, outputSchema }),
+    ...defined({ effort, verbosity, summary, serviceTier, outputSchema, webSearch: searchOf(turn.settings) }),
   };
 }

@@ -11,7 +11,7 @@ import {
   type TurnSettings,
 } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
-import { modelInfo, resolveProvider, type Provider, warmProvider } from "@heddle/models";
+import { modelInfo, resolveProvider, searchesWeb, type Provider, warmProvider } from "@heddle/models";
 import type { Skill } from "@heddle/tools";
 import type { HeddleOptions } from "../heddle.ts";
 import { createContext, toolCalls, type Context } from "../context/context.ts";
@@ -22,7 +22,7 @@ import { createTurnTools } from "../mcp/mcp.ts";
 import { outputSchemaOf, outputViolations, repairText, schemaViolated } from "../turns/output-schema.ts";
 import type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";
 import { ownSkillFolder } from "../context/skills.ts";
-import { createAsker, fittingNotes } from "./asker.ts";
+import { createAsker, fittingNotes, searchOf } from "./asker.ts";
 import { runCalls } from "./calls.ts";
 import { recordPrompt, recordSteering, type RunContext } from "./prompt.ts";
 import { declined } from "./response.ts";
@@ -40,6 +40,7 @@ export function createEmbeddedRunner(options: EmbeddedOptions, journal: Journal)
     name: "embedded",
     async check(settings) {
       checkLimits(provider(settings), settings);
+      checkSearch(provider(settings), settings);
       await outputSchemaOf(settings);
     },
     ahead: (settings) => warmProvider(provider(settings)),
@@ -64,6 +65,14 @@ export function createEmbeddedRunner(options: EmbeddedOptions, journal: Journal)
       return runLoop(provider(turn.settings), run, { context, schema });
     },
   };
+}
+
+function checkSearch(provider: Provider, settings: TurnSettings): void {
+  if (searchOf(settings) === undefined || searchesWeb(provider, settings.model)) return;
+  throw new HeddleError(
+    "usage.invalid",
+    `${provider.name} does not search the web for ${settings.model}; leave --search out, set web_search = "disabled", or choose another provider or model (heddle models)`,
+  );
 }
 
 /** The model sees what is stored, as it is stored, like after a resume. */

@@ -13,6 +13,7 @@ import {
   type MessagePhase,
   type ModelOutputPart,
   type TurnSettings,
+  type WebSearch,
 } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { streamModel, type ModelEvent, type ModelRequest, type Provider } from "@heddle/models";
@@ -149,6 +150,12 @@ function createItems({ provider, turnId, io }: Asking, openText?: () => PlannedT
     return item;
   }
 
+  async function searched(search: WebSearch): Promise<void> {
+    const item = { type: "webSearch", id: newItemId(), search } as const;
+    await io.record([{ type: "item.started", v: 1, turnId, item }]);
+    await io.record([{ type: "item.completed", v: 1, turnId, item }]);
+  }
+
   return {
     async text({ index, delta, phase }) {
       const plan = plannedAt(index);
@@ -167,6 +174,7 @@ function createItems({ provider, turnId, io }: Asking, openText?: () => PlannedT
       });
     },
     async complete(index, part) {
+      if (part.kind === "reasoning" && part.search !== undefined) return searched(part.search);
       if (part.kind === "toolCall" || isSilent(part, provider)) return;
       const plan = part.kind === "text" ? plannedAt(index) : undefined;
       if (part.kind === "text" && plan !== undefined) return plan.complete(part.text);

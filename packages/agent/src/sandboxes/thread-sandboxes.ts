@@ -28,13 +28,16 @@ export function createThreadSandboxes(
   engine: {
     readonly journal: Journal;
     readonly mcpLogins: LazyMcpLogins;
-    readonly brought: BroughtServers;
     /** Serializes the starts of a thread: none begins in a sandbox that is being closed. */
     readonly starts: Serial;
     readonly isWorkedIn: (threadId: string) => boolean;
   },
 ) {
-  const { journal, mcpLogins, brought, starts, isWorkedIn } = engine;
+  const { journal, mcpLogins, starts, isWorkedIn } = engine;
+  let opened: Promise<BroughtServers> | undefined;
+  /** Loaded where a client brings one. */
+  const brought = (): Promise<BroughtServers> =>
+    (opened ??= import("../mcp/brought-servers.ts").then((all) => all.createBroughtServers(journal.redactor)));
   const record: ViolationRecorder = (threadId, violations) => recordViolations(journal, threadId, violations);
   const sandboxes = openSandboxes({
     home: options.home,
@@ -59,9 +62,13 @@ export function createThreadSandboxes(
   );
   return {
     state: sandboxes.state,
+    brought,
     async enter({ threadId, workspace, settings }: EnterThread): Promise<TurnSandbox> {
       idle.forget(threadId);
-      const mcpServers = await brought.serversOf(threadId, options.mcpServers ?? [], settings.mcpServers);
+      const { mcpServers: configured = [] } = options;
+      const kept = settings.mcpServers;
+      const mcpServers =
+        kept === undefined ? configured : await (await brought()).serversOf(threadId, configured, kept);
       const envelope = turnEnvelope({ ...options, mcpServers }, { settings, workspace });
       const { allowedTools: allowTools = [], environment: policy = {} } = settings;
       return sandboxes.enter({ threadId, workspace, envelope, policy, allowTools, mcpServers });

@@ -1,5 +1,12 @@
 /** Settings of the next turns of a thread, typed. */
-import type { ApprovalPolicy, BroughtServer, EnvironmentPolicy, SandboxMode, TurnSettings } from "@heddle/protocol";
+import type {
+  ApprovalPolicy,
+  BroughtServer,
+  EnvironmentPolicy,
+  SandboxMode,
+  SearchKind,
+  TurnSettings,
+} from "@heddle/protocol";
 
 /** Instructions for the model, and the form of its answers. */
 export const INSTRUCTION_KEYS = [
@@ -35,6 +42,7 @@ export interface SettingsPatch extends Instructions {
   readonly mcpServers?: readonly BroughtServer[] | undefined;
   /** Joined with what lies below it, key by key. */
   readonly environment?: EnvironmentPolicy | undefined;
+  readonly webSearch?: SearchKind | "disabled" | undefined;
 }
 
 export type SettingKey = keyof SettingsPatch;
@@ -60,6 +68,7 @@ export const SETTING_KEYS = [
   ...GUIDE_KEYS,
   "mcpServers",
   "environment",
+  "webSearch",
 ] as const satisfies readonly SettingKey[];
 
 /** A model belongs to its provider; a sandbox mode sets its own network access and folders, a mode its instructions. */

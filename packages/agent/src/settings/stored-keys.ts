@@ -4,6 +4,7 @@ import {
   isSandboxMode,
   Personality,
   ReasoningSummary,
+  SearchKind,
   Verbosity,
   type ApprovalPolicy,
   type BroughtServer,
@@ -40,6 +41,7 @@ const KEYS: { readonly [K in SettingKey]-?: StoredKey<K> } = {
   environment: { name: "shell_environment_policy", read: environmentOf },
   guideNames: { name: "project_doc_fallback_filenames", read: textsOf },
   guideBytes: { name: "project_doc_max_bytes", read: (value) => (value === 0 ? 0 : countOf(value)) },
+  webSearch: { name: "web_search", read: (value) => (value === "disabled" ? value : SearchKind.safeParse(value).data) },
   mcpServers: {
     name: "mcp_servers",
     read: (value) => (Array.isArray(value) && value.every(isNamed) ? value : undefined),

@@ -194,6 +194,7 @@ export function brokenOff(item: Item, appended: string, status: "unknown" | "int
   switch (item.type) {
     case "userMessage":
     case "notice":
+    case "webSearch":
       return item;
     case "agentMessage":
       return { ...item, text: item.text + appended, isPartial: true };

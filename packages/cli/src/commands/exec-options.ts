@@ -118,7 +118,7 @@ const UNDERSTOOD: readonly OptionSpec[] = [
     help: "No approval is possible here",
   },
   { name: "approve-for-me", isForCodex: true, help: "Same as -s workspace-write" },
-  { name: "search", isForCodex: true, help: "There is no web search" },
+  { name: "search", help: "Let the model search the web, where its provider can and the sandbox has the network" },
   { name: "enable", value: "FEATURE", isMultiple: true, isForCodex: true, help: "A feature of Codex" },
   { name: "disable", value: "FEATURE", isMultiple: true, isForCodex: true, help: "A feature of Codex" },
   { name: "dangerously-bypass-hook-trust", isForCodex: true, help: "Run hooks that have not been trusted yet" },

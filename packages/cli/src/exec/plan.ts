@@ -159,6 +159,7 @@ async function readChoices(
     ...rest,
     ...(isLocal ? { local: { provider: args.value("local-provider") } } : {}),
     scriptFile: script === undefined ? undefined : path.resolve(cwd, script),
+    ...(args.has("search") ? { webSearch: "live" } : {}),
     ...(schemaFile === undefined ? {} : { outputSchema: await readSchema(schemaFile, cwd) }),
   };
 }

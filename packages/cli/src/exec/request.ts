@@ -99,7 +99,6 @@ export function notesFor(args: ParsedArgs, warnings: readonly string[]): readonl
   return [
     ...(features.length === 0 ? [] : [`unknown features, without effect here: ${features.join(", ")}`]),
     ...warnings,
-    ...(args.has("search") ? ["--search has no effect: there is no web search"] : []),
     ...(args.has("cyber-access-program") ? ["--cyber-access-program has no effect"] : []),
   ];
 }

@@ -217,6 +217,8 @@ function itemTexts(item: Item): readonly string[] {
       return [`${item.type} ${item.status}`, ...item.steps.map(({ status, text }) => `${status}: ${text}`)];
     case "proposedPlan":
       return [`${item.type} ${item.status}`, item.text];
+    case "webSearch":
+      return [`${item.type}: ${item.search.query}`];
     case "imageView":
       return [`${item.type} ${item.status}: ${item.path}${item.error === undefined ? "" : ` ${item.error}`}`];
     case "contextCompaction":

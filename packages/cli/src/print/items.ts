@@ -16,6 +16,8 @@ export function itemHead(item: Item, style: Style): string | undefined {
       return style.dim(`· ${visibleLine(item.tool)} ${shortJson(item.arguments)}`);
     case "mcpToolCall":
       return style.dim(`· ${visibleLine(item.server)}.${visibleLine(item.tool)} ${shortJson(item.arguments)}`);
+    case "webSearch":
+      return style.dim(`· web search: ${visibleLine(item.search.query)}`);
     case "imageView":
       return style.dim(`· view ${visibleLine(item.path)}`);
     case "plan":
@@ -66,6 +68,8 @@ export function itemTail(item: Item, style: Style): readonly string[] {
     case "imageView":
     case "contextCompaction":
       return problem(item, style);
+    case "webSearch":
+      return [];
     case "notice":
       return [
         item.level === "error"

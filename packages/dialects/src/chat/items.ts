@@ -48,6 +48,7 @@ export const ChatItem = z.discriminatedUnion("type", [
     error,
     duration_ms: z.number().optional(),
   }),
+  z.object({ ...common, type: z.literal("webSearch"), query: z.string(), url: z.string().optional() }),
   z.object({ ...common, type: z.literal("imageView"), path: z.string(), status, error }),
   z.object({ ...common, type: z.literal("contextCompaction"), status, error }),
   z.object({ ...common, type: z.literal("error"), level: z.string(), code: z.string(), message: z.string() }),
@@ -118,6 +119,10 @@ export function chatItem(item: Item, turn_id: string): ChatItem {
         ...because(item),
         ...took(item),
       };
+    case "webSearch": {
+      const { query, action } = item.search;
+      return { type: "webSearch", id, turn_id, query, ...(action?.url === undefined ? {} : { url: action.url }) };
+    }
     case "imageView":
       return { type: "imageView", id, turn_id, path: item.path, status: item.status, ...because(item) };
     case "contextCompaction":

@@ -1,5 +1,5 @@
 /** One stored item as the original shows it. */
-import { never, type FileChangeEntry, type Item, type ItemOf, type ItemStatus } from "@heddle/protocol";
+import { never, type FileChangeEntry, type Item, type ItemOf, type ItemStatus, type WebSearch } from "@heddle/protocol";
 import { joinShellWords } from "../shell-words.ts";
 import { clientCallFields, isClientCall } from "./client-tools.ts";
 import { shownDiff } from "./file-diffs.ts";
@@ -55,6 +55,10 @@ function details(item: Item): Fields | undefined {
       return toolItem(item);
     case "mcpToolCall":
       return mcpItem(item);
+    case "webSearch": {
+      const { query, action } = item.search;
+      return { type: "webSearch", id, query, action: searchAction(action), results: null };
+    }
     case "imageView":
       return { type: "imageView", id, path: item.path, ...because(item) };
     case "contextCompaction":
@@ -187,4 +191,17 @@ function change(entry: FileChangeEntry): Record<string, unknown> {
     diff: shownDiff(entry),
     ...(diffTruncatedBytes === undefined ? {} : { diffTruncatedBytes }),
   };
+}
+
+function searchAction(action: WebSearch["action"]): Readonly<Record<string, unknown>> {
+  switch (action?.kind) {
+    case "search":
+      return { type: "search", query: action.query ?? null, queries: action.queries ?? null };
+    case "openPage":
+      return { type: "openPage", url: action.url ?? null };
+    case "findInPage":
+      return { type: "findInPage", url: action.url ?? null, pattern: action.pattern ?? null };
+    default:
+      return { type: "other" };
+  }
 }

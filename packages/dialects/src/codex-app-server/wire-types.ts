@@ -60,6 +60,7 @@ const ThreadItem = z.looseObject({
     "dynamicToolCall",
     "plan",
     "imageView",
+    "webSearch",
     "contextCompaction",
     "enteredReviewMode",
     "exitedReviewMode",

@@ -1,6 +1,6 @@
 /** An item as `codex exec --json` of codex-cli 0.166 shows it, with Heddle's own fields added. */
-import { never, type EventOf, type Item, type ItemOf, type ItemStatus } from "@heddle/protocol";
-import type { CodexItem } from "./codex-exec-schema.ts";
+import { never, type EventOf, type Item, type ItemOf, type ItemStatus, type WebSearch } from "@heddle/protocol";
+import type { CodexItem, SearchAction } from "./codex-exec-schema.ts";
 import { joinShellWords } from "../shell-words.ts";
 
 type DistributiveOmit<T, K extends string> = T extends unknown ? Omit<T, K> : never;
@@ -13,6 +13,7 @@ export function runs(item: Item): boolean {
     item.type === "fileChange" ||
     item.type === "toolCall" ||
     item.type === "mcpToolCall" ||
+    item.type === "webSearch" ||
     item.type === "imageView"
   );
 }
@@ -58,6 +59,8 @@ export function details(item: Item): ItemDetails {
       return mcpToolCall(item);
     case "imageView":
       return toolCall("view_image", { ...item, arguments: { path: item.path } });
+    case "webSearch":
+      return webSearch(item.search);
     case "proposedPlan":
       return { type: "agent_message", text: item.text };
     case "plan":
@@ -72,6 +75,19 @@ export function details(item: Item): ItemDetails {
       return never(item);
   }
 }
+
+/** Codex shows a search under the provider's own name; it has a number all the same. */
+function webSearch(search: WebSearch): ItemDetails {
+  const name = search.id === undefined ? {} : { id: search.id };
+  return { type: "web_search", query: search.query, action: searchAction(search), ...name };
+}
+
+function searchAction({ action }: WebSearch): SearchAction {
+  if (action === undefined) return { type: "other" };
+  const { kind, ...fields } = action;
+  return { type: ACTIONS[kind], ...fields };
+}
+const ACTIONS = { search: "search", openPage: "open_page", findInPage: "find_in_page" } as const;
 
 /** How Heddle runs a command line; Codex shows it with its shell, and its readers take it off again. */
 const SHELL = "/bin/bash";

@@ -71,6 +71,17 @@ const McpToolCall = z.object({
   outcome: Outcome.optional(),
 });
 
+const SearchAction = z.object({
+  type: z.enum(["search", "open_page", "find_in_page", "other"]),
+  query: z.string().optional(),
+  queries: z.array(z.string()).optional(),
+  url: z.string().optional(),
+  pattern: z.string().optional(),
+});
+export type SearchAction = z.infer<typeof SearchAction>;
+
+const WebSearchItem = z.object({ id, type: z.literal("web_search"), query: z.string(), action: SearchAction });
+
 const TodoList = z.object({
   id,
   type: z.literal("todo_list"),
@@ -91,6 +102,7 @@ export const CodexItem = z.discriminatedUnion("type", [
   FileChange,
   McpToolCall,
   TodoList,
+  WebSearchItem,
   ErrorItem,
 ]);
 export type CodexItem = z.infer<typeof CodexItem>;

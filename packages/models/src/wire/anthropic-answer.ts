@@ -4,7 +4,7 @@ import type { Answer } from "../answer.ts";
 import { failureIn, failureOfReport } from "../failure.ts";
 import { readCall, shapesOf } from "./calls.ts";
 import { endingIn } from "./endings.ts";
-import { count, record, text, type Fields, type Json } from "./untrusted.ts";
+import { count, parseJson, record, text, type Fields, type Json } from "./untrusted.ts";
 import { fieldsIn, keep, requireFewParts, type Decoder, type WireContext } from "./wire.ts";
 
 export function decodeAnthropic(context: WireContext, answer: Answer): Decoder {
@@ -137,6 +137,15 @@ function wholeBlock(block: Block, { provider, request }: WireContext): ModelOutp
       return { kind: "reasoning", summary: block.body === "" ? [] : [block.body], opaque };
     }
     case "redacted_thinking":
+      return { kind: "reasoning", summary: [], opaque: keep(provider, block.start) };
+    case "server_tool_use": {
+      const input = record(block.body === "" ? block.start["input"] : parseJson(block.body)) ?? {};
+      const id = text(block.start["id"]) ?? "";
+      const query = text(input["query"]) ?? "";
+      const search = { id, query, action: { kind: "search" as const, query } };
+      return { kind: "reasoning", summary: [], search, opaque: keep(provider, { ...block.start, input }) };
+    }
+    case "web_search_tool_result":
       return { kind: "reasoning", summary: [], opaque: keep(provider, block.start) };
     case "tool_use": {
       const name = text(block.start["name"]) ?? "";

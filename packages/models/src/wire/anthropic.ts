@@ -47,7 +47,7 @@ function encode(context: WireContext): WireCall {
         ? {}
         : { system: system.map((text, index) => textBlock(text, index === system.length - 1)) }),
       messages: encodeMessages(request.input, provider),
-      ...(request.tools.length === 0 ? {} : { tools: encodeTools(request.tools, info) }),
+      ...encodeAllTools(request, info),
       ...encodeThinking(request, info, { maxTokens, format, isBound }),
       ...defined({ service_tier: tierOf(request, provider, info) }),
       stream: true,
@@ -57,6 +57,15 @@ function encode(context: WireContext): WireCall {
 
 function textBlock(text: string, isLast: boolean): Record<string, unknown> {
   return { type: "text", text, ...(isLast ? CACHE : {}) };
+}
+
+/** Of searches for one answer; each is paid for. */
+const MAX_SEARCHES = 8;
+
+function encodeAllTools({ tools, webSearch }: ModelRequest, info: ModelInfo): Record<string, unknown> {
+  const search =
+    webSearch === undefined ? [] : [{ type: "web_search_20250305", name: "web_search", max_uses: MAX_SEARCHES }];
+  return tools.length + search.length === 0 ? {} : { tools: [...search, ...encodeTools(tools, info)] };
 }
 
 function encodeTools(tools: readonly ToolSpec[], info: ModelInfo): unknown[] {

@@ -36,12 +36,18 @@ function encode(context: WireContext): WireCall {
     body: {
       ...(instructions.length === 0 ? {} : { systemInstruction: { parts: instructions.map((text) => ({ text })) } }),
       contents: encodeContents(request, provider),
-      ...(request.tools.length === 0
-        ? {}
-        : { tools: [{ functionDeclarations: request.tools.map((tool) => encodeTool(tool, info)) }] }),
+      ...encodeTools(request, info),
       ...(Object.keys(generationConfig).length === 0 ? {} : { generationConfig }),
     },
   };
+}
+
+function encodeTools({ tools, webSearch }: ModelRequest, info: ModelInfo): Record<string, unknown> {
+  const offered = [
+    ...(tools.length === 0 ? [] : [{ functionDeclarations: tools.map((tool) => encodeTool(tool, info)) }]),
+    ...(webSearch === undefined ? [] : [{ googleSearch: {} }]),
+  ];
+  return offered.length === 0 ? {} : { tools: offered };
 }
 
 function encodeTool(tool: ToolSpec, info: ModelInfo): unknown {
@@ -162,6 +168,7 @@ function decodeGemini({ provider, request }: WireContext, answer: Answer): Decod
   const shapeOf = shapesOf(request);
   let run: Run | undefined;
   let nextIndex = 0;
+  const searched = new Set<string>();
   let usage: Usage | undefined;
   let finishReason: string | undefined;
   /** Why the prompt was blocked or the answer ended early. */
@@ -222,6 +229,10 @@ function decodeGemini({ provider, request }: WireContext, answer: Answer): Decod
       }
       const candidate = record(list(chunk["candidates"])[0]);
       for (const piece of list(record(candidate?.["content"])?.["parts"])) takePiece(record(piece) ?? {});
+      for (const part of newSearches(candidate, searched)) {
+        closeRun();
+        answer.part(nextIndex++, part);
+      }
       const reason = text(candidate?.["finishReason"]);
       if (reason !== undefined && reason !== UNSPECIFIED) {
         finishReason = reason;
@@ -238,6 +249,18 @@ function decodeGemini({ provider, request }: WireContext, answer: Answer): Decod
       answer.finish({ stopReason, explanation: stopReason === "refusal" ? reasons.join(": ") : undefined, usage });
     },
   };
+}
+
+/** What was searched is told with the answer, in every piece of it, and needs not be sent back. */
+function newSearches(candidate: Fields | undefined, known: Set<string>): readonly ModelOutputPart[] {
+  const queries = textsIn(...list(record(candidate?.["groundingMetadata"])?.["webSearchQueries"]));
+  const fresh = [...new Set(queries)].filter((query) => !known.has(query));
+  for (const query of fresh) known.add(query);
+  return fresh.map((query) => ({
+    kind: "reasoning",
+    summary: [],
+    search: { query, action: { kind: "search", query } },
+  }));
 }
 
 function textsIn(...values: readonly Json[]): readonly string[] {

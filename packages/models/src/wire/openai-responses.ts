@@ -58,9 +58,14 @@ function encodeText(request: ModelRequest, info: ModelInfo): Record<string, unkn
   return Object.keys(text).length === 0 ? {} : { text };
 }
 
-function encodeTools({ tools }: ModelRequest, info: ModelInfo): Record<string, unknown> {
-  if (tools.length === 0) return {};
-  return { tools: tools.map((tool) => encodeTool(tool, info)), tool_choice: "auto", parallel_tool_calls: true };
+function encodeTools({ tools, webSearch }: ModelRequest, info: ModelInfo): Record<string, unknown> {
+  const search = webSearch === undefined ? [] : [{ type: "web_search", external_web_access: webSearch === "live" }];
+  if (tools.length + search.length === 0) return {};
+  return {
+    tools: [...tools.map((tool) => encodeTool(tool, info)), ...search],
+    tool_choice: "auto",
+    parallel_tool_calls: true,
+  };
 }
 
 function encodeTool(tool: ToolSpec, info: ModelInfo): unknown {

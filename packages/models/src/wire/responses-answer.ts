@@ -2,7 +2,7 @@
  * An answer of OpenAI Responses. The last event repeats the whole of it, so an event that cannot be read is skipped as long
  * as nothing was lost with it.
  */
-import { defined, MessagePhase, type ModelOutputPart } from "@heddle/protocol";
+import { defined, MessagePhase, type ModelOutputPart, type WebSearch } from "@heddle/protocol";
 import type { Answer, Skipped } from "../answer.ts";
 import { failureIn, failureOfReport, malformed, quote } from "../failure.ts";
 import type { Provider } from "../providers.ts";
@@ -206,7 +206,12 @@ function readItem(provider: Provider, item: Fields): ModelOutputPart | undefined
   const name = text(item["name"]) ?? "";
   switch (item["type"]) {
     case "message":
-      return { kind: "text", text: list(item["content"]).map(contentText).join(""), ...defined({ phase: phaseOf(item) }), opaque };
+      return {
+        kind: "text",
+        text: list(item["content"]).map(contentText).join(""),
+        ...defined({ phase: phaseOf(item) }),
+        opaque,
+      };
     case "function_call": {
       const input = givenArguments(argumentsPiece(item["arguments"]));
       return { kind: "toolCall", callId, name, input, shape: "json", opaque };
@@ -218,9 +223,33 @@ function readItem(provider: Provider, item: Fields): ModelOutputPart | undefined
       const shown = list(item["content"]).map(contentText).join("");
       return { kind: "reasoning", summary, ...(shown === "" ? {} : { text: shown }), opaque };
     }
+    case "web_search_call":
+      return { kind: "reasoning", summary: [], search: readSearch(item), opaque };
     default:
       // Any other item is not shown, and is sent back with the rest.
       return text(item["type"]) === undefined ? undefined : { kind: "reasoning", summary: [], opaque };
+  }
+}
+
+function readSearch(item: Fields): WebSearch {
+  const action = record(item["action"]) ?? {};
+  const [query, url, pattern] = [text(action["query"]), text(action["url"]), text(action["pattern"])];
+  const id = text(item["id"]);
+  const queries = list(action["queries"]).filter((one) => typeof one === "string");
+  const found = defined({ query, url, pattern, queries: queries.length === 0 ? undefined : queries });
+  switch (action["type"]) {
+    case "search":
+      return { ...defined({ id }), query: query ?? queries[0] ?? "", action: { kind: "search", ...found } };
+    case "open_page":
+      return { ...defined({ id }), query: url ?? "", action: { kind: "openPage", ...found } };
+    case "find_in_page":
+      return {
+        ...defined({ id }),
+        query: pattern === undefined ? (url ?? "") : `'${pattern}' in ${url ?? ""}`,
+        action: { kind: "findInPage", ...found },
+      };
+    default:
+      return { ...defined({ id }), query: query ?? "" };
   }
 }
 

@@ -267,7 +267,7 @@ describe("-c", () => {
 
   test("15.2: passes over keys of Codex at any depth and names them, refuses a slip of the finger", () => {
     const given = [
-      `web_search="disabled"`,
+      `review_model="x"`,
       "features.x=true",
       "model_providers.mock.supports_websockets=false",
       `notify=["x"]`,
@@ -280,15 +280,15 @@ describe("-c", () => {
       passedOver: [
         "notify",
         "hooks",
-        "web_search",
+        "review_model",
         "features",
         "model_providers.mock.supports_websockets",
         "frobnication",
       ],
     });
-    expect(parseOverrides(given.slice(0, 2), { isStrict: true }).passedOver).toEqual(["web_search", "features"]);
+    expect(parseOverrides(given.slice(0, 2), { isStrict: true }).passedOver).toEqual(["review_model", "features"]);
     expect(() => parseOverrides(["frobnication.depth=3"], { isStrict: true })).toThrow(/unknown key "frobnication"/);
-    expect(() => parseOverrides([given[0] ?? ""], { isOwnOnly: true })).toThrow(/unknown key "web_search"/);
+    expect(() => parseOverrides([given[0] ?? ""], { isOwnOnly: true })).toThrow(/unknown key "review_model"/);
     expect(() => parseOverrides(["sandbox_mod=read-only"])).toThrow(
       `-c sandbox_mod: unknown key "sandbox_mod"; did you mean "sandbox_mode"?`,
     );

@@ -283,6 +283,8 @@ export const ConfigFile = z.object({
       idle_sec: z.number().positive().max(MAX_TIMER_SEC).optional(),
     })
     .optional(),
+  /** The model may search the web, where its provider can and the sandbox has the network. */
+  web_search: z.enum(["disabled", "cached", "indexed", "live"]).optional(),
   /** Servers: the agent may ask the user outside planning too. */
   ask_user: z.boolean().optional(),
   /** Servers: how long a client may take to carry out a tool of its own. */
@@ -342,6 +344,5 @@ export const CODEX_ONLY_KEYS: ReadonlySet<string> = new Set([
   "tool_output_token_limit",
   "tools",
   "tui",
-  "web_search",
   "windows_wsl_setup_acknowledged",
 ]);

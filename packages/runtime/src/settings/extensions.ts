@@ -1,6 +1,5 @@
 /** What the configuration adds to a turn: MCP servers and hooks, in the words the agent takes them in. */
-import { isKeyVariable } from "@heddle/models";
-import { HeddleError, type HookConfig, type McpServerConfig } from "@heddle/protocol";
+import type { HookConfig, McpServerConfig } from "@heddle/protocol";
 import type { ConfigFile, HookTable } from "../config/schema.ts";
 import type { HeddleOptions, SkillChoices } from "@heddle/agent";
 
@@ -9,29 +8,6 @@ export async function mcpServersOf(config: ConfigFile, env: NodeJS.ProcessEnv): 
   if (enabled.length === 0) return [];
   const { mcpServer } = await import("./mcp-servers.ts");
   return enabled.map(([name, table]) => mcpServer(name, table, env));
-}
-
-/**
- * Servers that a client brings to its thread. They run with the network of the thread, and no key of a provider that this
- * process holds is handed to them.
- */
-export async function broughtServers(
-  tables: ConfigFile["mcp_servers"],
-  env: NodeJS.ProcessEnv,
-): Promise<readonly McpServerConfig[] | undefined> {
-  if (tables === undefined) return undefined;
-  for (const [name, table] of Object.entries(tables)) {
-    const { env_vars = [], bearer_token_env_var = "", env_http_headers = {} } = table;
-    const key = [...env_vars, bearer_token_env_var, ...Object.values(env_http_headers)].find(isKeyVariable);
-    const problem =
-      key !== undefined
-        ? `names ${key}, which may be the key of a provider; send the value in env or http_headers`
-        : table.network_access === true
-          ? "asks for network_access; a server that a client brings has the network of its thread"
-          : undefined;
-    if (problem !== undefined) throw new HeddleError("config.invalid", `mcp_servers.${name} ${problem}`);
-  }
-  return mcpServersOf({ mcp_servers: tables }, env);
 }
 
 export function hooksOf(config: ConfigFile): readonly HookConfig[] {

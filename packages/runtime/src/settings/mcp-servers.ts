@@ -1,4 +1,5 @@
 /** A table of `[mcp_servers]`, checked, as the agent takes it. Loaded only where there is one. */
+import { isKeyVariable } from "@heddle/models";
 import { HeddleError, PLAIN, reasonOf, type McpServerInput } from "@heddle/protocol";
 import { McpServerConfig } from "@heddle/protocol/mcp";
 import type { McpServerTable } from "../config/schema.ts";
@@ -7,6 +8,30 @@ export function mcpServer(name: string, table: McpServerTable, env: NodeJS.Proce
   const parsed = McpServerConfig.safeParse(inputOf(name, table, env), PLAIN);
   if (parsed.success) return parsed.data;
   throw invalid(name, reasonOf(parsed.error));
+}
+
+/**
+ * Servers that a client brings to its thread. They run with the network of the thread, and no key of a provider that this
+ * process holds is handed to them.
+ */
+export function broughtServers(
+  tables: Readonly<Record<string, McpServerTable>>,
+  env: NodeJS.ProcessEnv,
+): readonly McpServerConfig[] {
+  for (const [name, table] of Object.entries(tables)) {
+    const { env_vars = [], bearer_token_env_var = "", env_http_headers = {} } = table;
+    const key = [...env_vars, bearer_token_env_var, ...Object.values(env_http_headers)].find(isKeyVariable);
+    const problem =
+      key !== undefined
+        ? `names ${key}, which may be the key of a provider; send the value in env or http_headers`
+        : table.network_access === true
+          ? "asks for network_access; a server that a client brings has the network of its thread"
+          : undefined;
+    if (problem !== undefined) throw invalid(name, problem);
+  }
+  return Object.entries(tables).flatMap(([name, table]) =>
+    table.enabled === false ? [] : [mcpServer(name, table, env)],
+  );
 }
 
 function inputOf(name: string, table: McpServerTable, env: NodeJS.ProcessEnv): McpServerInput {

@@ -4,7 +4,6 @@ import { isKeyWithoutEffect } from "@heddle/dialects/codex-app-server";
 import { checkValues, type CheckedConfig } from "../config/check-config.ts";
 import { CODEX_ONLY_KEYS, type ConfigFile } from "../config/schema.ts";
 import { effectiveConfig, mergeConfig, profileOf, type Layers } from "../config/layers.ts";
-import { broughtServers } from "./extensions.ts";
 import { callerLayers, defaultLayer, patchOfConfig, settle } from "./settings.ts";
 import { standingOf } from "./workspace.ts";
 
@@ -23,7 +22,11 @@ export function settingsSource(options: SourceOptions): SettingsSource {
       const profile = overrides.profile === undefined ? {} : profileOf({ file: options.file, overrides }, undefined);
       return patchOfConfig(mergeConfig(profile, overrides));
     },
-    serversOf: (config) => broughtServers(clientConfig(config).servers, options.env),
+    async serversOf(config) {
+      const { servers } = clientConfig(config);
+      if (servers === undefined) return undefined;
+      return (await import("./mcp-servers.ts")).broughtServers(servers, options.env);
+    },
     // Libraries send Codex's own keys with every thread, and show a warning as if the agent had said it.
     unusedOf: (config) =>
       clientConfig(config).passedOver.filter((key) => !CODEX_ONLY_KEYS.has(key.split(".")[0] ?? "")),

@@ -43,6 +43,7 @@ export interface Choices {
   /** A script to play instead of asking a model. */
   readonly scriptFile?: string | undefined;
   readonly outputSchema?: unknown;
+  readonly webSearch?: SettingsPatch["webSearch"];
   /** A key that is missing is found out by the first request. */
   readonly mayLackKey?: boolean | undefined;
 }
@@ -71,7 +72,8 @@ const WIRES = { responses: "openai-responses", chat: "openai-chat", anthropic: "
 
 /** For one run of a command: what its line says of the configuration, too, counts more than what the thread says. */
 export async function resolveSettings(layers: Layers, choices: Choices, env: NodeJS.ProcessEnv): Promise<Resolved> {
-  const { model, sandboxMode, isTrustedFolder, stored, scriptFile, local, addedRoots, outputSchema } = choices;
+  const { model, sandboxMode, isTrustedFolder, stored, scriptFile, local, addedRoots, outputSchema, webSearch } =
+    choices;
   const isPlayed = scriptFile !== undefined || local !== undefined;
   const resolved = await settle(
     {
@@ -82,7 +84,7 @@ export async function resolveSettings(layers: Layers, choices: Choices, env: Nod
         asked: [
           ...callerLayers(layers, choices.profile),
           // `exec` has no user to ask.
-          { source: "flag", values: { model, sandboxMode, approvalPolicy: "never", asksUser: false } },
+          { source: "flag", values: { model, sandboxMode, approvalPolicy: "never", asksUser: false, webSearch } },
         ],
       },
       played: choices,
@@ -141,6 +143,7 @@ export function patchOfConfig(config: ConfigFile): SettingsPatch {
     asksUser: config.ask_user,
     ...instructionsOfConfig(config),
     environment: environmentOf(config),
+    webSearch: config.web_search,
   };
 }
 
@@ -186,6 +189,7 @@ export async function settle(question: Settling, env: NodeJS.ProcessEnv): Promis
     guideBytes,
     mcpServers = [],
     environment,
+    webSearch,
   } = values;
   const settings: TurnSettings = {
     ...keptInstructions(values),
@@ -201,6 +205,7 @@ export async function settle(question: Settling, env: NodeJS.ProcessEnv): Promis
     ...(compactAtTokens === undefined ? {} : { compactAtTokens }),
     ...(mode === "plan" ? { mode } : {}),
     ...(asksUser === true ? { asksUser } : {}),
+    ...(webSearch === undefined || webSearch === "disabled" ? {} : { webSearch }),
     ...(mcpServers.length === 0 ? {} : { mcpServers: [...mcpServers] }),
     ...(environment === undefined ? {} : { environment }),
     ...(config.sandbox_ceiling === undefined ? {} : { ceiling: config.sandbox_ceiling }),

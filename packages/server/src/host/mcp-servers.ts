@@ -66,7 +66,7 @@ export async function serversOf(
   const configured = server.host.mcpServers ?? [];
   if (threadId === undefined) return configured;
   const { mcpServers } = await nextSettings(server, requireLoaded(server, threadId));
-  return server.heddle.brought.serversOf(threadId, configured, mcpServers);
+  return (await server.heddle.brought()).serversOf(threadId, configured, mcpServers);
 }
 
 interface McpServersOptions {

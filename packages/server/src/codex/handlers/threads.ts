@@ -47,7 +47,7 @@ export const startThread: Handler<"thread/start"> = async (params, { server, con
     const beginning = { tools, settings: storedForm(patch), clientId, request: { ...request, workspace } };
     const thread = { workspace, origin, ...(isEphemeral ? { isEphemeral } : {}) };
     const threadId = await server.heddle.as(connection.by).createThread(thread, beginning);
-    if (servers !== undefined) server.heddle.brought.keep(threadId, servers);
+    if (servers !== undefined) (await server.heddle.brought()).keep(threadId, servers);
     // A repeated request may name a thread that is loaded already.
     return server.threads.get(threadId) ?? server.threads.load({ threadId, workspace, isEphemeral });
   };
@@ -89,8 +89,8 @@ export const forkThread: Handler<"thread/fork"> = async (params, { server, conne
       ...(isGiven(params.lastTurnId) ? { atTurn: params.lastTurnId } : {}),
       ...(isGiven(params.beforeTurnId) ? { beforeTurn: params.beforeTurnId } : {}),
     });
-    if (servers === undefined) server.heddle.brought.copy(parent.id, threadId);
-    else server.heddle.brought.keep(threadId, servers);
+    if (servers === undefined) (await server.heddle.brought()).copy(parent.id, threadId);
+    else (await server.heddle.brought()).keep(threadId, servers);
     const loaded = server.threads.load({ threadId, workspace, isEphemeral: params.ephemeral === true });
     const changes = changesBetween(await nextSettings(server, loaded), settings);
     await storeChanges(server, threadId, { changes, by: connection.by });
@@ -171,7 +171,7 @@ export const resumeThread: Handler<"thread/resume"> = async (params, { server, c
   const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : known;
   const settings = await nextSettings(server, { threadId, workspace }, { patch });
   await requireServers(server, { workspace, settings, servers });
-  if (servers !== undefined) server.heddle.brought.keep(threadId, servers);
+  if (servers !== undefined) (await server.heddle.brought()).keep(threadId, servers);
   if (Object.values(patch).some((value) => value !== undefined)) {
     const before = await nextSettings(server, { threadId, workspace });
     await storeChanges(server, threadId, { changes: changesBetween(before, settings), by: connection.by });
@@ -289,7 +289,7 @@ async function askedOf({ settings, heddle }: ServerContext, params: BeginParams)
   const servers = await settings.serversOf(config ?? {});
   const patch = {
     ...settings.patchOf(config ?? {}),
-    ...(servers === undefined ? {} : { mcpServers: heddle.brought.withhold(servers) }),
+    ...(servers === undefined ? {} : { mcpServers: (await heddle.brought()).withhold(servers) }),
     ...profileChoice(permissions, { field: "sandbox", value: sandboxMode }),
     ...(isGiven(baseInstructions) ? { baseInstructions } : {}),
     ...(isGiven(developerInstructions) ? { developerInstructions } : {}),
