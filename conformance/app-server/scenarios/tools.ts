@@ -205,6 +205,7 @@ export const TOOLS: readonly Scenario[] = [
   {
     id: "goal-begins",
     about: "an active goal is worked for until the agent says that it is reached",
+    marks: ["<objective>\\nship it\\n</objective>"],
     script: [say("one"), say("two"), { calls: [{ tool: "update_goal", args: { status: "complete" } }] }, say("three")],
     moves: [
       ...threadStarted(),

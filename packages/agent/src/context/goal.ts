@@ -11,7 +11,8 @@ export function goalOf(history: readonly StoredEvent[]): StandingGoal | undefine
 export function goalText({ objective, tokenBudget, tokensUsed }: StandingGoal): string {
   const budget = tokenBudget === undefined ? "" : ` ${tokensUsed} of ${tokenBudget} tokens are used.`;
   return [
-    `The user has set a goal for this thread:\n${objective}`,
+    // In marks, so that the model tells it from the words around it.
+    `The user has set a goal for this thread:\n<objective>\n${objective}\n</objective>`,
     `Work for it now.${budget} When it is reached and you have checked that, call update_goal with complete; when only the user can help, call it with blocked and say why. When you end your turn before, you will be asked to continue.`,
   ].join("\n\n");
 }

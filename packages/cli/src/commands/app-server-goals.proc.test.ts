@@ -38,7 +38,7 @@ test("an active goal is worked for in turns of its own until the agent says that
   expect(client.kinds().filter((kind) => kind.startsWith("turn/completed"))).toHaveLength(2);
   expect(client.kinds()).not.toContain("item/started userMessage");
   expect(model.requests).toHaveLength(4);
-  expect(JSON.stringify(model.requests[0]?.body)).toContain("The user has set a goal for this thread");
+  expect(JSON.stringify(model.requests[0]?.body)).toContain(String.raw`<objective>\nship it\n</objective>`);
 });
 
 test.each([
