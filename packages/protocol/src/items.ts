@@ -15,13 +15,12 @@ export const ItemStatus = z.enum(["inProgress", "completed", "failed", "declined
 export type ItemStatus = z.infer<typeof ItemStatus>;
 
 /** A piece of a text that its client draws in its own way; models are not told of it. */
-export const TextSpan = z.object({
+const TextSpan = z.object({
   /** Bytes of the text in UTF-8; the end is not part of it. */
   start: z.int().nonnegative(),
   end: z.int().nonnegative(),
   placeholder: z.string().optional(),
 });
-export type TextSpan = z.infer<typeof TextSpan>;
 
 export const InputPart = z.discriminatedUnion("type", [
   z.object({

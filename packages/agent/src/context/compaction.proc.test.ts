@@ -346,20 +346,10 @@ test.each(["turn.before-request", "turn.after-response", "journal.append.before-
     await using t = await openTestHeddle(options);
     const threadId = await threadWith(t, ["first", "second"]);
     const before = inputOf(server.requests.at(-1));
-    const worker = spawn(
-      process.execPath,
-      [
-        "--conditions=heddle-source",
-        join(import.meta.dirname, "../../test/compact-in-child.ts"),
-        t.home,
-        threadId,
-        provider.baseUrl ?? "",
-      ],
-      {
-        env: { ...process.env, HEDDLE_FAILPOINT: `${failpoint}=kill` },
-        stdio: ["ignore", "inherit", "inherit"],
-      },
-    );
+    const program = join(import.meta.dirname, "../../test/compact-in-child.ts");
+    const args = ["--conditions=heddle-source", program, t.home, threadId, provider.baseUrl ?? ""];
+    const env = { ...process.env, HEDDLE_FAILPOINT: `${failpoint}=kill` };
+    const worker = spawn(process.execPath, args, { env, stdio: ["ignore", "inherit", "inherit"] });
     const [, signal] = await once(worker, "exit");
     expect(signal).toBe("SIGKILL");
     await using later = await openTestHeddle({ ...options, folder: t.folder });
