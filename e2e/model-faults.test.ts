@@ -156,18 +156,18 @@ describe("F20 a provider that refuses", () => {
     await expectWhole(world);
   });
 
-  test("without settings there are five tries in all, each told with its pause", async () => {
+  test("four retries are five tries in all, each told with its pause", async () => {
     await using world = await openWorld();
     await using server = await startModelServer({ script: SCRIPT, faults: () => ({ kind: "status", status: 503 }) });
-    const ran = await run(asking(server, 'name="Test"'), { world });
+    const ran = await run(asking(server, 'name="Test",request_max_retries=4'), { world });
     expect(ran).toMatchObject({ code: 4 });
     expect(server.requests).toHaveLength(5);
     const pauses = jsonLines(ran.stdout).flatMap((line) =>
       line.type === "error" ? [Number(detail(line, "delay_ms"))] : [],
     );
     for (const [index, ms] of pauses.slice(0, 4).entries()) {
-      expect(ms).toBeGreaterThanOrEqual(250 * 2 ** index);
-      expect(ms).toBeLessThanOrEqual(500 * 2 ** index);
+      expect(ms).toBeGreaterThanOrEqual(100 * 2 ** index);
+      expect(ms).toBeLessThanOrEqual(200 * 2 ** index);
     }
   });
 
