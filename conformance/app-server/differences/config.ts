@@ -25,7 +25,7 @@ export const AROUND_CONFIG: readonly Difference[] = [
     why: "a profile may still be a table of config.toml; Codex has dropped it",
   },
   {
-    in: /^config-(layers|unknown)$/,
+    in: /^(config-(layers|unknown)$|approve-escalation-wider$|permissions-)/,
     message: /^(configWarning|warning)$/,
     path: /^params\.(summary|message)$/,
     why: "keys that have no effect here are named, whether Codex knows them or not",
