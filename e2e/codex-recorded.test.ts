@@ -16,6 +16,9 @@ const QUICK: readonly string[] = [
   // settings
   "override-provider-table override-effort profile-file config-strict provider-headers",
   "flag-unknown flag-approval-before words-two folder-missing git-none git-skipped",
+  // ordinary calls, and the environment of commands
+  "key-of-provider provider-openai-auth added-folder-missing git-folder-empty stdin-file",
+  "environment-no-default-excludes environment-none",
   // tools
   "command-fails command-login commands-in-turn reasoning patch-add patch-update patch-move patch-several",
   "command-polled command-polled-fails command-signal command-workdir-missing",
