@@ -8,6 +8,8 @@ import type { Verdict } from "./run-cases.ts";
 
 const README = path.join(import.meta.dirname, "README.md");
 const MARKS = ["<!-- results -->\n", "<!-- end of results -->"] as const;
+const CLIENT_MARKS = ["<!-- clients -->\n", "<!-- end of clients -->"] as const;
+type Marks = readonly [string, string];
 
 export interface ClientResult {
   /** The package, and how it is used where there are several ways. */
@@ -22,11 +24,10 @@ export interface Results {
   readonly date: string;
   readonly codex: string;
   readonly exec: readonly Verdict[];
-  readonly clients: readonly ClientResult[];
 }
 
 export function writeResults(results: Results, cases: readonly ExecCase[]): void {
-  const { date, codex, exec, clients } = results;
+  const { date, codex, exec } = results;
   writeJson("exec.json", {
     date,
     codex,
@@ -37,32 +38,33 @@ export function writeResults(results: Results, cases: readonly ExecCase[]): void
       differs: found.map(({ aspect }) => aspect),
     })),
   });
-  writeJson("clients.json", { date, tests: clients });
-  writeFileSync(README, withTables(readFileSync(README, "utf8"), tablesOf(results, cases)));
+  writeTables(MARKS, tablesOf(results, cases));
+}
+
+export function writeClientResults(clients: readonly ClientResult[]): void {
+  writeJson("clients.json", { tests: clients });
+  const rows = table(["Client", "Version", "Over Codex", "Over Heddle"], clientRows(clients));
+  writeTables(CLIENT_MARKS, [...rows, ""].join("\n"));
 }
 
 function writeJson(name: string, value: unknown): void {
   writeFileSync(path.join(import.meta.dirname, "results", name), `${JSON.stringify(value, undefined, 2)}\n`);
 }
 
-function withTables(readme: string, tables: string): string {
-  const [start, end] = MARKS.map((mark) => readme.indexOf(mark));
-  if (start === undefined || end === undefined || start < 0 || end < start)
-    throw new Error("README.md has lost its marks");
-  return `${readme.slice(0, start)}${MARKS[0]}\n${tables}\n${readme.slice(end)}`;
+function writeTables([first, last]: Marks, tables: string): void {
+  const readme = readFileSync(README, "utf8");
+  const [start, end] = [readme.indexOf(first), readme.indexOf(last)];
+  if (start < 0 || end < start) throw new Error("README.md has lost its marks");
+  writeFileSync(README, `${readme.slice(0, start)}${first}\n${tables}\n${readme.slice(end)}`);
 }
 
-function tablesOf({ date, codex, exec, clients }: Results, cases: readonly ExecCase[]): string {
+function tablesOf({ date, codex, exec }: Results, cases: readonly ExecCase[]): string {
   const same = exec.filter(({ found }) => found.length === 0).length;
   const invocations = cases.reduce((sum, { runs }) => sum + runs.length, 0);
   const aboutOf = (id: string): string => cases.find((one) => one.id === id)?.about ?? "";
   return [
     `Run on ${date} with Codex ${codex}: ${exec.length} cases with ${invocations} invocations of \`exec\`, ` +
       `of which ${same} cases are the same and ${exec.length - same} differ as listed below.`,
-    "",
-    "### Clients",
-    "",
-    ...table(["Client", "Version", "Over Codex", "Over Heddle"], clientRows(clients)),
     "",
     "### Differences of every case",
     "",
