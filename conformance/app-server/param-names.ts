@@ -15,15 +15,15 @@ export function paramNames(schema: Schema, definitions: Definitions): readonly s
   visit(schema, "", []);
   return [...names].toSorted();
 
-  function visit({ $ref, properties = {}, items, ...unions }: Schema, place: string, within: readonly string[]): void {
+  function visit({ $ref, properties = {}, items, ...unions }: Schema, prefix: string, within: readonly string[]): void {
     const name = $ref?.split("/").at(-1) ?? "";
     const target = definitions[name];
-    if (target !== undefined && !within.includes(name)) visit(target, place, [...within, name]);
+    if (target !== undefined && !within.includes(name)) visit(target, prefix, [...within, name]);
     for (const part of [unions.oneOf, unions.anyOf, unions.allOf].flatMap((one) => one ?? []))
-      visit(part, place, within);
-    if (typeof items === "object") visit(items, `${place}[]`, within);
+      visit(part, prefix, within);
+    if (typeof items === "object") visit(items, `${prefix}[]`, within);
     for (const [field, inner] of Object.entries(properties)) {
-      const here = place === "" ? field : `${place}.${field}`;
+      const here = prefix === "" ? field : `${prefix}.${field}`;
       names.add(here);
       if (typeof inner === "object") visit(inner, here, within);
     }

@@ -18,11 +18,11 @@ interface ImageOptions {
 export async function readImages(files: readonly string[], options: ImageOptions): Promise<readonly InputPart[]> {
   const single = await Promise.all(files.map((file) => splitList(file, options.cwd)));
   return Promise.all(
-    single.flat().map((file) => readImage(file).catch((error: unknown) => inItsPlace(error, options))),
+    single.flat().map((file) => readImage(file).catch((error: unknown) => asText(error, options))),
   );
 }
 
-function inItsPlace(error: unknown, { mayBeUnreadable, notify }: ImageOptions): InputPart {
+function asText(error: unknown, { mayBeUnreadable, notify }: ImageOptions): InputPart {
   if (!mayBeUnreadable) throw error;
   notify(`${reasonOf(error)}; the model is told so`);
   return { type: "text", text: `[An image was given that could not be used: ${reasonOf(error)}]` };

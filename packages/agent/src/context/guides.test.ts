@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { loadGuides, type GuidePlaces } from "./guides.ts";
+import { loadGuides, type GuideOptions } from "./guides.ts";
 
 let root = "";
 
@@ -19,7 +19,7 @@ async function put(name: string, text: string): Promise<void> {
   await writeFile(join(root, name), text);
 }
 
-async function told(settings: GuidePlaces["settings"] = {}, codexHome?: string): Promise<readonly unknown[]> {
+async function told(settings: GuideOptions["settings"] = {}, codexHome?: string): Promise<readonly unknown[]> {
   const guides = await loadGuides({
     workspace: join(root, "ws/near"),
     home: join(root, "home"),

@@ -23,7 +23,7 @@ export interface Guide {
   readonly truncatedBytes: number;
 }
 
-export interface GuidePlaces {
+export interface GuideOptions {
   readonly workspace: string;
   readonly home: string;
   /** Codex's, where its configuration is used. The owner's own guide may be there, if it is not in Heddle's. */
@@ -34,13 +34,13 @@ export interface GuidePlaces {
 }
 
 /** The nearest comes last and wins. */
-export async function loadGuides(places: GuidePlaces): Promise<readonly Guide[]> {
-  const own = await ownGuide(places);
-  return [...(own === undefined ? [] : [own]), ...(await repositoryGuides(places))];
+export async function loadGuides(options: GuideOptions): Promise<readonly Guide[]> {
+  const own = await ownGuide(options);
+  return [...(own === undefined ? [] : [own]), ...(await repositoryGuides(options))];
 }
 
 /** Masked for the agent's own tools, but the owner put it there. A blank one gives way to the next. */
-async function ownGuide({ home, codexHome, signal }: GuidePlaces): Promise<Guide | undefined> {
+async function ownGuide({ home, codexHome, signal }: GuideOptions): Promise<Guide | undefined> {
   const rules = { writeRoots: [], masked: [] };
   const homes = codexHome === undefined ? [home] : [home, codexHome];
   for (const file of homes.flatMap((home) => [join(home, OVERRIDE), join(home, GUIDE)])) {
@@ -50,7 +50,7 @@ async function ownGuide({ home, codexHome, signal }: GuidePlaces): Promise<Guide
   return undefined;
 }
 
-async function repositoryGuides({ workspace, masked, settings, signal }: GuidePlaces): Promise<readonly Guide[]> {
+async function repositoryGuides({ workspace, masked, settings, signal }: GuideOptions): Promise<readonly Guide[]> {
   const { guideNames = [], guideBytes: maxBytes = MAX_GUIDE_BYTES } = settings;
   const rules = { writeRoots: [], masked };
   const guides: Guide[] = [];

@@ -166,10 +166,10 @@ function createItems(provider: Provider, answer: Answer, gaps: Gaps) {
     },
     /** Servers that send no item events still put the items into the last one. Returns their order. */
     repeat(output: readonly Fields[]): readonly number[] {
-      const places = slots.repeated(output.map((item, index) => ({ ...seenIn(item), index })));
-      for (const [at, { position, isNew }] of places.entries()) if (isNew) takePart(position, output[at] ?? NO_FIELDS);
+      const repeated = slots.repeated(output.map((item, index) => ({ ...seenIn(item), index })));
+      for (const [at, { position, isNew }] of repeated.entries()) if (isNew) takePart(position, output[at] ?? NO_FIELDS);
       gaps.requireWhole(output.length);
-      return places.map(({ position }) => position);
+      return repeated.map(({ position }) => position);
     },
     /** Text that was only streamed is the message; a call that was only announced cannot be run, so nothing has ended. */
     finishOpen(isEnd: boolean): void {

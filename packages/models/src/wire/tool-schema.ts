@@ -90,7 +90,7 @@ function resolveTop(schema: Schema): Schema {
 function schemaAt(root: Schema, reference: string): Json {
   if (!reference.startsWith("#/")) return undefined;
   const names = reference.slice(2).split("/");
-  return names.reduce<Json>((place, name) => record(place)?.[name.replaceAll("~1", "/").replaceAll("~0", "~")], root);
+  return names.reduce<Json>((schema, name) => record(schema)?.[name.replaceAll("~1", "/").replaceAll("~0", "~")], root);
 }
 
 interface Merged {
