@@ -2,7 +2,7 @@
  * An answer of OpenAI Responses. The last event repeats the whole of it, so an event that cannot be read is skipped as long
  * as nothing was lost with it.
  */
-import { defined, MessagePhase, type ModelOutputPart, type WebSearch } from "@heddle/protocol";
+import { defined, type MessagePhase, type ModelOutputPart, type WebSearch } from "@heddle/protocol";
 import type { Answer, Skipped } from "../answer.ts";
 import { failureIn, failureOfReport, malformed, quote } from "../failure.ts";
 import type { Provider } from "../providers.ts";
@@ -196,8 +196,11 @@ function seenIn(item: Fields): SeenWhole {
   };
 }
 
+/** By name: the schema would be loaded before the first request. */
+const PHASES: readonly MessagePhase[] = ["commentary", "partial_answer", "final_answer"];
+
 function phaseOf(item: Fields): MessagePhase | undefined {
-  return MessagePhase.safeParse(item["phase"]).data;
+  return PHASES.find((phase) => phase === item["phase"]);
 }
 
 function readItem(provider: Provider, item: Fields): ModelOutputPart | undefined {
