@@ -17,9 +17,7 @@ interface ImageOptions {
 
 export async function readImages(files: readonly string[], options: ImageOptions): Promise<readonly InputPart[]> {
   const single = await Promise.all(files.map((file) => splitList(file, options.cwd)));
-  return Promise.all(
-    single.flat().map((file) => readImage(file).catch((error: unknown) => asText(error, options))),
-  );
+  return Promise.all(single.flat().map((file) => readImage(file).catch((error: unknown) => asText(error, options))));
 }
 
 function asText(error: unknown, { mayBeUnreadable, notify }: ImageOptions): InputPart {

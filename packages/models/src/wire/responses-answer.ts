@@ -167,7 +167,8 @@ function createItems(provider: Provider, answer: Answer, gaps: Gaps) {
     /** Servers that send no item events still put the items into the last one. Returns their order. */
     repeat(output: readonly Fields[]): readonly number[] {
       const repeated = slots.repeated(output.map((item, index) => ({ ...seenIn(item), index })));
-      for (const [at, { position, isNew }] of repeated.entries()) if (isNew) takePart(position, output[at] ?? NO_FIELDS);
+      for (const [at, { position, isNew }] of repeated.entries())
+        if (isNew) takePart(position, output[at] ?? NO_FIELDS);
       gaps.requireWhole(output.length);
       return repeated.map(({ position }) => position);
     },
