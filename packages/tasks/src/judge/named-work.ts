@@ -1,7 +1,7 @@
 /**
  * Which files the checks of a spec name as the work, so that a verdict may rest on what the agent made of them: those that a
- * check demands to be there, gone, changed or of some content. What judges is never the work: schema files, and files that
- * a command of a check names. A check that passed before the task began demands nothing of the work and names none; neither
+ * check demands to be there, gone, changed or of some content. What judges is the work only where a check demands it by its
+ * own name, not by a wildcard: schema files, and files that a command of a check names. A check that passed before the task began demands nothing of the work and names none; neither
  * does a limit (`git: { only }`), nor a pattern that is all wildcard.
  */
 import { posix } from "node:path";
@@ -20,7 +20,8 @@ export function namedWork(
 ): (path: string) => boolean {
   const globs = demandedBy(checks, passedBefore).filter(isNameIn).flatMap(usable);
   const judges = isJudge({ checks });
-  return (path) => !judges(path) && globs.some((glob) => finds(glob, path));
+  const isByName = namedByName({ checks }, passedBefore);
+  return (path) => isByName(path) || (!judges(path) && globs.some((glob) => finds(glob, path)));
 }
 
 /** What the checks name as the work, as they name it; a check that must not pass names nothing. */

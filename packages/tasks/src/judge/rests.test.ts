@@ -118,7 +118,15 @@ test("13: new source that a command comes to by a shorter name is a judge; what 
   expect(run("eslint src", "src/a.js")).toEqual(["src/a.js"]);
 });
 
-test("13: what judges is never the work: schemas, and files that a command names", () => {
+test("13: what a command runs is the work where a check demands it by its own name", () => {
+  const run = { kind: "command", run: "node main.js", contains: "hello" } as const;
+  expect(rested([run, { kind: "changed", paths: ["main.js"] }], [changed("main.js")], ["main.js"])).toEqual([
+    "main.js",
+  ]);
+  expect(rested([run, { kind: "changed", paths: ["*.js"] }], [changed("main.js")], ["main.js"])).toEqual([]);
+});
+
+test("13: what judges is not the work by a wildcard: schemas, and files that a command names", () => {
   const checks: NonNullable<TaskSpecInput["checks"]> = [
     { kind: "schema", path: "data.json", schema: "data.schema.json" },
     { kind: "command", run: "sh check.sh && python -m tools.verify", cwd: "." },
