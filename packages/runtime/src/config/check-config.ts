@@ -55,9 +55,13 @@ interface Entry {
 function checkEntries(entries: readonly Entry[], options: OverrideOptions): CheckedConfig {
   const { writtenAfter = "-c", isStrict, isOwnOnly } = options;
   const raw: Record<string, unknown> = Object.create(null);
-  for (const { key, value } of entries) setAt(raw, key, value);
+  // What Codex means by a key takes nothing of what Heddle means by it away.
+  const isPassedOver = ({ key, value }: Entry): boolean => key.length === 1 && isTheirs(key.join(), value);
+  const theirs = isOwnOnly === true ? [] : entries.filter(isPassedOver);
+  for (const { key, value } of entries.filter((entry) => !theirs.includes(entry))) setAt(raw, key, value);
   const mayPass = isOwnOnly === true ? () => false : passes(isStrict);
-  return checked(raw, { where: (key) => `${writtenAfter} ${key.join(".")}`, mayPass });
+  const found = checked(raw, { where: (key) => `${writtenAfter} ${key.join(".")}`, mayPass });
+  return { ...found, passedOver: [...theirs.map(({ key }) => key.join()), ...found.passedOver] };
 }
 
 function withoutNulls(value: unknown): unknown {
@@ -122,8 +126,6 @@ function fromCodex(raw: Readonly<Record<string, unknown>>): {
   readonly value: Readonly<Record<string, unknown>>;
   readonly passedOver: readonly string[];
 } {
-  const isTheirs = (key: string, value: unknown): boolean =>
-    (key === "hooks" && isTable(value)) || (key === "notify" && Array.isArray(value));
   const entries = Object.entries(raw);
   const value = Object.fromEntries(
     entries
@@ -135,6 +137,10 @@ function fromCodex(raw: Readonly<Record<string, unknown>>): {
       }),
   );
   return { value, passedOver: entries.filter(([key, child]) => isTheirs(key, child)).map(([key]) => key) };
+}
+
+function isTheirs(key: string, value: unknown): boolean {
+  return (key === "hooks" && isTable(value)) || (key === "notify" && Array.isArray(value));
 }
 
 /** Codex knows one kind of `auth`, which needs no name: a program and its arguments. */
