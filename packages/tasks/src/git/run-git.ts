@@ -29,16 +29,18 @@ export async function runGit({ cwd, env, args, input, signal }: GitRun): Promise
     cwd,
     env,
     stdio: ["pipe", "pipe", "pipe"],
-    signal: AbortSignal.any([signal, limit]),
-    killSignal: "SIGKILL",
   });
+  const stop = AbortSignal.any([signal, limit]);
+  // Node sends the signal for a child that could not be started (no descriptors) to a number that nobody has set.
+  const kill = (): void => void (child.pid !== undefined && child.kill("SIGKILL"));
+  stop.addEventListener("abort", kill, { once: true });
   const chunks: Buffer[] = [];
   let size = 0;
   let stderr = "";
   child.stdout.on("data", (chunk: Buffer) => {
     size += chunk.length;
     if (size <= MAX_OUTPUT_BYTES) chunks.push(chunk);
-    else child.kill("SIGKILL");
+    else kill();
   });
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     if (stderr.length < MAX_ERROR_CHARS) stderr += text;
@@ -50,6 +52,7 @@ export async function runGit({ cwd, env, args, input, signal }: GitRun): Promise
   try {
     // Git may end before it has read its input; its exit code tells.
     const [exitCode] = await Promise.all([ended, feed(child.stdin, input).catch(() => undefined)]);
+    stop.throwIfAborted();
     if (size > MAX_OUTPUT_BYTES) {
       throw new HeddleError("limit.reached", `git ${verbOf(args)} printed more than ${MAX_OUTPUT_BYTES} bytes`);
     }
@@ -63,6 +66,8 @@ export async function runGit({ cwd, env, args, input, signal }: GitRun): Promise
     const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
     const why = isMissing ? "git is not installed" : reasonOf(error);
     throw new HeddleError("tool.failed", `git cannot be run: ${why}`, { cause: error });
+  } finally {
+    stop.removeEventListener("abort", kill);
   }
 }
 

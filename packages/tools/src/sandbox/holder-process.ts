@@ -92,6 +92,8 @@ export function startHolder(network: Network, scratch: Scratch) {
   let pid: number | undefined;
   const kill = (): void => {
     child.stdin?.destroy();
+    // Node sends the signal for a child that could not be started (no descriptors) to a number that nobody has set.
+    if (child.pid === undefined) return;
     // The first process of the pid namespace, not the one that made it: that one ends when the namespace is empty, so
     // the number stays valid until then.
     if (pid === undefined || child.exitCode !== null) child.kill("SIGKILL");
