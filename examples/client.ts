@@ -16,9 +16,9 @@ try {
     thread.id,
     { input: process.argv[2] ?? "what does this project do?", clientId: crypto.randomUUID() },
     {
-      onEvent(heard) {
-        if (heard.kind !== "event" || heard.event.body.type !== "item.completed") return;
-        const { item } = heard.event.body;
+      onEvent(followed) {
+        if (followed.kind !== "event" || followed.event.body.type !== "item.completed") return;
+        const { item } = followed.event.body;
         if (item.type === "commandExecution") console.error(`$ ${item.command}`);
       },
     },

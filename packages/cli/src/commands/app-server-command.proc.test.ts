@@ -152,7 +152,10 @@ test("command/exec: wrong params and refusals have the words and codes of the or
     [{ command, ...both }, "-32600 `permissionProfile` cannot be combined with `sandboxPolicy`"],
     [{ command, cwd: "/no/such" }, "-32603 failed to spawn command: No such file or directory (os error 2)"],
     [{ command, cwd: world.home }, `-32600 ${world.home} is not available here`],
-    [{ command, permissionProfile: ":none" }, "-32600 unknown permission profile: :none"],
+    [
+      { command, permissionProfile: ":none" },
+      "-32600 invalid permission profile: default_permissions refers to unknown built-in profile `:none`",
+    ],
   ];
   for (const [params, said] of cases) expect(await refused(client, "command/exec", params)).toBe(said);
   const external = { command, sandboxPolicy: { type: "externalSandbox", networkAccess: "restricted" } };
