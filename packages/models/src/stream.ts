@@ -6,6 +6,7 @@
  * `MAX_QUIET_MS` after the model was last heard of; each retry is an event.
  */
 import {
+  clockMs,
   defined,
   toHeddleError,
   type Failure,
@@ -136,7 +137,7 @@ export async function* streamModel(
   request: ModelRequest,
   options: StreamOptions,
 ): AsyncGenerator<ModelEvent, void, void> {
-  const { signal, random = Math.random, progress, now = () => performance.now() } = options;
+  const { signal, random = Math.random, progress, now = clockMs } = options;
   const { maxAttempts: maxRounds, requestAttempts: maxSent, retryBaseMs: baseMs } = provider.limits;
   const maxAttempts = maxRequests(provider.limits);
   throwIfAborted(signal);

@@ -82,7 +82,7 @@ const bash = (text: string): readonly string[] => ["bash", "-c", text];
 const LOOK = `
   pwd; id; umask; ulimit -a; env | grep -v '^_='; nice
   grep -E '^(Cap|NoNewPrivs|Seccomp|Sig(Ign|Blk|Cgt)|Groups)' /proc/self/status
-  for fd in 0 1 2 3 4 5 6 7 8 9; do sed 's/heddle.*/pipe/' <<<"$fd $(readlink /proc/$$/fd/$fd)"; done
+  for fd in 0 1 2 3 4 5 6 7 8 9; do sed 's, .*heddle.*, pipe,' <<<"$fd $(readlink /proc/$$/fd/$fd)"; done
   cut -d ' ' -f 5,6 /proc/$$/stat; readlink /proc/self/ns/net /proc/self/ns/ipc; grep -vc " /null " /proc/self/mountinfo
   touch /proc/sys/kernel/x /x 2>&1; test -w /proc/sys/kernel/core_pattern && echo writable
 `;
