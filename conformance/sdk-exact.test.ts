@@ -7,21 +7,8 @@ import { describe, expect, test } from "vitest";
 import { ECHO_CONFIG, ECHO_SERVER } from "./app-server/scenarios/mcp.ts";
 import { say } from "./exec-case.ts";
 import { codex, heddle } from "./program.ts";
-import { collect, openSdkWorld } from "./sdk-thread.ts";
+import { collect, openSdkWorld, SCHEMA, USAGE } from "./sdk-thread.ts";
 
-const USAGE = {
-  input_tokens: 100,
-  cached_input_tokens: 40,
-  cache_write_input_tokens: 0,
-  output_tokens: 20,
-  reasoning_output_tokens: 5,
-};
-const SCHEMA = {
-  type: "object",
-  properties: { answer: { type: "string" } },
-  required: ["answer"],
-  additionalProperties: false,
-};
 const SCRIPTS = "漢字かな交じり文。Кириллица, العربية, עברית, हिन्दी 🙂";
 
 describe.each([codex(), heddle])("@openai/codex-sdk over $name", (program) => {

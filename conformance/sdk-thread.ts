@@ -4,6 +4,22 @@ import { Codex, type CodexOptions, type ThreadEvent, type ThreadOptions } from "
 import type { Program } from "./program.ts";
 import { openClientWorld, type ClientWorld, type ClientWorldOptions } from "./sdk-world.ts";
 
+/** What the scripted model says that an answer used. */
+export const USAGE = {
+  input_tokens: 100,
+  cached_input_tokens: 40,
+  cache_write_input_tokens: 0,
+  output_tokens: 20,
+  reasoning_output_tokens: 5,
+};
+
+export const SCHEMA = {
+  type: "object",
+  properties: { answer: { type: "string" } },
+  required: ["answer"],
+  additionalProperties: false,
+};
+
 export interface SdkWorld extends ClientWorld {
   /** In the workspace unless the options say otherwise. */
   readonly thread: ThreadOptions;

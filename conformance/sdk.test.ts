@@ -7,21 +7,8 @@ import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { command, patch, say } from "./exec-case.ts";
 import { codex, heddle } from "./program.ts";
-import { collect, commandLines, openSdkWorld, until } from "./sdk-thread.ts";
+import { collect, commandLines, openSdkWorld, SCHEMA, until, USAGE } from "./sdk-thread.ts";
 
-const USAGE = {
-  input_tokens: 100,
-  cached_input_tokens: 40,
-  cache_write_input_tokens: 0,
-  output_tokens: 20,
-  reasoning_output_tokens: 5,
-};
-const SCHEMA = {
-  type: "object",
-  properties: { answer: { type: "string" } },
-  required: ["answer"],
-  additionalProperties: false,
-};
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 describe.each([codex(), heddle])("@openai/codex-sdk over $name", (program) => {
