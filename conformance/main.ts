@@ -9,7 +9,7 @@
  * --pin writes the differences that are seen into differences.json, where each still needs its reason.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { runApp } from "./app-server/app.ts";
@@ -83,6 +83,10 @@ async function main(argv: string[]): Promise<number> {
 function install(): void {
   const pinned: Readonly<Record<string, string>> = readManifest(path.join(HERE, "package.json")).dependencies;
   if (Object.entries(pinned).every(([name, version]) => versionOf(name) === version)) return;
+  // npm would empty the folder that it leads to, which may be another checkout's.
+  if (lstatSync(path.join(HERE, "node_modules"), { throwIfNoEntry: false })?.isSymbolicLink() === true) {
+    throw new Error("conformance/node_modules is a link to another install; remove it, and run this again");
+  }
   console.log("installing Codex and its clients (about 500 MB)");
   const { status } = spawnSync("npm", ["ci", "--ignore-scripts"], { cwd: HERE, stdio: "inherit" });
   if (status !== 0) throw new Error("npm ci failed in conformance/");
