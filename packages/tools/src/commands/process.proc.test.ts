@@ -1,7 +1,9 @@
+import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { commandEnvironment } from "./environment.ts";
 import { CappedOutput } from "./output.ts";
@@ -42,6 +44,22 @@ async function until(isTrue: () => boolean, timeoutMs = 10_000): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
+
+test("a command starts when the thread pool is there, which Node could not start on a host that the command has filled", async () => {
+  const script = `
+    import { readdirSync } from "node:fs";
+    import { startCommand } from ${JSON.stringify(new URL("process.ts", import.meta.url).href)};
+    const threads = () => readdirSync("/proc/self/task").length;
+    const before = threads();
+    const enter = () => { console.log(threads() - before); process.exit(); };
+    const signal = new AbortController().signal;
+    await startCommand({ sandbox: { level: "none", enter }, argv: ["true"], cwd: "/", env: {}, stdin: "ignore", signal });
+  `;
+  const env = { ...process.env, UV_THREADPOOL_SIZE: "3" };
+  const args = ["--conditions=heddle-source", "--input-type=module", "-e", script];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env });
+  expect(stdout).toBe("3\n");
+});
 
 for (const { level, isThere } of levels) {
   describe.runIf(isThere)(`commands at level ${level}${isThere ? "" : " (not installed)"}`, () => {

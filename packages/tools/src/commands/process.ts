@@ -8,6 +8,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { closeSync } from "node:fs";
+import { access } from "node:fs/promises";
 import { Socket, type OnReadOpts, type SocketConstructorOpts } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -55,9 +56,16 @@ export interface ProcessExit {
   readonly durationMs: number;
 }
 
+/**
+ * Node starts the threads of its pool with the first call that needs one, and aborts when it cannot. So they are there
+ * before a command can take the last that the host gives.
+ */
+let threadPool: Promise<void> | undefined;
+
 export async function startCommand(options: StartCommandOptions): Promise<OwnedProcess> {
   const { sandbox, argv, cwd, env, signal, timeoutMs } = options;
   if (signal.aborted) throw new HeddleError("tool.cancelled", "cancelled before the command was started");
+  await (threadPool ??= access("/"));
   const marker = sandbox.level === "none" ? randomUUID() : undefined;
   const isPlain = options.stdin === "ignore" && options.errors === undefined;
   const command = await sandbox.enter(argv, { cwd, env, isPlain });
