@@ -52,6 +52,35 @@ test("what is no message is logged, never answered, and ends nothing", async () 
   expect(channel.isClosed).toBe(false);
 });
 
+test("S44: a key in a line that is not a message does not reach the log", () => {
+  const { channel, logged } = openPeer();
+  channel.says({ id: null, method: "account/login/start", params: { type: "apiKey", apiKey: "canary" } });
+  expect(logged).toEqual(["a line that is not a message was skipped: 87 characters"]);
+});
+
+test("S44: an error of any shape is an answer, and ends nothing", async () => {
+  const { channel, peer } = openPeer();
+  const answers: Answered[] = [];
+  const errors = [{ message: "no" }, { message: { toString: 1 } }, { toString: 1 }, "text", 7, [], { message: null }];
+  for (const [id, error] of errors.entries()) {
+    peer.ask(id, { method: "x", params: {} }, (answer) => answers.push(answer));
+    channel.says({ id, error });
+  }
+  channel.says({ id: 99, error: { toString: 1 } });
+  expect(answers.map((answer) => (answer.kind === "error" ? answer.message : answer.kind))).toEqual([
+    "no",
+    '{"toString":1}',
+    '{"toString":1}',
+    "text",
+    "7",
+    "[]",
+    "null",
+  ]);
+  channel.says({ id: 1, method: "x" });
+  await settled();
+  expect(channel.sent.at(-1)).toMatchObject({ id: 1, result: {} });
+});
+
 test("W4: a client that goes away settles everything that was asked of it, once", () => {
   const { channel, peer } = openPeer();
   const answers: Answered[] = [];

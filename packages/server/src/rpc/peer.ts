@@ -6,7 +6,7 @@
  *   channel ─▶ request ──▶ handler ──▶ answer ─▶ outbox ─▶ channel
  *           ─▶ response ─▶ the code that asked
  */
-import { reasonOf, rpcCodeOf, toHeddleError, visibleLine } from "@heddle/protocol";
+import { reasonOf, rpcCodeOf, toHeddleError } from "@heddle/protocol";
 import type { Channel } from "./channel.ts";
 import { excessOf } from "./depth.ts";
 import { Outbox, type OutboxLimits } from "./outbox.ts";
@@ -157,7 +157,8 @@ export class Peer {
     this.#passedOver += 1;
     if (this.#passedOver > MAX_REPORTED) return;
     const more = this.#passedOver === MAX_REPORTED ? " (further ones of this client are not reported)" : "";
-    this.#handlers.log(`a line that is not a message was skipped: ${visibleLine(text.slice(0, 200))}${more}`);
+    // Its size alone: a client that mistypes an id may hand over a key with it.
+    this.#handlers.log(`a line that is not a message was skipped: ${text.length} characters${more}`);
   }
 
   #tooMuch(message: Incoming, excess: string): void {
@@ -246,7 +247,8 @@ function parse(text: string): Incoming | undefined {
   return "result" in value ? { kind: "response", id, answer: { kind: "result", result } } : undefined;
 }
 
-/** As the client wrote it. */
-function messageOf(answer: unknown): string {
-  return typeof answer === "object" && answer !== null && "message" in answer ? String(answer.message) : String(answer);
+/** As the client wrote it, whatever it wrote: an object of a stranger cannot be made a string by `String`. */
+function messageOf(error: unknown): string {
+  const given = typeof error === "object" && error !== null && "message" in error ? error.message : error;
+  return typeof given === "string" ? given : JSON.stringify(given);
 }
