@@ -151,11 +151,12 @@ async function runLoop(
   }
 
   async function carryOut(): Promise<void> {
-    if (admissionOf(turn).task === "compact") {
-      if (!hasCompacted(turn)) await asker.compactOnly();
-      // Added input makes it a turn like any other.
-      if (!(await handleSteering())) return;
-    } else skills = await recordPrompt(run);
+    const { task } = admissionOf(turn);
+    if (task !== "compact") skills = await recordPrompt(run);
+    else if (!hasCompacted(turn)) await asker.compactOnly();
+    const isWithoutPrompt = task === "compact" || task === "shell";
+    // Added input makes it a turn like any other.
+    if (isWithoutPrompt && !(await handleSteering()) && turn.carried === undefined) return;
     const notes = fittingNotes(provider, turn);
     if (notes.length > 0) await io.record(notes, "system");
     await finishCalls();

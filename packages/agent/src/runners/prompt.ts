@@ -2,7 +2,7 @@
  * The beginning of a turn: hooks that may add to the prompt or refuse it, the environment when it has changed, the
  * user's message, and the skills it names. All recorded before the first request, once per turn.
  */
-import { HeddleError, inputItemId, type ClientContext, type InputPart } from "@heddle/protocol";
+import { HeddleError, inputItemId, type ClientContext, type EventBody, type InputPart } from "@heddle/protocol";
 import type { GoalEndStatus, Skill } from "@heddle/tools";
 import { clientContextText } from "../context/client-context.ts";
 import { ADMITTED, STEERING } from "../context/context.ts";
@@ -42,13 +42,18 @@ export async function recordPrompt(run: RunContext): Promise<readonly Skill[]> {
     skills: run.skills,
     signal: io.signal,
   });
-  if (turn.history.some(({ body }) => body.type === "item.completed" && body.turnId === turnId)) return loaded.skills;
+  if (turn.history.some(({ body }) => isPrompted(body, turnId))) return loaded.skills;
 
   const notes: RunnerEvent[] = [];
   if (sessionSource !== undefined) {
     const payload = { source: sessionSource };
     const verdict = await hooks.run("SessionStart", { subject: sessionSource, payload });
     notes.push(...hookNotes(turnId, "SessionStart", verdict.notes));
+  }
+  if (admitted.task === "shell") {
+    const news = [...newsOf(turn, loaded), ...notes];
+    if (news.length > 0) await io.record(news, admitted.by);
+    return loaded.skills;
   }
   const verdict = await hooks.run("UserPromptSubmit", {
     subject: ADMITTED,
@@ -67,6 +72,12 @@ export async function recordPrompt(run: RunContext): Promise<readonly Skill[]> {
   const called = await calledSkills(run, admitted.input, loaded.skills);
   await io.record([...newsOf(turn, loaded), ...message, ...called, ...notes], admitted.by);
   return loaded.skills;
+}
+
+/** Commands of the user come without a prompt, or before it. */
+function isPrompted(body: EventBody, turnId: string): boolean {
+  if (body.type !== "item.completed" || body.turnId !== turnId) return false;
+  return body.item.type !== "commandExecution" || body.item.source !== "user";
 }
 
 function goalNote({ history, turnId }: TurnRequest): RunnerEvent[] {

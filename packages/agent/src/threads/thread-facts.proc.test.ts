@@ -1,4 +1,4 @@
-import { stat } from "node:fs/promises";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { startModelServer, type ModelServerOptions } from "@heddle/models/testing";
 import { expect, test } from "vitest";
@@ -173,6 +173,22 @@ test("a command of the user is a turn in the thread's sandbox, recorded, and tol
   const [asked] = t.asked;
   expect(asked).toContain("printed");
   expect(asked).toContain("Exit code: 3");
+});
+
+test("input that is added to a command of the user is answered in its turn, and the command runs once", async () => {
+  await using t = await openAsked([{ text: "one" }, { text: "two" }]);
+  await writeFile(path.join(t.workspace, "AGENTS.md"), "be brief");
+  const threadId = await t.heddle.as("user:owner").createThread({ workspace: t.workspace, origin: "test" });
+  const command = "echo ran >> runs.txt; while [ ! -e go ]; do sleep 0.05; done";
+  const { turnId, done } = await t.heddle.as("user:owner").runShell({ threadId, command, settings: t.settings });
+  await t.heddle.as("user:owner").steer(turnId, [{ type: "text", text: "what did it do" }]);
+  await writeFile(path.join(t.workspace, "go"), "");
+  expect((await done).body).toMatchObject({ status: "completed" });
+  expect(await readFile(path.join(t.workspace, "runs.txt"), "utf8")).toBe("ran\n");
+  const items = (await t.events(threadId)).flatMap(({ body }) => (body.type === "item.completed" ? [body.item] : []));
+  expect(items.map(({ type }) => type)).toEqual(["commandExecution", "userMessage", "agentMessage"]);
+  expect(t.asked).toHaveLength(1);
+  for (const told of ["be brief", "echo ran", "what did it do"]) expect(t.asked[0]).toContain(told);
 });
 
 test("a command of the user stops at its time and with its turn", async () => {

@@ -19,15 +19,15 @@ export type Beside = ReturnType<typeof createBeside>;
 export function createBeside() {
   const running = new Map<string, { turn: TurnRequest; io: BareIo; commands: Set<Promise<void>> }>();
   return {
-    /** Runs a turn, and commands beside it. A turn that is a command of the user needs no runner. */
+    /** Runs a turn, and commands beside it. A turn that is a command of the user needs a runner only for added input. */
     async around(turn: TurnRequest, io: BareIo, run: () => Promise<TurnOutcome>): Promise<TurnOutcome> {
       const commands = new Set<Promise<void>>();
       running.set(turn.threadId, { turn, io, commands });
       let outcome: TurnOutcome;
       let hasWaited = false;
       try {
-        const isShell = admissionOf(turn).task === "shell";
-        outcome = isShell ? await (await userShell()).runUserShell(turn, io) : await run();
+        const isCommand = admissionOf(turn).task === "shell" && !hasRun(turn);
+        outcome = isCommand ? await (await userShell()).runUserShell(turn, io) : await run();
       } finally {
         hasWaited = commands.size > 0;
         while (commands.size > 0) await Promise.allSettled(commands);
@@ -49,4 +49,9 @@ export function createBeside() {
       return beside.turn.turnId;
     },
   };
+}
+
+/** A command runs once, however often its turn is carried out. */
+function hasRun({ history, turnId }: TurnRequest): boolean {
+  return history.some(({ body }) => body.type === "tool.intended" && body.turnId === turnId);
 }

@@ -61,7 +61,15 @@ test("S44: a key in a line that is not a message does not reach the log", () => 
 test("S44: an error of any shape is an answer, and ends nothing", async () => {
   const { channel, peer } = openPeer();
   const answers: Answered[] = [];
-  const errors = [{ message: "no" }, { message: { toString: 1 } }, { toString: 1 }, "text", 7, [], { message: null }];
+  const errors: unknown[] = [
+    { message: "no" },
+    { message: { toString: 1 } },
+    { toString: 1 },
+    "text",
+    7,
+    [],
+    { message: null },
+  ];
   for (const [id, error] of errors.entries()) {
     peer.ask(id, { method: "x", params: {} }, (answer) => answers.push(answer));
     channel.says({ id, error });
