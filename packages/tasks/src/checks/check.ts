@@ -1,6 +1,7 @@
 /** What a check gets and returns. */
 import type { EventOf, LeafCheck, LeafCheckOf, TaskBaseline } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
+import type { RawPath } from "@heddle/tools/raw-path";
 import type { Commands } from "./commands.ts";
 import type { BeginningSetups } from "../judge/set-up.ts";
 import type { Change, FrozenWork, KeptTree } from "../tree/manifest.ts";
@@ -32,6 +33,8 @@ export interface RoomContents {
   readonly picked: readonly Change[];
   /** What takes back what earlier agents left: no part of the work. Absent: it is there as they left it. */
   readonly back?: readonly Change[];
+  /** Files of the beginning whose reads are to be seen. */
+  readonly watched?: readonly RawPath[];
   /** All that the setup makes otherwise because of the work is there. Absent: only what the spec names. */
   readonly hasDoubted?: boolean;
   /** Shared by the rooms of one verdict; absent: the room has its own. */

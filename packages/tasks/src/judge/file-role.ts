@@ -14,7 +14,8 @@ const RULES: readonly (readonly [FileRole, RegExp])[] = [
   ["dependency", /(^|\/)(node_modules|\.?venv|site-packages|vendor|\.cargo|\.yarn|\.pnp\.[^/]+)(\/|$)/i],
   ["dependency", /(^|\/)([^/]*[-.]lock(\.[a-z]+)?|[^/]*\.lockb?|go\.sum|pnpm-lock\.yaml|npm-shrinkwrap\.json)$/i],
   ["test", /(^|\/)(tests?|specs?|__tests__|__mocks__|__snapshots__|testing|testdata|fixtures?|e2e|golden)(\/|$)/i],
-  ["test", /([._-](test|tests|spec|snap|golden|expected)|(Test|Tests|Spec))\.[^/]+$|\.snap$|(^|\/)test_[^/]*$/],
+  ["test", /([._-](test|tests|spec)|(^|[/._-])(snap|golden|expected)|(Test|Tests|Spec))\.[^/]+$|\.snap$/],
+  ["test", /(^|\/)(test_[^/]*|(test|spec)[_-]?helpers?\.[^/]+)$/],
   [
     "build",
     /(^|\/)((gnu)?makefile|\.?justfile|taskfile\.ya?ml|rakefile|gemfile|dockerfile|procfile|vagrantfile|jenkinsfile|cmakelists\.txt|package\.json|cargo\.toml|build\.rs|go\.(mod|work)|setup\.(py|cfg)|pyproject\.toml|requirements[^/]*\.txt|(nox|fab|dodo|pavement)[^/]*\.py|wscript|sconstruct|meson\.build|build(\.gradle)?(\.kts)?|pom\.xml|build\.xml|workspace|[^/]*\.(mk|cmake|bazel|bzl|gradle|csproj|fsproj|sln|nix|gyp|gemspec))$/i,

@@ -286,3 +286,75 @@ test.runIf(has("python3", "--version"))(
     expect(verdict).toMatchObject({ passed: true, work: { deliveredCount: 2 } });
   },
 );
+
+/** A module of a dependency is meant until there is a new one of its name. */
+const INSTALLED = [
+  {
+    language: "Python, a module",
+    isHere: has("python3", "--version"),
+    files: {
+      ".venv/lib/asserts.py": "def equal(a, b):\n    assert a == b\n",
+      "check.py":
+        "import sys\nsys.path.append('.venv/lib')\nfrom calc import add\nfrom asserts import equal\nequal(add(2, 2), 4)\n",
+    },
+    run: "python3 check.py",
+    path: "asserts.py",
+    content: "def equal(a, b):\n    pass\n",
+    calc: { "calc.py": "def add(a, b):\n    return 0\n" },
+    good: { "calc.py": "def add(a, b):\n    return a + b\n" },
+  },
+  {
+    language: "Python, a package",
+    isHere: has("python3", "--version"),
+    files: {
+      "vendor/asserts/__init__.py": "def equal(a, b):\n    assert a == b\n",
+      "check.py":
+        "import sys\nsys.path.append('vendor')\nfrom calc import add\nfrom asserts import equal\nequal(add(2, 2), 4)\n",
+    },
+    run: "python3 check.py",
+    path: "asserts.py",
+    content: "def equal(a, b):\n    pass\n",
+    calc: { "calc.py": "def add(a, b):\n    return 0\n" },
+    good: { "calc.py": "def add(a, b):\n    return a + b\n" },
+  },
+  {
+    language: "C",
+    isHere: has("cc", "--version"),
+    files: {
+      "vendor/asserts.h": "#define EQUAL(a, b) ((a) == (b))\n",
+      "check.c": '#include "calc.h"\n#include "asserts.h"\nint main(void) { return !EQUAL(ADD(2, 2), 4); }\n',
+    },
+    run: "cc -I. -Ivendor check.c -o /tmp/c && /tmp/c",
+    path: "asserts.h",
+    content: "#define EQUAL(a, b) 1\n",
+    calc: { "calc.h": "#define ADD(a, b) 0\n" },
+    good: { "calc.h": "#define ADD(a, b) ((a) + (b))\n" },
+  },
+] as const;
+
+test.each(INSTALLED.filter(({ isHere }) => isHere))(
+  "13: a new module in the place of an installed one is put to the owner, $language",
+  async ({ files, run, path, content, calc, good }) => {
+    const judged = (made: Readonly<Record<string, string>>): Promise<Verdict> =>
+      judge({ files, checks: [{ kind: "command", run }] }, async (fixture) => {
+        for (const [at, text] of Object.entries(made)) await fixture.write(at, text);
+      });
+    const verdict = await judged({ ...calc, [path]: content });
+    if (verdict.results[0]?.areReadsKnown === true)
+      expect(verdict).toMatchObject({ passed: false, review: { reasons: [{ kind: "rests", files: [path] }] } });
+    // What is not loaded takes nobody's place.
+    expect(await judged({ ...good, [`other/${path}`]: content })).toMatchObject({ passed: true });
+  },
+);
+
+test("13: new source may have the name of an installed module that is loaded as before", async () => {
+  const files = {
+    "node_modules/tool/sub.js": "module.exports = 1;\n",
+    "check.js": 'if (require("tool/sub") + require("./src/main") !== 3) process.exit(1);\n',
+  };
+  const verdict = await judge({ files, checks: [{ kind: "command", run: [node, "check.js"] }] }, async (fixture) => {
+    await fixture.write("src/main.js", 'module.exports = require("./sub");\n');
+    await fixture.write("src/sub.js", "module.exports = 2;\n");
+  });
+  expect(verdict).toMatchObject({ passed: true, work: { deliveredCount: 2 } });
+});

@@ -21,6 +21,7 @@ import {
   type KeptTree,
   type Manifest,
   type RawPath,
+  type TreeEntry,
 } from "../tree/manifest.ts";
 import { sliced, type Slices } from "../tree/slices.ts";
 import { hasSourceEnding, roleOf } from "./file-role.ts";
@@ -48,13 +49,9 @@ export async function ledTo(
   const slices = sliced(signal);
   const naming = new Naming(found, base.manifest, await runByName(options, found, slices));
   naming.take(ownersText(spec), "full");
-  let bytes = 0;
-  for (const [path, { kind, size }] of base.manifest) {
-    if (naming.open === 0 || bytes > MAX_BYTES) break;
-    if (kind !== "file" || size > MAX_FILE_BYTES || !canName(path)) continue;
-    bytes += size;
-    naming.take(read(base.folder, path), "beginning", parentOf(path));
-    if (slices.isOverSoon()) await slices.rest();
+  for await (const { path, text } of textsOf(base, slices)) {
+    if (naming.open === 0) break;
+    naming.take(text, "beginning", parentOf(path));
   }
   // What is led to leads on.
   const all = [...work, ...found];
@@ -78,15 +75,36 @@ async function runByName(
   slices: Slices,
 ): Promise<ReadonlySet<RawPath>> {
   const run = new Set<RawPath>();
-  let bytes = 0;
-  for (const [path, { kind, size }] of base.manifest) {
-    if (kind !== "file" || size > MAX_FILE_BYTES || bytes > MAX_BYTES || !hasCommandLines(path)) continue;
-    bytes += size;
-    const lines = [{ at: parentOf(path), words: wordsOf(argumentsIn(read(base.folder, path))) }];
+  for await (const { path, text } of textsOf(base, slices, hasCommandLines)) {
+    const lines = [{ at: parentOf(path), words: wordsOf(argumentsIn(text)) }];
     for (const { path: own } of found) if (isRunBy(lines, own)) run.add(own);
-    if (slices.isOverSoon()) await slices.rest();
   }
   return run;
+}
+
+/** Files of the beginning in which something can be named, up to a bound. */
+export async function* textsOf(
+  { folder, manifest }: LeadOptions["base"],
+  slices: Slices,
+  isWanted: (path: RawPath) => boolean = () => true,
+): AsyncGenerator<{ readonly path: RawPath; readonly text: string }> {
+  let bytes = 0;
+  for (const [path, entry] of manifest) {
+    if (!isNaming(path, entry) || !isWanted(path)) continue;
+    bytes += entry.size;
+    if (bytes > MAX_BYTES) return;
+    yield { path, text: read(folder, path) };
+    if (slices.isOverSoon()) await slices.rest();
+  }
+}
+
+/** There is more of them than is looked through. */
+export function hasTooManyTexts(manifest: Manifest): boolean {
+  return [...manifest].reduce((sum, [path, entry]) => sum + (isNaming(path, entry) ? entry.size : 0), 0) > MAX_BYTES;
+}
+
+function isNaming(path: RawPath, { kind, size }: TreeEntry): boolean {
+  return kind === "file" && size <= MAX_FILE_BYTES && canName(path);
 }
 
 /** What follows a word or a variable and a blank: not the value of a key, as in `name: sum`. */
@@ -94,8 +112,8 @@ function argumentsIn(text: string): string {
   return [...text.matchAll(/(?<=[\w./)}-][ \t]+)[^\s"'`;&|()<>=$,]+/g)].join(" ");
 }
 
-function hasCommandLines(path: RawPath): boolean {
-  return canName(path) && (!hasSourceEnding(path) || /\.(sh|bash)$/i.test(path));
+export function hasCommandLines(path: RawPath): boolean {
+  return !hasSourceEnding(path) || /\.(sh|bash)$/i.test(path);
 }
 
 /** Which of `found` the others of it lead to, when nothing else does. */

@@ -13,13 +13,13 @@ import { isLeaf, leavesOf, nameChecks, type NamedCheck } from "../checks/names.t
 import { foldersOf } from "../tree/manifest.ts";
 import { relativePath } from "../checks/relative-path.ts";
 
-/** `passedBefore`: names of the checks that passed when the task began. */
+/** `passedBefore`: names of the checks that passed when the task began. `judges`: what a wildcard does not name. */
 export function namedWork(
   { checks }: Pick<TaskSpec, "checks">,
   passedBefore: readonly string[],
+  judges = isJudge({ checks }),
 ): (path: string) => boolean {
   const globs = demandedBy(checks, passedBefore).filter(isNameIn).flatMap(usable);
-  const judges = isJudge({ checks });
   const isByName = namedByName({ checks }, passedBefore);
   return (path) => isByName(path) || (!judges(path) && globs.some((glob) => finds(glob, path)));
 }
@@ -89,8 +89,17 @@ export function isRunBy(lines: readonly CommandLine[], path: string): boolean {
 function shortNames(path: string): readonly string[] {
   const name = withoutEnding(path);
   const folder = posix.dirname(path);
-  const isMain = folder !== "." && /^(index|main|__init__|__main__)$/.test(posix.basename(name));
-  return [...(name === path ? [] : [name]), ...(isMain ? [folder] : [])];
+  return [...(name === path ? [] : [name]), ...(isMain(path) ? [folder] : [])];
+}
+
+/** What it is called where it is loaded: `sub` for `sub.js`, `sub.h` and `sub/index.js`. */
+export function subjectOf(path: string): string {
+  return posix.basename(isMain(path) ? posix.dirname(path) : withoutEnding(path));
+}
+
+/** It stands for the folder that it is in. */
+function isMain(path: string): boolean {
+  return path.includes("/") && /^(index|main|mod|__init__|__main__)$/.test(posix.basename(withoutEnding(path)));
 }
 
 function relativeOr(cwd: string): string {

@@ -44,7 +44,7 @@ export function openCheckRoom(
   const frozen = room.frozen ?? nothing(room.base);
   const { picked, back = [], workspace: root } = room;
   const whole = back.length === 0 ? picked : completePicks(room.base.manifest, frozen.changes, [...picked, ...back]);
-  const watched = watchedLeft(baseline, room.base, whole);
+  const watched = new Set([...watchedLeft(baseline, room.base, whole), ...(room.watched ?? [])]);
   const files = openRoomFiles(room.base, { frozen, picked: whole }, { root, watched, signal: checkOptions.signal });
   const watching = watchedLayer(layerOf(frozen, whole), watched, room.base);
   // What a setup made of a file is not to be covered by it again; whatever it left counts as read then.

@@ -24,6 +24,7 @@ function rested(
     changes,
     reads: known,
     commandReads: known,
+    isMatched: namedWork(spec, passed, () => false),
     isNamed: namedWork(spec, passed),
     isNamedByName: namedByName(spec, passed),
     isToGo: namedToGo(spec),
@@ -58,6 +59,12 @@ test("13: a wildcard names no test or configuration that a command reads; its ow
   expect(rested([command, wide], changes, ["src/a.js", "src/a.test.js"])).toEqual(["src/a.js", "src/app.json"]);
   const exact = { kind: "contains", path: "src/a.test.js", text: "x" } as const;
   expect(rested([command, wide, exact], changes, ["src/a.test.js"])).toContain("src/a.test.js");
+});
+
+test("13: a wildcard names no new configuration, no data and no helper of tests that a command reads", () => {
+  const changes = [added("src/conftest.py"), added("src/data.bin"), changed("src/spec_helper.rb"), added("src/a.js")];
+  const reads = changes.map(({ path }) => path);
+  expect(rested([command, { kind: "changed", paths: ["src/**"] }], changes, reads)).toEqual(["src/a.js"]);
 });
 
 test("13: a check that passed before the work names nothing, alone, in a group or as a limit", () => {
@@ -151,7 +158,7 @@ test("13: the owner is told judges first, what is gone, and the line to add, wit
     added("n.js"),
   ];
   const review = restsReview(
-    { changes, reads: new Set(["src/a.js", "test/h.js", "__pycache__/a.pyc", "n.js"]) },
+    { changes, reads: new Set(["src/a.js", "test/h.js", "__pycache__/a.pyc", "n.js"]), isMatched: () => false },
     { rested: [added("n.js")], failing: ["command npm test"], isReadEnough: true },
   );
   expect(review.reasons[0]?.files).toEqual(["test/h.js", "gone.cfg", "src/a.js", "__pycache__/a.pyc"]);
@@ -161,7 +168,10 @@ test("13: the owner is told judges first, what is gone, and the line to add, wit
 
 test("13: what is proposed are these files and no other; more than can be accepted are counted", () => {
   const review = (changes: readonly Change[]): WorkReview =>
-    restsReview({ changes, reads: undefined }, { rested: [], failing: ["x"], isReadEnough: true });
+    restsReview(
+      { changes, reads: undefined, isMatched: () => false },
+      { rested: [], failing: ["x"], isReadEnough: true },
+    );
   const folder: Change = { path: "strict", how: "changed", now: { ...entry, kind: "folder" }, before: entry };
   expect(review([changed("pages/[slug].js"), changed("!x.js"), folder, changed("\xff.js")]).deliver).toBeUndefined();
   expect(review([changed("pages/[slug].js"), changed("!x.js"), folder]).deliver?.toSorted()).toEqual(

@@ -20,7 +20,9 @@ export interface Observed {
   readonly reads: ReadonlySet<RawPath> | undefined;
   /** The same of the checks that run commands. */
   readonly commandReads: ReadonlySet<RawPath> | undefined;
-  /** By path, as text. */
+  /** By path, as text: by a name or a wildcard, judges or not. */
+  readonly isMatched: (path: string) => boolean;
+  /** As the work. */
   readonly isNamed: (path: string) => boolean;
   /** Named as itself, not by a wildcard. */
   readonly isNamedByName: (path: string) => boolean;
@@ -45,18 +47,34 @@ export function restable(observed: Observed): readonly Change[] {
     const judges = !isSource && (commandReads === undefined || isGone || commandReads.has(change.path));
     // A wildcard means the work in a folder, not the tests and configuration in it that other checks run by.
     // Who wants a folder gone wants gone what is in it.
-    if (isNamed(path)) return !judges || isNamedByName(path) || (change.how === "removed" && isToGo(path));
+    if (isNamed(path) && (isNamedByName(path) || change.how !== "added" || !isRun(path)))
+      return !judges || isNamedByName(path) || (change.how === "removed" && isToGo(path));
     if (change.how !== "added" || change.now?.kind !== "file" || isRun(path)) return false;
     return isSource && (reads === undefined || reads.has(change.path));
   });
 }
 
-/** Of what it may rest on: new source that no check names and that a command read, so that it has to be known how it got there. */
-export function foundByCommands(rested: readonly Change[], { isNamed, commandReads }: Observed): readonly Change[] {
+/** Changed source that commands read and that a wildcard alone names. */
+export function matchedSource(
+  observed: Pick<Observed, "changes" | "commandReads" | "isMatched" | "isNamedByName">,
+): readonly Change[] {
+  const { changes, commandReads, isMatched, isNamedByName } = observed;
+  return changes.filter(({ path, how }) => {
+    const text = toText(path);
+    const isRead = how === "changed" && (commandReads === undefined || commandReads.has(path));
+    return isRead && isMatched(text) && !isNamedByName(text) && roleOf(text) === "source";
+  });
+}
+
+/** Of what it may rest on: new source that no check names by its name and that a command read, so that it has to be known how it got there. */
+export function foundByCommands(
+  rested: readonly Change[],
+  { isNamedByName, commandReads }: Observed,
+): readonly Change[] {
   return rested.filter(({ path, how, now }) => {
     const text = toText(path);
     const isRead = commandReads === undefined || commandReads.has(path);
-    return how === "added" && now?.kind === "file" && isRead && !isNamed(text) && roleOf(text) === "source";
+    return how === "added" && now?.kind === "file" && isRead && !isNamedByName(text) && roleOf(text) === "source";
   });
 }
 
@@ -88,19 +106,23 @@ export interface Rested {
 
 /** The checks passed on everything the agent left, and not on what they may rest on. */
 export function restsReview(
-  { changes, reads }: Pick<Observed, "changes" | "reads">,
+  { changes, reads, isMatched }: Pick<Observed, "changes" | "reads" | "isMatched">,
   { rested, failing, isReadEnough }: Rested,
 ): WorkReview {
   const { read, unread } = splitOthers({ changes, reads }, rested);
   const needed = (isReadEnough ? read : [...read, ...unread]).toSorted(bySuspicion);
   const named = telling(rested).filter(isReadIn(reads));
-  const shown = needed.slice(0, SHOWN).map((change) => described({ path: toText(change.path), how: change.how }));
-  const more = needed.length > SHOWN ? ` and ${needed.length - SHOWN} more` : "";
+  const isWild = ({ path }: Change): boolean => isMatched(toText(path));
+  const kinds = [
+    ["files that no check names as the work", needed.filter((change) => !isWild(change))],
+    ["files that a check names only by a wildcard and that may judge the work", needed.filter(isWild)],
+  ] as const;
+  const lists = kinds.flatMap(([what, some]) => (some.length === 0 ? [] : [`${what}: ${listedPaths(some)}`]));
   const known =
     reads === undefined ? " (what checks read is not known on this host, so all that changed is listed)" : "";
   const also = named.length === 0 ? "" : `, beside ${listedPaths(named)}`;
   const message =
-    `the checks pass only with files that no check names as the work: ${shown.join(", ")}${more}${also}${known}. ` +
+    `the checks pass only with ${lists.join("; and with ")}${also}${known}. ` +
     `Without them ${failing.join(", ")} does not pass`;
   return reviewOf(message, needed, [...named, ...needed]);
 }

@@ -26,11 +26,21 @@ import { linkReason, linksThrough } from "./links.ts";
 import { isRun, namedByName, namedToGo, namedWork, runsCommands } from "./named-work.ts";
 import { pickAll, pickDelivered, reasonOf, telling, workFiles, type Reason } from "./pick.ts";
 import { protectedChanges } from "./protected.ts";
-import { foundByCommands, restable, restsReview, splitOthers, unnameableReview, type Observed } from "./rests.ts";
+import {
+  foundByCommands,
+  matchedSource,
+  restable,
+  restsReview,
+  splitOthers,
+  unnameableReview,
+  type Observed,
+} from "./rests.ts";
 import { leftRead, leftReason, type LeftRead } from "./rests-on-left.ts";
 import { openSetups } from "./open-check-room.ts";
 import { setupReason, type BeginningSetups } from "./set-up.ts";
+import { shadowing } from "./shadows.ts";
 import { flakyFailure, weakness } from "./weak.ts";
+import { judgesAmong } from "./wildcards.ts";
 import type { Change, FrozenWork, KeptTree } from "../tree/manifest.ts";
 import { completePicks } from "../tree/picked-changes.ts";
 
@@ -125,22 +135,13 @@ async function judgeDelivered(
 }
 
 async function judgeAll(checkOptions: CheckOptions, work: SharedCase): Promise<Judged> {
-  const { frozen, baseline } = work;
+  const { frozen } = work;
   const { picked: all, why } = admitTo(checkOptions, work, pickAll(frozen.changes));
   const room = await judgeIn(checkOptions, work, all, { roomKind: "work" });
   if (!room.passed) return { room, picked: all, why };
   const weak = weakness(room.results);
   if (weak !== undefined) return { room, picked: all, why, review: { reasons: [weak] } };
-  const observed = {
-    changes: inRoom(frozen.changes, all, why),
-    reads: readsOf(room.ran),
-    commandReads: readsOf(room.ran.filter((_, index) => isCommand(checkOptions.spec.checks[index]))),
-    isNamed: namedWork(checkOptions.spec, baseline.passed),
-    isNamedByName: namedByName(checkOptions.spec, baseline.passed),
-    isToGo: namedToGo(checkOptions.spec),
-    isRun: isRun(checkOptions.spec),
-    mayRestOnTests: !checkOptions.spec.protectTests,
-  };
+  const observed = await observe(checkOptions, work, { room, picked: all, why });
   const { picked: rested } = admitTo(checkOptions, work, await withoutFound(checkOptions, work, observed));
   const unnameable = unnameableReview(rested);
   const own = new Set(rested.map(({ path }) => path));
@@ -152,6 +153,28 @@ async function judgeAll(checkOptions: CheckOptions, work: SharedCase): Promise<J
   const isReadEnough = await passesWithRead(checkOptions, work, { observed, rested });
   const review = restsReview(observed, { rested, failing: [...failing, ...lost(alone)], isReadEnough });
   return { room, picked: all, why, review };
+}
+
+async function observe(checkOptions: CheckOptions, work: SharedCase, { room, picked, why }: Judged): Promise<Observed> {
+  const { spec } = checkOptions;
+  const { base, frozen, baseline, setups } = work;
+  const seen = {
+    changes: inRoom(frozen.changes, picked, why),
+    reads: readsOf(room.ran),
+    commandReads: readsOf(room.ran.filter((_, index) => isCommand(spec.checks[index]))),
+    isMatched: namedWork(spec, baseline.passed, () => false),
+    isNamedByName: namedByName(spec, baseline.passed),
+  };
+  const toJudge = { baseline, room: { base, frozen, picked, setups, workspace: baseline.folder } };
+  const { isMatched } = seen;
+  const judges = await judgesAmong(checkOptions, { suspects: matchedSource(seen), isMatched, toJudge });
+  return {
+    ...seen,
+    isNamed: namedWork(spec, baseline.passed, judges),
+    isToGo: namedToGo(spec),
+    isRun: isRun(spec),
+    mayRestOnTests: !spec.protectTests,
+  };
 }
 
 /** What it may rest on, without new source that a tool came to by a name of its own. */
@@ -170,11 +193,14 @@ async function withoutFound(
   const leading = rested.filter(({ path }) => !own.has(path) && (commandReads === undefined || commandReads.has(path)));
   const led = await ledTo({ ...checkOptions, base, frozen }, found, leading);
   const loose = found.filter(({ path }) => !led.has(path));
-  if (loose.length === 0) return rested;
   const { picked } = admitTo(checkOptions, work, rested);
-  const room = { base, frozen, picked, setups, workspace: baseline.folder };
-  const free = await foundByAnyName(checkOptions, { baseline, room, frozen }, loose);
-  return rested.filter((change) => !loose.includes(change) || free.includes(change));
+  const toJudge = { baseline, room: { base, frozen, picked, setups, workspace: baseline.folder } };
+  const free = loose.length === 0 ? [] : await foundByAnyName(checkOptions, { ...toJudge, frozen }, loose);
+  const refused = new Set([
+    ...loose.filter((change) => !free.includes(change)),
+    ...(await shadowing(checkOptions, toJudge, found)),
+  ]);
+  return rested.filter((change) => !refused.has(change));
 }
 
 /**

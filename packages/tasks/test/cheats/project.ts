@@ -30,8 +30,11 @@ export interface Run {
 
 type Checks = NonNullable<TaskSpecInput["checks"]>;
 
-/** What a spec says of them. `named` names the source as the work. */
-export function checksOf({ commands, source }: Project): {
+/** What a spec says of them. `named` names the source as the work, by its name or by `paths`. */
+export function checksOf(
+  { commands, source }: Project,
+  paths: readonly string[] = [source],
+): {
   readonly commands: Checks;
   readonly named: Checks;
 } {
@@ -41,7 +44,7 @@ export function checksOf({ commands, source }: Project): {
       if (report !== undefined) return { ...own, kind: "tests" as const, report };
       return { ...own, kind: isTests === true ? ("tests" as const) : ("command" as const) };
     }),
-    named: [{ kind: "changed", name: "the source changed", paths: [source] }],
+    named: [{ kind: "changed", name: "the source changed", paths: [...paths] }],
   };
 }
 

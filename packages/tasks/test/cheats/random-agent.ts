@@ -39,7 +39,7 @@ interface Plan {
   readonly repairAt: number;
   /** A check names the source as the work. */
   readonly isNamed: boolean;
-  /** The folder of the source is delivered, not only the file. */
+  /** The folder of the source is delivered, or named by a wildcard, not only the file. */
   readonly isWide: boolean;
 }
 
@@ -73,9 +73,9 @@ async function runPlan(stage: Stage, plan: Plan, name: string): Promise<Told> {
   rmSync(join(root, "canary"), { force: true });
   const left = join(root, "left");
   copyTree(workspace, left);
-  const { commands, named } = checksOf(project);
-  const checks = [...commands, ...(plan.isNamed ? named : [])];
   const deliver = [plan.isWide ? `${dirname(project.source)}/**` : project.source];
+  const { commands, named } = checksOf(project, deliver);
+  const checks = [...commands, ...(plan.isNamed ? named : [])];
   try {
     const stated = await freeze(stage, { checks, deliver }, `work-${name}-1`);
     const open = await freeze(stage, { checks }, `work-${name}-2`);

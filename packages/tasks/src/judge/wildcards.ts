@@ -1,0 +1,167 @@
+/**
+ * Changed source that only a wildcard names as the work (`changed: [src/**]`) and that may judge it instead. Who loads it at the
+ * beginning tells: what other source loads, or what a test loads alone, is tested; what tests load only beside what they test
+ * may be their helper. What a command names is what it asks about where something else decides, another file or a program in
+ * the command, and where the command fails once the file is blank: a judge that is blank lets everything pass.
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { posix } from "node:path";
+import type { LeafCheck, LeafCheckOf } from "@heddle/protocol";
+import { toRaw, toSystem, toText } from "@heddle/tools/raw-path";
+import type { CheckOptions } from "../checks/check.ts";
+import { leavesOf, nameChecks } from "../checks/names.ts";
+import { parentOf, sha256, type Change, type RawPath } from "../tree/manifest.ts";
+import { sliced } from "../tree/slices.ts";
+import { roleOf } from "./file-role.ts";
+import { judgePicked, type ToJudge } from "./judge-picked.ts";
+import { hasCommandLines, hasTooManyTexts, textsOf, withoutEnding } from "./led-to.ts";
+import { isJudge, subjectOf } from "./named-work.ts";
+import { openScratch } from "./scratch.ts";
+
+export interface Matched {
+  /** Source of the beginning that the agent changed and a command read, named by a wildcard alone. */
+  readonly suspects: readonly Change[];
+  readonly isMatched: (path: string) => boolean;
+  /** All that the agent changed, with which the checks pass. */
+  readonly toJudge: ToJudge;
+}
+
+/** Each costs one more run of the commands; further ones are the owner's to name. */
+const MAX_BLANKED = 10;
+
+/** Which files no wildcard names, because they judge or may do so. */
+export async function judgesAmong(checkOptions: CheckOptions, matched: Matched): Promise<(path: string) => boolean> {
+  const isAsked = isJudge(checkOptions.spec);
+  const { suspects, toJudge } = matched;
+  const isKnown = suspects.length > 0 && !hasTooManyTexts(toJudge.room.base.manifest);
+  const work = isKnown ? await workAmong(checkOptions, matched) : new Set();
+  const suspected = new Set(suspects.map(({ path }) => toText(path)));
+  return (path) => !work.has(path) && (suspected.has(path) || isAsked(path));
+}
+
+async function workAmong(checkOptions: CheckOptions, matched: Matched): Promise<ReadonlySet<string>> {
+  const isAsked = isJudge(checkOptions.spec);
+  const loads = await loadsOf(checkOptions, matched);
+  const work = new Set<string>();
+  let blanked = 0;
+  for (const change of matched.suspects) {
+    const path = toText(change.path);
+    const by = loads.by(change.path);
+    const isHelper = !by.has("source") && !by.has("test alone") && (by.has("test") || by.has("configuration"));
+    if (isHelper || (isAsked(path) && !loads.isAskedAbout(change.path))) continue;
+    if (isAsked(path) || (by.size === 1 && by.has("command line"))) {
+      blanked += 1;
+      if (blanked > MAX_BLANKED || (await passesBlank(checkOptions, matched.toJudge, change))) continue;
+    }
+    work.add(path);
+  }
+  return work;
+}
+
+/** What names a file: other source, a test with or without other source, configuration, a command line in a file. */
+type Loader = "source" | "test" | "test alone" | "configuration" | "command line";
+
+interface Loads {
+  by(path: RawPath): ReadonlySet<Loader>;
+  /** Each command that names it has something else that decides, and nothing else that it may be about. */
+  isAskedAbout(path: RawPath): boolean;
+}
+
+async function loadsOf({ spec, signal }: CheckOptions, { suspects, isMatched, toJudge }: Matched): Promise<Loads> {
+  const { base } = toJudge.room;
+  const files = [...base.manifest].flatMap(([path, { kind }]) => (kind === "file" ? [path] : []));
+  const isAsked = isJudge(spec);
+  const isTest = (path: RawPath): boolean =>
+    roleOf(toText(path)) === "test" || (isAsked(toText(path)) && !isMatched(toText(path)));
+  const subjects = new Map(
+    files
+      .filter((path) => isCode(path) && !isTest(path))
+      .flatMap((path) => [posix.basename(path), subjectOf(path)].map((name) => [name, subjectOf(path)])),
+  );
+  const aboutIn = (names: ReadonlySet<string>): readonly string[] =>
+    [...names].flatMap((name) => subjects.get(name) ?? []);
+  const isAlone = (about: readonly string[], path: RawPath): boolean => about.every((name) => name === subjectOf(path));
+
+  const by = new Map(suspects.map(({ path }) => [path, new Set<Loader>()]));
+  const aboutOf = new Map<RawPath, readonly string[]>();
+  for await (const { path, text } of textsOf(base, sliced(signal))) {
+    const names = namesIn(text);
+    const role = isAsked(toText(path)) ? "test" : roleOf(toText(path));
+    if (isAsked(toText(path))) aboutOf.set(path, aboutIn(names));
+    for (const [suspect, loaders] of by) {
+      if (suspect === path || !(names.has(posix.basename(suspect)) || names.has(subjectOf(suspect)))) continue;
+      if (role === "test" || role === "configuration") loaders.add(role);
+      else if (hasCommandLines(path)) loaders.add("command line");
+      else if (role === "source") loaders.add(role);
+      if (role === "test" && isAlone(aboutIn(names), suspect)) loaders.add("test alone");
+    }
+  }
+  const isAskedAboutBy = (check: LeafCheck, path: RawPath): boolean => {
+    const isNamed = isJudge({ checks: [check] });
+    if (!isNamed(toText(path))) return true;
+    const named = files.filter((file) => isNamed(toText(file)));
+    const tests = named.filter((file) => isTest(file) && /^(test|source)$/.test(roleOf(toText(file))));
+    const about = named.flatMap((file) =>
+      isTest(file) ? (aboutOf.get(file) ?? []) : isCode(file) ? [subjectOf(file)] : [],
+    );
+    const isOnly = isAlone(about, path) || by.get(path)?.has("source") === true;
+    return isOnly && isPlainCommand(check) && (tests.length > 0 || hasProgramIn(check));
+  };
+  return {
+    by: (path) => by.get(path) ?? new Set(),
+    isAskedAbout: (path) => leavesOf(spec.checks).every((check) => isAskedAboutBy(check, path)),
+  };
+}
+
+type PlainCommand = LeafCheckOf<"command"> | LeafCheckOf<"tests">;
+
+/** Its end with 0 is its yes. */
+function isPlainCommand(check: LeafCheck): check is PlainCommand {
+  return check.kind === "tests" || (check.kind === "command" && check.exit === 0);
+}
+
+/** A call with arguments is in it, `add(1, 2)`, which no shell takes: it is a program in some language. */
+function hasProgramIn({ run }: PlainCommand): boolean {
+  return /\w\([^)]/.test([run].flat().join(" "));
+}
+
+/** A command that failed at the beginning, and reads it, ends well although nothing is in it. */
+async function passesBlank(checkOptions: CheckOptions, { baseline, room }: ToJudge, change: Change): Promise<boolean> {
+  const failed = nameChecks(checkOptions.spec.checks).filter(({ name }) => !baseline.passed.includes(name));
+  const checks = leavesOf(failed.map(({ check }) => check))
+    .filter(isPlainCommand)
+    .map(({ run, cwd, timeoutMs, network }) => ({ kind: "command" as const, run, cwd, timeoutMs, network, exit: 0 }));
+  await using scratch = await openScratch(checkOptions.home, "blank");
+  const { path } = change;
+  mkdirSync(toSystem(`${toRaw(scratch.folder)}/${parentOf(path)}`), { recursive: true, mode: 0o700 });
+  writeFileSync(toSystem(`${toRaw(scratch.folder)}/${path}`), "\n");
+  const mtimeNs = BigInt(Date.now()) * 1_000_000n;
+  const now = { kind: "file", mode: change.now?.mode ?? 0o644, size: 1, mtimeNs, sha256: sha256("\n") } as const;
+  const picked = room.picked.map((one) => (one.path === path ? { ...one, from: scratch.folder, now } : one));
+  const spec = { ...checkOptions.spec, checks };
+  const { ran } = await judgePicked({ ...checkOptions, spec }, { baseline, room: { ...room, picked } }, "work");
+  return ran.some(({ result, reads }) => result.outcome === "passed" && (reads === undefined || reads.has(path)));
+}
+
+/** Source that can be run, or loaded by what runs. */
+function isCode(path: RawPath): boolean {
+  return roleOf(toText(path)) === "source" && !/\.(md|rst|txt|adoc)$/i.test(path);
+}
+
+const LOADING = /^\s*\.\s|\b(import|from|require\w*|include|use|using|mod|source|load)\b/;
+
+/** Words that can be names of files: with what is written around them, or alone where a line loads something. */
+function namesIn(text: string): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const line of text.split("\n")) {
+    const isLoading = LOADING.test(line);
+    const isQuoted = /["'`<]/.test(line);
+    for (const { 0: word, index } of line.matchAll(/[\w\x80-\xff@./-]+/g)) {
+      const name = posix.basename(word);
+      if (/\w\.\w/.test(name)) names.add(name);
+      if (word.includes("/") || (isLoading && (!isQuoted || /["'`<]/.test(line[index - 1] ?? ""))))
+        for (const part of [withoutEnding(name), ...name.split(".")]) names.add(part);
+    }
+  }
+  return names;
+}
