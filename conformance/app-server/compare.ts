@@ -30,8 +30,8 @@ export function compareSeen(codex: ScenarioSeen, heddle: ScenarioSeen, unsteady:
   for (const { client, messages } of codex.received) {
     const ours = heddle.received.find((other) => other.client === client);
     const one = compareReceived(
-      { client, messages: messages.filter((message) => !unsteady.includes(wordOf(message))) },
-      { client, messages: (ours?.messages ?? []).filter((message) => !unsteady.includes(wordOf(message))) },
+      { client, messages: steady(messages, unsteady) },
+      { client, messages: steady(ours?.messages ?? [], unsteady) },
     );
     compared += one.compared;
     same += one.same;
@@ -42,6 +42,16 @@ export function compareSeen(codex: ScenarioSeen, heddle: ScenarioSeen, unsteady:
     found.push({ scenario: codex.id, kind: "exit", message: "exit", path: "", ...sides });
   }
   return { found, compared, same };
+}
+
+/** Sent whenever something beside the turn gets that far, of which each program has its own time. */
+const BESIDE = "mcpServer/startupStatus/updated";
+
+/** What comes beside the rest is put last, in its own order. */
+function steady(messages: readonly Message[], unsteady: readonly string[]): readonly Message[] {
+  return messages
+    .filter((message) => !unsteady.includes(wordOf(message)))
+    .toSorted((one, other) => Number(one.method === BESIDE) - Number(other.method === BESIDE));
 }
 
 type Nameless = Omit<Found, "scenario">;

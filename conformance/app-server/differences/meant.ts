@@ -221,6 +221,12 @@ export const MEANT: readonly Difference[] = [
   {
     in: /^mcp-/,
     message: /^mcpServer\/startupStatus\/updated$/,
-    why: "servers are started with the first turn that may use them, and told of when they are ready",
+    path: /^params\.error$/,
+    why: "the words say what happened here",
+  },
+  {
+    in: /^mcp-brought-kept$/,
+    message: /^mcpServer\/startupStatus\/updated$/,
+    why: "a thread keeps the servers that were brought to it, also when the program was killed",
   },
 ];

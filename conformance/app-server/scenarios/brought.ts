@@ -23,6 +23,21 @@ export const BROUGHT: readonly Scenario[] = [
     moves: [...threadStarted(brings({ echo: ECHO })), ...turn("Say it")],
   },
   {
+    id: "mcp-brought-two-clients",
+    about: "who hears of the start of an MCP server, and who comes when it runs",
+    door: "unix",
+    files: FILES,
+    script: [say("ok")],
+    moves: [
+      { open: "b" },
+      initialize({ client: "b" }),
+      ...threadStarted(brings({ echo: ECHO })),
+      { until: "mcpServer/startupStatus/updated", where: { status: "ready" } },
+      ...turn("Hello"),
+      { client: "b", call: "thread/resume", params: { threadId: "{thread}", excludeTurns: true } },
+    ],
+  },
+  {
     id: "mcp-brought-dotted",
     about: "an MCP server that is brought as a dotted key",
     files: FILES,

@@ -1,5 +1,5 @@
 /** What the machine lends to clients beside threads: features, usage, searches for files, processes. */
-import { say } from "../../exec-case.ts";
+import { MOCK_CONFIG, say } from "../../exec-case.ts";
 import { initialize, threadStarted, turn, type Move, type Scenario } from "../scenario.ts";
 
 const KNOWN = initialize({ isExperimental: true });
@@ -31,6 +31,10 @@ const stdin = (processHandle: string, params: object): Move => ({
 });
 
 const shell = (script: string): readonly string[] => ["sh", "-c", script];
+/** Which variables are there, and what those of the policy hold. */
+const SHOW = shell(
+  `echo ${["LANG", "TERM", "USER", "MOCK_KEY"].map((name) => `${name}=\${${name}+set}`).join(" ")} $FROM_POLICY $OTHER`,
+);
 const base64 = (words: string): string => Buffer.from(words).toString("base64");
 
 export const HOST: readonly Scenario[] = [
@@ -109,6 +113,23 @@ export const HOST: readonly Scenario[] = [
       spawn("env", shell("echo $FOO-$HOME"), { env: { FOO: "bar", HOME: null } }),
       EXITED,
       spawn("killed", shell("kill -9 $$")),
+      EXITED,
+    ],
+  },
+  {
+    id: "environment-of-commands",
+    about: "what clients' own commands and processes see of the environment, by policy and by what they name",
+    config: `${MOCK_CONFIG}
+[shell_environment_policy]
+inherit = "core"
+exclude = ["LANG"]
+set = { FROM_POLICY = "policy", OTHER = "other" }
+`,
+    moves: [
+      KNOWN,
+      { call: "command/exec", params: { command: SHOW, cwd: "{ws}" } },
+      { call: "command/exec", params: { command: SHOW, cwd: "{ws}", env: { FROM_POLICY: "client", OTHER: null } } },
+      spawn("policy", SHOW),
       EXITED,
     ],
   },

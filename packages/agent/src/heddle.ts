@@ -6,6 +6,7 @@ import type { McpAccounts } from "@heddle/models/accounts";
 import type {
   Author,
   ClientContext,
+  EnvironmentPolicy,
   ErrorCode,
   HookConfig,
   InputPart,
@@ -17,7 +18,7 @@ import type {
 import type { SandboxLimits } from "@heddle/tools";
 import type { ThreadBeginning } from "./threads/create-thread.ts";
 import type { IdleLimits } from "./sandboxes/idle-sandboxes.ts";
-import type { BroughtServers } from "./mcp/brought-servers.ts";
+import type { ThreadServers } from "./mcp/thread-servers.ts";
 import type { DeltaListener } from "./turns/live.ts";
 import type { Sample, SampleQuestion } from "./side-requests/sample.ts";
 import type { Runner } from "./runners/runner.ts";
@@ -211,8 +212,9 @@ export interface Heddle extends AsyncDisposable {
    * answer; `done` of its handle then rejects with `turn.parked`. `elsewhere`: it does not run here.
    */
   releaseTurn(turnId: string, reason: InterruptReason): Promise<"left" | "ending" | "elsewhere">;
-  /** MCP servers that clients bring to threads. */
-  brought(): Promise<BroughtServers>;
+  readonly mcp: ThreadServers;
+  /** The environment of commands under a policy; what this process keeps secret is in none. */
+  environmentOf(policy: EnvironmentPolicy): Record<string, string>;
   onDelta(threadId: string, listener: DeltaListener): Disposable;
   /** Called with every byte that a model or a command sends, also with those that make no delta. */
   onActivity(threadId: string, listener: () => void): Disposable;

@@ -141,6 +141,10 @@ class Engine implements Heddle {
     this.#parked = openParked?.(engine, recovered.parked);
   }
 
+  get mcp(): Heddle["mcp"] {
+    return this.#sandboxes.servers;
+  }
+
   get unstoredTurnEnds(): number {
     return this.#ends.lost;
   }
@@ -195,8 +199,6 @@ class Engine implements Heddle {
     const { workspace: current, origin, settings } = await (await threads()).requireSound(this.journal, threadId);
     const next = settings["cwd"] === undefined ? current : (await this.storedSettings(threadId)).workspace;
     const { workspace = next } = start;
-    // The same settings in another folder are another sandbox.
-    if (workspace !== current) await this.#sandboxes.leave(threadId);
     return this.#start(threadId, workspace, start, {
       origin,
       ...(workspace === current ? {} : { movedTo: workspace }),
@@ -338,7 +340,7 @@ class Engine implements Heddle {
   }
 
   mcpLogins: Heddle["mcpLogins"] = () => this.#mcpLogins.open();
-  brought: Heddle["brought"] = () => this.#sandboxes.brought();
+  environmentOf: Heddle["environmentOf"] = (policy) => this.#sandboxes.environmentOf(policy);
   onDelta: Heddle["onDelta"] = (threadId, listener) => this.#live.listen(threadId, listener);
   onActivity: Heddle["onActivity"] = (threadId, listener) => this.#live.watch(threadId, listener);
 

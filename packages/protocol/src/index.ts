@@ -120,7 +120,14 @@ export {
 export type { CheckResult, CheckViolation, LeafCheck, LeafCheckOf, TaskBaseline } from "./task-checks.ts";
 export type { Culprit, PromptReason, WaitCause } from "./task-events.ts";
 export { MCP_STARTUP_TIMEOUT_MS, MCP_TOOL_TIMEOUT_MS } from "./mcp-limits.ts";
-export { McpApproval, McpHttpServer, McpServerConfig, McpStdioServer, type McpServerInput } from "./mcp.ts";
+export {
+  McpApproval,
+  McpHttpServer,
+  McpServerConfig,
+  McpStdioServer,
+  type McpServerInput,
+  type McpState,
+} from "./mcp.ts";
 export type { ClientAct } from "./client-events.ts";
 export type {
   BegunMcpLogin,

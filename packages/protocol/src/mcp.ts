@@ -71,3 +71,8 @@ export const McpServerConfig = z.union([McpStdioServer, McpHttpServer]);
 export type McpServerConfig = z.infer<typeof McpServerConfig>;
 /** Everything with a default may be left out. */
 export type McpServerInput = z.input<typeof McpServerConfig>;
+
+/** Where the start of a server stands; live, never stored. */
+export type McpState =
+  | { readonly server: string; readonly status: "starting" | "ready" | "cancelled" }
+  | { readonly server: string; readonly status: "failed"; readonly error: string };

@@ -145,5 +145,12 @@ function settingsSource(given: Partial<TurnSettings> = {}): SettingsSource {
     return { settings, sources: answer.sources };
   };
   const resolve = async (request: SettingsRequest) => (await explain(request)).settings;
-  return { explain, resolve, patchOf: () => ({}), serversOf: async () => undefined, unusedOf: () => [] };
+  return {
+    explain,
+    resolve,
+    environment: () => ({}),
+    patchOf: () => ({}),
+    serversOf: async () => undefined,
+    unusedOf: () => [],
+  };
 }

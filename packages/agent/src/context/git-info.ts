@@ -4,7 +4,7 @@
  */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { GitInfoChange } from "@heddle/protocol";
+import type { EventBody, EventOf, GitInfoChange } from "@heddle/protocol";
 import { repositoryRoot } from "./repository.ts";
 
 /** More than these files have in a large repository. */
@@ -12,6 +12,12 @@ const MAX_FILE_BYTES = 16 * 1024 * 1024;
 const MAX_VALUE_CHARS = 1_024;
 const COMMIT = /^[0-9a-f]{40}([0-9a-f]{24})?$/;
 const BRANCH = /^ref: refs\/heads\/((?!.*\.\.)[^\s\0\\]+)$/;
+
+/** How every thread begins: with what its repository says then. */
+export function withGitInfo(created: EventOf<"thread.created">): readonly EventBody[] {
+  const gitInfo = readGitInfo(created.workspace);
+  return gitInfo === undefined ? [created] : [created, { type: "thread.metadata-changed", v: 1, gitInfo }];
+}
 
 /** undefined: the folder is in no repository, or in one without a commit. */
 export function readGitInfo(folder: string): Required<GitInfoChange> | undefined {

@@ -9,11 +9,11 @@ const SCRIPT = [{ calls: [mcpCall("echo", { text: "hello" })] }, { text: "done" 
 test("a server that a client brings is called; its values stay in memory, and another process asks for them again", async () => {
   const servers = [McpServerConfig.parse(fixture("good", { env: { BROUGHT_TOKEN: SECRET } }))];
   await using first = await openTestHeddle({ script: SCRIPT });
-  const kept = (await first.heddle.brought()).withhold(servers);
+  const kept = (await first.heddle.mcp.brought()).withhold(servers);
   expect(kept).toMatchObject([{ name: "fix", env: {}, withheld: ["BROUGHT_TOKEN"] }]);
   const brought = { mcpServers: [...kept] };
   const threadId = await first.heddle.as("user:owner").createThread({ workspace: first.workspace, origin: "test" });
-  (await first.heddle.brought()).keep(threadId, servers);
+  (await first.heddle.mcp.brought()).keep(threadId, servers);
   const settings = { ...first.settings, ...brought };
   const turn = await first.heddle.as("user:owner").startTurn({
     thread: threadId,
@@ -35,7 +35,7 @@ test("a server that a client brings is called; its values stay in memory, and an
 test("a server that a client brings takes the place of a configured one of its name, for its thread alone", async () => {
   const servers = [McpServerConfig.parse(fixture())];
   await using t = await openTestHeddle({ script: SCRIPT, mcpServers: [fixture("cannot-start")] });
-  const brought = await t.heddle.brought();
+  const brought = await t.heddle.mcp.brought();
   const merged = await brought.serversOf("other", servers, undefined);
   expect(merged).toEqual(servers);
   expect(
@@ -45,7 +45,7 @@ test("a server that a client brings takes the place of a configured one of its n
 
 test("a fork has the values of its parent, and a thread beyond the bound has none", async () => {
   await using t = await openTestHeddle();
-  const brought = await t.heddle.brought();
+  const brought = await t.heddle.mcp.brought();
   const servers = [McpServerConfig.parse(fixture("good", { env: { BROUGHT_TOKEN: SECRET } }))];
   const kept = brought.withhold(servers);
   brought.keep("parent", servers);

@@ -58,6 +58,8 @@ export function createIdleSandboxes(
 
   return {
     wait,
+    /** Closes it now. */
+    rest,
     forget(threadId: string): void {
       waiting.delete(threadId);
     },

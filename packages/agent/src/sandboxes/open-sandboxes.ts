@@ -1,5 +1,5 @@
 /**
- * One sandbox and one set of processes per thread, kept between its turns while the envelope stays the same, and closed
+ * One sandbox and one set of processes per thread, kept between its turns while folder and walls stay the same, and closed
  * with everything inside when it changes or the thread is left.
  */
 import { join } from "node:path";
@@ -9,6 +9,7 @@ import {
   type EnvironmentPolicy,
   type Envelope,
   type McpServerConfig,
+  type McpState,
   type McpTokenSource,
 } from "@heddle/protocol";
 import {
@@ -25,6 +26,7 @@ import {
   type ThreadState,
   type SandboxContext,
 } from "@heddle/tools";
+import type { McpServersOptions } from "@heddle/tools/mcp";
 import type { ViolationRecorder } from "./after-turns.ts";
 import { programFolders } from "./program-folders.ts";
 import type { TurnSandbox } from "../runners/runner.ts";
@@ -41,6 +43,7 @@ export interface SandboxOptions {
   /** The sandbox may be opened when something first runs in it. */
   readonly mayWait: boolean;
   readonly limits?: SandboxLimits | undefined;
+  readonly onMcpState: (threadId: string, state: McpState) => void;
   /** Receives violations found when a sandbox is replaced, or at the end. */
   readonly onViolations: ViolationRecorder;
 }
@@ -61,7 +64,7 @@ type Violations = readonly ProtectedPathViolation[];
 
 /** With the wider sandboxes, by envelope. */
 interface OpenSandbox extends TurnSandbox {
-  readonly mcpServers: readonly McpServerConfig[];
+  readonly walls: string;
   readonly wider: Map<string, Promise<SandboxContext>>;
 }
 
@@ -94,15 +97,17 @@ export function openSandboxes(options: SandboxOptions) {
   }
 
   return {
+    environmentOf: (policy: EnvironmentPolicy) => environmentOf(options, policy),
     /** Throws `sandbox.unavailable` when the host cannot enforce this envelope. */
     async enter({ threadId, workspace, envelope, policy, allowTools, mcpServers }: EnterOptions): Promise<TurnSandbox> {
-      const { env, redactor, isKey } = options;
-      const looksSecret = (value: string): boolean => redactor.text(value) !== value;
-      const environment = { ...agentEnvironment({ source: env, policy, isKey, looksSecret }), ...QUIET };
+      const environment = { ...environmentOf(options, policy), ...QUIET };
+      const walls = wallsOf({ workspace, envelope, mcpServers, allowTools });
       const known = open.get(threadId);
-      if (known !== undefined && isSame(known, { envelope, mcpServers })) {
+      if (known?.walls === walls) {
         known.state.useEnvironment(environment);
-        return known;
+        const entry = { ...known, envelope };
+        open.set(threadId, entry);
+        return entry;
       }
       if (known !== undefined) await options.onViolations(threadId, await leave(threadId));
       const own = { ...options, threadId, mcpServers };
@@ -112,26 +117,19 @@ export function openSandboxes(options: SandboxOptions) {
         openThreadState({
           spillDir: join(options.home, "outputs", threadId),
           environment,
-          newFilter: () => createStreamRedactor(redactor),
+          newFilter: () => createStreamRedactor(options.redactor),
         });
       state.useEnvironment(environment);
       pendingSteering.delete(threadId);
-      /** The MCP client is loaded only where servers are configured. */
-      const openServers = async (): Promise<Pick<TurnSandbox, "mcp">> => {
-        const { mcpLogins: logins } = options;
-        if (mcpServers.length === 0) return {};
-        const { openMcpServers } = await import("@heddle/tools/mcp");
-        const environmentOfServers = commandEnvironment(env, QUIET);
-        const shared = { servers: mcpServers, workspace, sandbox, environment: environmentOfServers, env, logins };
-        return { mcp: openMcpServers({ ...shared, allowTools, mayElicit: options.mayWait, openSandbox: openLike }) };
-      };
       const openLike = (network: "none" | "all"): Promise<Sandbox> => openFor({ ...envelope, network }, workspace, own);
       const wider = widerSandboxes(state, (to) => openFor(to, workspace, own));
-      const entry: OpenSandbox = { envelope, mcpServers, sandbox, state, ...wider, ...(await openServers()) };
+      const servers = await openServers(own, { workspace, allowTools, sandbox, openSandbox: openLike });
+      const entry: OpenSandbox = { walls, envelope, sandbox, state, ...wider, ...servers };
       open.set(threadId, entry);
       return entry;
     },
     state: (threadId: string): ThreadState | undefined => open.get(threadId)?.state,
+    mcpStates: (threadId: string): readonly McpState[] => open.get(threadId)?.mcp?.states ?? [],
     /** undefined: the thread has no open sandbox. */
     living(threadId: string): { readonly ends: readonly Promise<unknown>[]; readonly hasServers: boolean } | undefined {
       const entry = open.get(threadId);
@@ -156,9 +154,31 @@ export function openSandboxes(options: SandboxOptions) {
   };
 }
 
-function isSame(known: OpenSandbox, wanted: Pick<OpenSandbox, "envelope" | "mcpServers">): boolean {
-  const of = ({ envelope, mcpServers }: typeof wanted): string => canonical({ envelope, mcpServers });
-  return of(known) === of(wanted);
+/** What the sandbox and the servers in it are made from. What is allowed within it may change. */
+function wallsOf({ workspace, envelope, mcpServers, allowTools }: Omit<EnterOptions, "threadId" | "policy">): string {
+  const { writeRoots, masked, network, sandbox } = envelope;
+  return canonical({ workspace, writeRoots, masked, network, sandbox, mcpServers, allowTools });
+}
+
+function environmentOf(
+  { env: source, redactor, isKey }: SandboxOptions,
+  policy: EnvironmentPolicy,
+): Record<string, string> {
+  const looksSecret = (value: string): boolean => redactor.text(value) !== value;
+  return agentEnvironment({ source, policy, isKey, looksSecret });
+}
+
+/** The MCP client is loaded only where there are servers. */
+async function openServers(
+  options: SandboxOptions & Pick<EnterOptions, "threadId" | "mcpServers">,
+  within: Pick<McpServersOptions, "workspace" | "allowTools" | "sandbox" | "openSandbox">,
+): Promise<Pick<TurnSandbox, "mcp">> {
+  const { mcpServers: servers, threadId, env, mcpLogins: logins, mayWait: mayElicit } = options;
+  if (servers.length === 0) return {};
+  const { openMcpServers } = await import("@heddle/tools/mcp");
+  const onState = (state: McpState): void => options.onMcpState(threadId, state);
+  const environment = commandEnvironment(env, QUIET);
+  return { mcp: openMcpServers({ ...within, servers, environment, env, logins, mayElicit, onState }) };
 }
 
 async function inEach(entry: OpenSandbox, look: (sandbox: Sandbox) => Promise<Violations>): Promise<Violations> {

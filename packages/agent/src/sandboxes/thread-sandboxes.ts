@@ -3,12 +3,14 @@
  * still runs there, closed when idle. Violations outside a turn are recorded here.
  */
 import type { Journal } from "@heddle/journal";
-import type { TurnSettings } from "@heddle/protocol";
+import type { McpServerConfig, McpState, TurnSettings } from "@heddle/protocol";
 import { createAfterTurns, recordViolations, type ViolationRecorder } from "./after-turns.ts";
 import type { HeddleOptions } from "../heddle.ts";
 import { keyCheck } from "../keys-in-use.ts";
 import { createIdleSandboxes } from "./idle-sandboxes.ts";
 import type { BroughtServers } from "../mcp/brought-servers.ts";
+import { createListeners } from "../turns/live.ts";
+import { createThreadServers } from "../mcp/thread-servers.ts";
 import type { LazyMcpLogins } from "../mcp/mcp-logins.ts";
 import { openSandboxes } from "./open-sandboxes.ts";
 import type { TurnOutcome, TurnSandbox, TurnRequest } from "../runners/runner.ts";
@@ -23,21 +25,17 @@ export interface EnterThread {
 
 export type ThreadSandboxes = ReturnType<typeof createThreadSandboxes>;
 
-export function createThreadSandboxes(
-  options: HeddleOptions,
-  engine: {
-    readonly journal: Journal;
-    readonly mcpLogins: LazyMcpLogins;
-    /** Serializes the starts of a thread: none begins in a sandbox that is being closed. */
-    readonly starts: Serial;
-    readonly isWorkedIn: (threadId: string) => boolean;
-  },
-) {
-  const { journal, mcpLogins, starts, isWorkedIn } = engine;
-  let opened: Promise<BroughtServers> | undefined;
-  /** Loaded where a client brings one. */
-  const brought = (): Promise<BroughtServers> =>
-    (opened ??= import("../mcp/brought-servers.ts").then((all) => all.createBroughtServers(journal.redactor)));
+interface Within {
+  readonly journal: Journal;
+  readonly mcpLogins: LazyMcpLogins;
+  /** Serializes the starts of a thread: none begins in a sandbox that is being closed. */
+  readonly starts: Serial;
+  readonly isWorkedIn: (threadId: string) => boolean;
+}
+
+export function createThreadSandboxes(options: HeddleOptions, { journal, mcpLogins, starts, isWorkedIn }: Within) {
+  const brought = loadedWhenBrought(journal);
+  const mcpStates = createListeners<McpState>();
   const record: ViolationRecorder = (threadId, violations) => recordViolations(journal, threadId, violations);
   const sandboxes = openSandboxes({
     home: options.home,
@@ -48,6 +46,7 @@ export function createThreadSandboxes(
     mcpLogins,
     mayWait: !options.isUnattended,
     limits: options.sandboxLimits,
+    onMcpState: (threadId, state) => mcpStates.tell(threadId, state),
     onViolations: record,
   });
   const afterTurns = createAfterTurns({ sandboxes, record, everyMs: options.sweepEveryMs });
@@ -60,19 +59,42 @@ export function createThreadSandboxes(
       return "closed";
     }),
   );
+
+  async function enter(thread: EnterThread): Promise<TurnSandbox> {
+    const { threadId, workspace, settings } = thread;
+    idle.forget(threadId);
+    const mcpServers = await serversOf(thread);
+    const envelope = turnEnvelope({ ...options, mcpServers }, { settings, workspace });
+    const { allowedTools: allowTools = [], environment: policy = {} } = settings;
+    return sandboxes.enter({ threadId, workspace, envelope, policy, allowTools, mcpServers });
+  }
+
+  async function serversOf({ threadId, settings }: EnterThread): Promise<readonly McpServerConfig[]> {
+    const { mcpServers: configured = [] } = options;
+    const kept = settings.mcpServers;
+    return kept === undefined ? configured : (await brought()).serversOf(threadId, configured, kept);
+  }
+
+  /** Outside a turn; violations are recorded. */
+  async function leave(threadId: string): Promise<void> {
+    await record(threadId, await sandboxes.leave(threadId));
+  }
+
+  const servers = createThreadServers({
+    brought,
+    serversOf,
+    states: sandboxes.mcpStates,
+    listeners: mcpStates,
+    serially: (threadId, work) => starts.run(threadId, async () => (isWorkedIn(threadId) ? undefined : work())),
+    enter,
+    leave,
+    idle,
+  });
   return {
     state: sandboxes.state,
-    brought,
-    async enter({ threadId, workspace, settings }: EnterThread): Promise<TurnSandbox> {
-      idle.forget(threadId);
-      const { mcpServers: configured = [] } = options;
-      const kept = settings.mcpServers;
-      const mcpServers =
-        kept === undefined ? configured : await (await brought()).serversOf(threadId, configured, kept);
-      const envelope = turnEnvelope({ ...options, mcpServers }, { settings, workspace });
-      const { allowedTools: allowTools = [], environment: policy = {} } = settings;
-      return sandboxes.enter({ threadId, workspace, envelope, policy, allowTools, mcpServers });
-    },
+    environmentOf: sandboxes.environmentOf,
+    servers,
+    enter,
     /** An interrupted or unattended turn leaves nothing running; otherwise open processes wait for the next turn. */
     async end({ threadId, turnId }: TurnRequest, outcome: TurnOutcome): Promise<void> {
       const lostSandbox = outcome.kind === "failed" && outcome.failure.code === "sandbox.failed";
@@ -84,10 +106,7 @@ export function createThreadSandboxes(
     wait(threadId: string): void {
       if (!options.isUnattended) idle.wait(threadId);
     },
-    /** Outside a turn; violations are recorded. */
-    async leave(threadId: string): Promise<void> {
-      await record(threadId, await sandboxes.leave(threadId));
-    },
+    leave,
     /** Of a thread without a record. */
     async drop(threadId: string): Promise<void> {
       await sandboxes.leave(threadId);
@@ -98,4 +117,9 @@ export function createThreadSandboxes(
       await sandboxes[Symbol.asyncDispose]();
     },
   };
+}
+
+function loadedWhenBrought({ redactor }: Journal): () => Promise<BroughtServers> {
+  let opened: Promise<BroughtServers> | undefined;
+  return () => (opened ??= import("../mcp/brought-servers.ts").then((all) => all.createBroughtServers(redactor)));
 }

@@ -13,12 +13,14 @@ import {
   type EventBody,
 } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
-import { readGitInfo } from "../context/git-info.ts";
+import { withGitInfo } from "../context/git-info.ts";
 import type { NewThread } from "../heddle.ts";
 import { checkedName } from "./threads.ts";
 import { checkSettings } from "./changes.ts";
 
 export interface ThreadBeginning {
+  /** Of the new thread, where something was made for it before. */
+  readonly id?: string | undefined;
   readonly name?: string | undefined;
   readonly settings?: Readonly<Record<string, unknown>> | undefined;
   readonly tools?: readonly ClientTool[];
@@ -34,7 +36,7 @@ export async function createThread(
   { by, ...beginning }: ThreadBeginning & By,
 ): Promise<string> {
   const { clientId, request } = beginning;
-  const threadId = newThreadId();
+  const threadId = beginning.id ?? newThreadId();
   const append = { stream: threadId, author: by, expectedVersion: 0 } as const;
   if (clientId === undefined) {
     await journal.append({ ...append, events: eventsOf(thread, beginning) });
@@ -61,13 +63,11 @@ function eventsOf(
   { name, settings = {}, tools = [] }: ThreadBeginning,
 ): readonly EventBody[] {
   checkSettings(settings);
-  const events: EventBody[] = [{ type: "thread.created", v: 1, ...thread }];
+  const events = [...withGitInfo({ type: "thread.created", v: 1, ...thread })];
   if (name !== undefined) events.push({ type: "thread.named", v: 1, name: checkedName(name) });
   if (Object.keys(settings).length > 0) {
     events.push({ type: "thread.settings-changed", v: 1, changes: { ...settings } });
   }
-  const gitInfo = readGitInfo(thread.workspace);
-  if (gitInfo !== undefined) events.push({ type: "thread.metadata-changed", v: 1, gitInfo });
   if (tools.length > 0) events.push({ type: "thread.tools-declared", v: 1, tools: [...tools] });
   return events;
 }

@@ -3,6 +3,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { HeddleError, newThreadId, visibleLine, type By, type EventOf } from "@heddle/protocol";
 import type { Journal, ThreadRow, TurnRow } from "@heddle/journal";
+import { withGitInfo } from "../context/git-info.ts";
 import { ancestry, lineage, type ForkPoint } from "./history.ts";
 import { isThreadId } from "../heddle.ts";
 import { isKept, readPlan, turnsBack, type Past } from "./past.ts";
@@ -73,6 +74,8 @@ function ambiguous(wanted: string, found: readonly ThreadRow[]): HeddleError {
 }
 
 export interface ForkThread {
+  /** Of the fork, where something was made for it before. */
+  readonly id?: string;
   readonly threadId: string;
   /** The last turn it begins with; absent: the last that has ended. */
   readonly atTurn?: string;
@@ -130,11 +133,11 @@ async function lastEnd(journal: Journal, past: Past, before?: TurnRow): Promise<
 
 export async function forkThread(journal: Journal, { by, ...fork }: ForkThread & By): Promise<string> {
   const created = await planFork(journal, fork);
-  const threadId = newThreadId();
+  const threadId = fork.id ?? newThreadId();
   await journal.append({
     stream: threadId,
     author: by,
-    events: [{ type: "thread.created", v: 1, ...created }],
+    events: withGitInfo({ type: "thread.created", v: 1, ...created }),
     expectedVersion: 0,
   });
   return threadId;

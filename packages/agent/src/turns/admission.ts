@@ -13,6 +13,7 @@ import {
 } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { Journal } from "@heddle/journal";
+import { withGitInfo } from "../context/git-info.ts";
 import type { StartTurn } from "../heddle.ts";
 import { thisHolder } from "../recovery/holder.ts";
 import { appendAt } from "../threads/append-at.ts";
@@ -84,7 +85,7 @@ async function readPastOf(journal: Journal, { threadId, newThread }: AdmitOption
 }
 
 function created(newThread: AdmitOptions["newThread"]): EventBody[] {
-  return newThread === undefined ? [] : [{ type: "thread.created", v: 1, ...newThread }];
+  return newThread === undefined ? [] : [...withGitInfo({ type: "thread.created", v: 1, ...newThread })];
 }
 
 function moved({ movedTo }: AdmitOptions): EventBody[] {

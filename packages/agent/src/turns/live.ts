@@ -20,7 +20,7 @@ export function createLive() {
   };
 }
 
-function createListeners<T>() {
+export function createListeners<T>() {
   const byThread = new Map<string, Set<(value: T) => void>>();
   return {
     tell(threadId: string, value: T): void {

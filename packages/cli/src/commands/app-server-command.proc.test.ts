@@ -55,6 +55,30 @@ test("command/exec answers exit code and both outputs, kept apart", async () => 
   expect(await client.call("command/exec", lostOutside)).toMatchObject({ exitCode: 127 });
 });
 
+test("command/exec sees what shell_environment_policy lets through, a process everything else, and neither a key", async () => {
+  await using world = await openWorld();
+  await world.file(
+    "home/config.toml",
+    `model_provider = "mock"
+[model_providers.mock]
+base_url = "http://127.0.0.1:9/v1"
+env_key = "MOCK_KEY"
+[shell_environment_policy]
+ignore_default_excludes = true
+exclude = ["LEFT_*"]
+set = { FROM_POLICY = "set", MOCK_KEY = "forged" }
+`,
+  );
+  const env = { ...KEY, COPY: KEY.MOCK_KEY, JAVA_HOME: "/java", LEFT_OUT: "1", DB_PASSWORD: "seen" };
+  await using served = serve([], { world, env });
+  const { client } = served;
+  await client.initialize({ experimentalApi: true });
+  const show = sh("echo $JAVA_HOME-$LEFT_OUT-$DB_PASSWORD-$FROM_POLICY-$MOCK_KEY-$COPY");
+  expect(await client.call("command/exec", { command: show })).toMatchObject({ stdout: "/java--seen-set--\n" });
+  await client.call("process/spawn", { processHandle: "one", command: show, cwd: world.workspace });
+  expect((await client.note("process/exited")).params).toMatchObject({ stdout: "/java-1----\n" });
+});
+
 test("command/exec ends after timeoutMs with 124, and after command/exec/terminate with 137", async () => {
   await using world = await openWorld();
   await using served = await opened(world);

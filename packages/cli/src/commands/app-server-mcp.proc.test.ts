@@ -1,4 +1,5 @@
-import { readFile, stat } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { startModelServer } from "@heddle/models/testing";
 import { expect, test } from "vitest";
 import { at, KEY, runTurn, serve, startThread, text, type Client } from "../../test/app-server-client.ts";
@@ -6,9 +7,10 @@ import { openWorld, type World } from "../../test/heddle-process.ts";
 
 /** A server of the session era: one tool that says what it gets and sees, one that writes, one resource. */
 const SERVER = `
-import { readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
+try { appendFileSync("starts", "one\\n"); } catch {}
 const anything = { type: "object", properties: {} };
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method, params } = JSON.parse(line);
@@ -63,7 +65,7 @@ bearer_token_env_var = "MOCK_KEY"
 `,
   );
   const served = serve([], { world, env: KEY });
-  await served.client.initialize();
+  await served.client.initialize({ experimentalApi: true });
   return served;
 }
 
@@ -151,16 +153,67 @@ test("mcpServer/resource/read, mcpServer/oauth/login and config/mcpServer/reload
   expect(await refused(client, "config/mcpServer/reload", {})).toContain("start heddle app-server again");
 });
 
-test("mcpServer/startupStatus/updated tells which servers a turn has and which it lacks", async () => {
+test("servers start with their thread, once, stay for its turns, and end with it", async () => {
   await using world = await openWorld();
-  await using model = await startModelServer({ script: [{ text: "ok" }] });
+  await using model = await startModelServer({ script: [{ text: "one" }, { text: "two" }] });
   await using served = await opened(world, model.url);
-  const { client } = served;
-  const threadId = await startThread(client);
-  const { received } = await runTurn(client, threadId, "go");
-  const told = received.filter(({ method }) => method === "mcpServer/startupStatus/updated");
-  const status = (name: string) => told.find(({ params }) => at(params, "name") === name)?.params;
-  expect(status("own")).toMatchObject({ threadId, status: "ready", error: null, failureReason: null });
-  expect(status("lost")).toMatchObject({ threadId, status: "failed", failureReason: null });
-  expect(text(status("lost"), "error")).toContain("/no/such/program");
+  const { client, running } = served;
+  const mark = `mark-${randomUUID()}`;
+  const brings = (more: object = {}) => {
+    const args = [`${world.root}/programs/server.mjs`, mark];
+    const twice = { command: process.execPath, args };
+    return {
+      sandbox: "workspace-write",
+      config: { mcp_servers: { mine: twice, must: { ...twice, required: true }, ...more } },
+    };
+  };
+  const starts = async () => (await readFile(`${world.workspace}/starts`, "utf8")).trim().split("\n").length;
+  const told = (threadId: string, name: string) =>
+    client.received
+      .filter((wire) => wire.method === STARTUP && at(wire, "params.threadId") === threadId)
+      .flatMap((wire) => (at(wire, "params.name") === name ? [text(wire, "params.status")] : []));
+  const settled = (threadId: string, name: string) =>
+    client.waitFor((wire) => {
+      const { threadId: thread, name: server, status } = (wire.params ?? {}) as Record<string, unknown>;
+      return wire.method === STARTUP && thread === threadId && server === name && status !== "starting";
+    });
+
+  const threadId = await startThread(client, brings());
+  for (const name of ["own", "mine", "must", "lost"]) await settled(threadId, name);
+  // Two of the client's, one of the configuration.
+  expect(await starts()).toBe(3);
+  expect((await marked(mark)).length).toBeGreaterThanOrEqual(2);
+  await runTurn(client, threadId, "one");
+  // Who is asked is no matter of the sandbox.
+  await client.call("thread/settings/update", { threadId, approvalPolicy: "on-request" });
+  await runTurn(client, threadId, "two");
+  expect(await starts()).toBe(3);
+  for (const name of ["own", "mine", "must"]) expect(told(threadId, name)).toEqual(["starting", "ready"]);
+  const lost = await settled(threadId, "lost");
+  expect(lost.params).toMatchObject({ threadId, status: "failed", failureReason: null });
+  expect(text(lost, "params.error")).toContain("/no/such/program");
+  await client.call("thread/archive", { threadId });
+  expect(await marked(mark)).toEqual([]);
+
+  const broken = { command: "/no/such/program", required: true };
+  expect(await refused(client, "thread/start", brings({ broken }))).toMatch(
+    /^-32603 error creating thread: Fatal error: Failed to initialize session: required MCP servers failed to initialize: broken: .*\/no\/such\/program/,
+  );
+  expect(await marked(mark)).toEqual([]);
+  expect(at(await client.call("thread/list", {}), "data")).toEqual([]);
+
+  const last = await startThread(client, brings());
+  await settled(last, "mine");
+  client.end();
+  expect(await running.ended).toMatchObject({ code: 0 });
+  expect(await marked(mark)).toEqual([]);
 });
+
+const STARTUP = "mcpServer/startupStatus/updated";
+
+/** Processes that have the mark among their arguments. */
+async function marked(mark: string): Promise<readonly string[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")));
+  return pids.filter((_, index) => lines[index]?.includes(mark));
+}

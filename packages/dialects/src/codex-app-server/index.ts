@@ -18,7 +18,7 @@ export {
   type CodexParams,
   type SupportedMethod,
 } from "./params.ts";
-export { threadNews } from "./thread-news.ts";
+export { mcpStartup, threadNews } from "./thread-news.ts";
 export { PARAMS_OF_NO_CONCERN, PARAMS_WITHOUT_EFFECT, unusedParams } from "./unused-params.ts";
 export { codexGoal, goalNotice } from "./goals.ts";
 export { injectedEntries, type ReadItems } from "./injected.ts";

@@ -192,10 +192,6 @@ export class ThreadDialect {
         if (body.type === "turn.queued") this.#queued.add(body.turnId);
         else this.#queued.delete(body.turnId);
         return [notify(stored, "thread/queue/changed", { threadId })];
-      case "mcp.listed": {
-        const params = { threadId, name: body.server, status: "ready", error: null, failureReason: null };
-        return [notify(stored, "mcpServer/startupStatus/updated", params)];
-      }
       default:
         return [];
     }
@@ -285,11 +281,9 @@ export class ThreadDialect {
   #sentOtherwise(item: Item, stored: StoredEvent, turnId: string): readonly Outgoing[] {
     const threadId = this.#threadId;
     if (item.type === "notice") {
-      const warning = notify(stored, "warning", { threadId, message: item.message });
-      if (item.mcp === undefined) return [warning];
-      const { server: name, error } = item.mcp;
-      const params = { threadId, name, error, status: "failed", failureReason: null };
-      return [warning, notify(stored, "mcpServer/startupStatus/updated", params)];
+      // The state of an MCP server is told when it changes.
+      if (item.mcp !== undefined) return [];
+      return [notify(stored, "warning", { threadId, message: item.message })];
     }
     if (item.type !== "plan" || item.status !== "completed") return [];
     const plan = item.steps.map(({ text, status }) => ({ step: text, status }));

@@ -1,5 +1,5 @@
-/** What every client is sent about a thread as a whole, whether it follows it or not. */
-import type { StoredEvent } from "@heddle/protocol";
+/** What clients are sent about a thread as a whole; what is stored of it, whether they follow it or not. */
+import type { McpState, StoredEvent } from "@heddle/protocol";
 import type { CodexNotification } from "./shapes.ts";
 
 export function threadNews({ stream: threadId, version: seq, body }: StoredEvent): readonly CodexNotification[] {
@@ -23,4 +23,11 @@ export function threadNews({ stream: threadId, version: seq, body }: StoredEvent
     default:
       return [];
   }
+}
+
+/** How the start of one of its MCP servers goes, for whoever follows the thread. */
+export function mcpStartup(threadId: string, state: McpState): CodexNotification {
+  const { server: name, status } = state;
+  const error = state.status === "failed" ? state.error : null;
+  return { method: "mcpServer/startupStatus/updated", params: { threadId, name, status, error, failureReason: null } };
 }

@@ -4,6 +4,7 @@ import { isKeyWithoutEffect } from "@heddle/dialects/codex-app-server";
 import { checkValues, type CheckedConfig } from "../config/check-config.ts";
 import { CODEX_ONLY_KEYS, type ConfigFile } from "../config/schema.ts";
 import { effectiveConfig, mergeConfig, profileOf, type Layers } from "../config/layers.ts";
+import { environmentOf } from "./environment.ts";
 import { callerLayers, defaultLayer, patchOfConfig, settle } from "./settings.ts";
 import { standingOf } from "./workspace.ts";
 
@@ -16,6 +17,7 @@ export function settingsSource(options: SourceOptions): SettingsSource {
   const explain = (request: SettingsRequest): Promise<ResolvedSettings> => explainFor(options, request);
   return {
     explain,
+    environment: () => environmentOf(effectiveConfig(options, options.profile)) ?? {},
     resolve: async (request) => (await explain(request)).settings,
     patchOf(config) {
       const { config: overrides } = clientConfig(config);

@@ -139,7 +139,8 @@ export class LoadedThreads implements AsyncDisposable {
   #close(threadId: string): void {
     this.#stay(threadId);
     if (this.#feeds.has(threadId) || !this.#threads.delete(threadId)) return;
-    const { announce } = this.#options;
+    const { announce, heddle } = this.#options;
+    heddle.mcp.rest(threadId);
     announce({ method: "thread/status/changed", params: { threadId, status: { type: "notLoaded" } } });
     announce({ method: "thread/closed", params: { threadId } });
   }

@@ -9,7 +9,13 @@ import {
   type SettingsPatch,
   type StoredSettings,
 } from "@heddle/agent/settings";
-import { isHeddleError, type By, type McpServerConfig, type TurnSettings } from "@heddle/protocol";
+import {
+  isHeddleError,
+  type By,
+  type EnvironmentPolicy,
+  type McpServerConfig,
+  type TurnSettings,
+} from "@heddle/protocol";
 import type { ServerContext } from "../rpc/call.ts";
 import type { LoadedThread } from "./loaded.ts";
 
@@ -33,6 +39,8 @@ export interface SettingsSource {
   resolve(request: SettingsRequest): Promise<TurnSettings>;
   /** The same, with where each value comes from. */
   explain(request: SettingsRequest): Promise<ResolvedSettings>;
+  /** What commands outside any thread see of the environment. */
+  environment(): EnvironmentPolicy;
   /** Keys of the configuration, dotted or nested, as a client sends them: what it asks for with them. */
   patchOf(config: Readonly<Record<string, unknown>>): SettingsPatch;
   /** MCP servers among the same keys, for the thread alone; undefined: none are named. */

@@ -7,6 +7,7 @@ import type { Heddle } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
 import type { By, ItemDelta, StoredEvent } from "@heddle/protocol";
 import {
+  mcpStartup,
   ThreadDialect,
   type CodexNotification,
   type CodexServerRequest,
@@ -44,7 +45,7 @@ export class ThreadFeed implements AsyncDisposable {
   readonly #dialect: ThreadDialect;
   readonly #followers = new Set<Follower>();
   readonly #requests: OpenRequests;
-  #listening: Disposable | undefined;
+  readonly #listening = new DisposableStack();
   /** What has come while the past is read. */
   #unread: StoredEvent[] | undefined = [];
   #seen = 0;
@@ -65,7 +66,8 @@ export class ThreadFeed implements AsyncDisposable {
       event: (event: StoredEvent) => feed.#take(event),
       delta: (delta: ItemDelta) => feed.#deliverAll(feed.#dialect.delta(delta)),
     };
-    feed.#listening = fanOut.listen(listener, threadId);
+    feed.#listening.use(fanOut.listen(listener, threadId));
+    feed.#listening.use(heddle.mcp.onState(threadId, (state) => feed.tell(mcpStartup(threadId, state))));
     try {
       await feed.#begin(heddle.journal, threadId);
     } catch (error) {
@@ -125,8 +127,17 @@ export class ThreadFeed implements AsyncDisposable {
     for (const follower of this.#followers) follower.tell(notification);
   }
 
+  /** What came of the start of the MCP servers while nobody followed. */
+  tellStarts(): void {
+    const { heddle, threadId } = this.#options;
+    for (const state of heddle.mcp.states(threadId)) {
+      if (state.status !== "starting") this.tell(mcpStartup(threadId, { ...state, status: "starting" }));
+      this.tell(mcpStartup(threadId, state));
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#listening?.[Symbol.dispose]();
+    this.#listening[Symbol.dispose]();
     this.#requests[Symbol.dispose]();
   }
 

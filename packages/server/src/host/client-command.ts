@@ -4,9 +4,9 @@
  */
 import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
-import type { ClientAct } from "@heddle/protocol";
+import type { ClientAct, EnvironmentPolicy } from "@heddle/protocol";
 import type { SandboxChoice } from "@heddle/dialects/codex-app-server";
-import { commandEnvironment, envelopeFor, heddleFolders } from "@heddle/tools";
+import { envelopeFor, heddleFolders } from "@heddle/tools";
 import type { Call, ServerContext } from "../rpc/call.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { RPC, RpcError } from "../rpc/peer.ts";
@@ -29,6 +29,8 @@ export interface ClientCommandOptions extends Pick<HostCommandOptions, "takesInp
   readonly argv: readonly string[];
   /** Relative to the folder of the server. */
   readonly cwd: string;
+  /** What it sees of the environment beside that. */
+  readonly policy: EnvironmentPolicy;
   /** What the client names it names on purpose; null takes a variable away. */
   readonly env: Readonly<Record<string, string | null>>;
   readonly sandbox: () => Promise<SandboxChoice>;
@@ -91,7 +93,7 @@ function runOptions(
 ): Omit<HostCommandOptions, "commandContext"> {
   const { argv, terminal, takesInput, onOutput, answered, timeoutMs } = options;
   const hasTerminal = terminal !== undefined;
-  const env = environment(options.env, server);
+  const env = environment(options, server);
   const most = onOutput === undefined ? MAX_KEPT_BYTES : Number.MAX_SAFE_INTEGER;
   return {
     connection,
@@ -105,8 +107,11 @@ function runOptions(
   };
 }
 
-function environment(asked: Readonly<Record<string, string | null>>, { host }: ServerContext): Record<string, string> {
-  const base = Object.entries(commandEnvironment(host.env)).filter(([name]) => !Object.hasOwn(asked, name));
+function environment(
+  { env: asked, policy }: Pick<ClientCommandOptions, "env" | "policy">,
+  { heddle }: ServerContext,
+): Record<string, string> {
+  const base = Object.entries(heddle.environmentOf(policy)).filter(([name]) => !Object.hasOwn(asked, name));
   const given = Object.entries(asked).flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
   const wrong = given.find(([name, value]) => name === "" || /[=\0]/.test(name) || value.includes("\0"));
   if (wrong !== undefined) throw refuse(`env cannot hold the variable ${JSON.stringify(wrong[0])}`);

@@ -4,7 +4,7 @@
  */
 import path from "node:path";
 import { programFolders } from "@heddle/agent";
-import { reasonOf, type McpServerConfig, type TurnSettings } from "@heddle/protocol";
+import { isHeddleError, reasonOf, type McpServerConfig, type TurnSettings } from "@heddle/protocol";
 import type { SandboxChoice } from "@heddle/dialects/codex-app-server";
 import {
   commandEnvironment,
@@ -66,7 +66,7 @@ export async function serversOf(
   const configured = server.host.mcpServers ?? [];
   if (threadId === undefined) return configured;
   const { mcpServers } = await nextSettings(server, requireLoaded(server, threadId));
-  return (await server.heddle.brought()).serversOf(threadId, configured, mcpServers);
+  return (await server.heddle.mcp.brought()).serversOf(threadId, configured, mcpServers);
 }
 
 interface McpServersOptions {
@@ -76,34 +76,21 @@ interface McpServersOptions {
   readonly onEnd: () => void;
 }
 
-interface Required {
+interface Starting {
+  readonly threadId: string;
   readonly workspace: string;
   readonly settings: TurnSettings;
-  /** Those that the client brings. */
-  readonly servers: readonly McpServerConfig[] | undefined;
 }
 
-/** As in the original: a thread does not begin without the servers that it must have. */
-export async function requireServers(
-  server: ServerContext,
-  { workspace, settings, servers = [] }: Required,
-): Promise<void> {
-  const own = new Set(servers.map(({ name }) => name));
-  const configured = (server.host.mcpServers ?? []).filter(({ name }) => !own.has(name));
-  const required = [...configured, ...servers].filter((config) => config.required);
-  if (required.length === 0) return;
-  const onEnd = (): void => undefined;
-  await using opened = await openMcpServers(server, { workspace, choice: settings, servers: required, onEnd });
-  const signal = AbortSignal.timeout(Math.max(...required.map((config) => config.startupTimeoutMs)));
-  const found = await Promise.all(
-    required.map(({ name }) => opened.inspector.inspect(name, { withResources: false, signal })),
-  );
-  const problems = found.flatMap(({ name, problem }) => (problem === undefined ? [] : [`${name}: ${problem}`]));
-  if (problems.length > 0)
-    throw new RpcError(
-      RPC.internal,
-      `error creating thread: Fatal error: Failed to initialize session: required MCP servers failed to initialize: ${problems.join("; ")}`,
-    );
+/** True: they start now. As in the original, a thread does not begin without the servers that it must have. */
+export async function startServers({ heddle }: ServerContext, thread: Starting): Promise<boolean> {
+  try {
+    return await heddle.mcp.start(thread);
+  } catch (error) {
+    if (!isHeddleError(error) || error.code !== "mcp.failed") throw error;
+    const message = `error creating thread: Fatal error: Failed to initialize session: ${error.message}`;
+    throw new RpcError(RPC.internal, message);
+  }
 }
 
 async function openMcpServers(

@@ -2,6 +2,7 @@
  * What the rest of Heddle knows of MCP servers, without what it takes to talk to one. The tools themselves are only for
  * dispatch: `toolsOf` is not exported from the package.
  */
+import type { McpState } from "@heddle/protocol";
 import type { ProtectedPathViolation } from "../sandbox/sandbox.ts";
 import type { Tool } from "../calls/tool.ts";
 
@@ -19,6 +20,10 @@ export type McpReport =
   | { readonly kind: "leftOut"; readonly message: string };
 
 export interface McpServers {
+  /** Ahead of the first turn, which takes over what comes of it. Resolves to why required servers are not there. */
+  startAhead(): Promise<readonly string[]>;
+  /** Of servers that were started. */
+  readonly states: readonly McpState[];
   settle(signal: AbortSignal, options: { readonly isNewTurn: boolean }): Promise<readonly McpReport[]>;
   /** Some are processes of this host, which keep running between turns. */
   readonly hasProcesses: boolean;

@@ -1,5 +1,5 @@
 /**
- * One server in one thread. It is started when a turn begins, listed again when it reports changed tools, and started again
+ * One server in one thread. It is started when its thread or a turn begins, listed again when it reports changed tools, and started again
  * when a call finds it lost: after growing pauses, a limited number of times.
  *
  *   idle ─▶ starting ─▶ up ─(ends, faults)─▶ down ─(next call or turn)─▶ starting
@@ -7,7 +7,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CallToolResult } from "@modelcontextprotocol/client";
-import { isHeddleError, type McpServerConfig } from "@heddle/protocol";
+import { isHeddleError, type McpServerConfig, type McpState } from "@heddle/protocol";
 import { startCallClock, type CallClock } from "./call-clock.ts";
 import { connectMcp, type Elicitation, type Elicited, type McpConnection } from "./connection.ts";
 import { readDefinitions, type ToolDefinition } from "./definitions.ts";
@@ -26,6 +26,7 @@ export interface ServerOptions {
   readonly openTransport: () => Promise<ServerTransport>;
   /** A user can answer the server's questions. */
   readonly mayElicit?: boolean;
+  readonly onState?: ((state: McpState) => void) | undefined;
 }
 
 export type ServerNews =
@@ -65,6 +66,9 @@ export class McpServer implements AsyncDisposable {
   #tools: readonly ToolDefinition[] = [];
   #leftOut: readonly string[] = [];
   #news: ServerNews[] = [];
+  /** A start that no turn knows of yet. */
+  #ahead: Promise<"up" | "down" | "without login"> | undefined;
+  #told: McpState | undefined;
   readonly #underway = new Set<Underway>();
 
   constructor(options: ServerOptions) {
@@ -99,8 +103,28 @@ export class McpServer implements AsyncDisposable {
     return toolTimeoutMs * PROGRESS_FACTOR + startupTimeoutMs + Math.max(...RESTART_PAUSES_MS);
   }
 
+  /** undefined: it was never started. */
+  get state(): McpState | undefined {
+    return this.#told;
+  }
+
+  /** Starts it outside any turn; the next turn is told what came of it. */
+  async startAhead(): Promise<void> {
+    this.#ahead ??= this.#connected(this.#closing.signal).then(
+      () => "up",
+      (error: unknown) => (needsLogin(error) ? "without login" : "down"),
+    );
+    await this.#ahead;
+  }
+
   /** Starts it unless it runs; a failure becomes news. Bounded by its start-up time. */
   async start(signal: AbortSignal): Promise<void> {
+    const ahead = this.#ahead;
+    this.#ahead = undefined;
+    const end = ahead && (await unlessAborted(ahead, signal));
+    // What has just failed is reported before it is tried again; somebody may have logged in since.
+    if (end === "down") return;
+    if (end === "without login") this.#news = [];
     if (this.#state.kind === "up" || this.isGivenUp) return;
     await this.#connected(signal).catch(() => undefined);
   }
@@ -206,6 +230,7 @@ export class McpServer implements AsyncDisposable {
     if (state.kind === "starting") return state.ready;
     const ready = this.#connect(signal);
     this.#state = { kind: "starting", ready };
+    this.#tell({ server: this.config.name, status: "starting" });
     return ready;
   }
 
@@ -232,12 +257,14 @@ export class McpServer implements AsyncDisposable {
       await this.#list(connection, AbortSignal.any([signal, deadline]));
       signal.throwIfAborted();
       this.#state = { kind: "up", connection };
+      this.#tell({ server: config.name, status: "ready" });
       return connection;
     } catch (error) {
       await connection?.close();
       if (signal.aborted) {
         // Stopped with the turn: nothing is known about the server.
         this.#state = { kind: "idle" };
+        this.#tell({ server: config.name, status: "cancelled" });
         throw error;
       }
       const isLate = deadline.aborted && !isHeddleError(error);
@@ -274,7 +301,25 @@ export class McpServer implements AsyncDisposable {
     this.#state = { kind: "down", cause };
     this.#losses += 1;
     this.#news.push({ kind: "failed", message: cause });
+    this.#tell({ server: this.config.name, status: "failed", error: cause });
   }
+
+  #tell(state: McpState): void {
+    this.#told = state;
+    this.#options.onState?.(state);
+  }
+}
+
+/** undefined: aborted before. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  using listening = new DisposableStack();
+  const aborted = new Promise<undefined>((resolve) => {
+    const stop = (): void => resolve(undefined);
+    if (signal.aborted) return stop();
+    signal.addEventListener("abort", stop, { once: true });
+    listening.defer(() => signal.removeEventListener("abort", stop));
+  });
+  return await Promise.race([work, aborted]);
 }
 
 function isTimeout(error: unknown): boolean {
@@ -287,6 +332,7 @@ function isForgottenSession(error: unknown): boolean {
 }
 
 function needsLogin(error: unknown): boolean {
-  const cause = isHeddleError(error) && error.code === "mcp.failed" ? error.cause : error;
-  return isHeddleError(cause) && (cause.code === "auth.missing" || cause.code === "auth.rejected");
+  if (!isHeddleError(error)) return false;
+  if (error.code === "mcp.failed") return needsLogin(error.cause);
+  return error.code === "auth.missing" || error.code === "auth.rejected";
 }

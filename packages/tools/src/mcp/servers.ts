@@ -1,9 +1,9 @@
 /**
- * The MCP servers of one thread. `settle` is called before every request to the model: it starts servers in parallel,
- * each within its own time limit, lists changed ones again, and reports the news. Closing ends every process.
+ * The MCP servers of one thread, started in parallel, each within its own time limit. `settle` is called before every
+ * request to the model: it starts what does not run, lists changed ones again, and reports the news. Closing ends every process.
  */
 import { resolve } from "node:path";
-import type { McpApproval, McpServerConfig, McpStdioServer, McpTokenSource } from "@heddle/protocol";
+import type { McpApproval, McpServerConfig, McpState, McpStdioServer, McpTokenSource } from "@heddle/protocol";
 import type { ProtectedPathViolation, Sandbox } from "../sandbox/sandbox.ts";
 import { shown, type ToolDefinition } from "./definitions.ts";
 import { mcpError } from "./failure.ts";
@@ -35,6 +35,7 @@ export interface McpServersOptions {
   readonly allowTools: readonly string[];
   /** A user can answer questions of a server. */
   readonly mayElicit?: boolean;
+  readonly onState?: ((state: McpState) => void) | undefined;
   /** A sandbox like the thread's, with another network. */
   readonly openSandbox: (network: "none" | "all") => Promise<Sandbox>;
 }
@@ -55,6 +56,7 @@ export function ownedServers(options: Omit<McpServersOptions, "allowTools">): Ow
         workspace: options.workspace,
         openTransport: () => openTransport(config, options, own),
         mayElicit: options.mayElicit === true,
+        onState: options.onState,
       }),
   );
   const inEach = async (
@@ -84,6 +86,15 @@ export function openMcpServers(options: McpServersOptions): McpServers {
   let offer: Offer = { tools: [], leftOut: "" };
 
   const opened: McpServers = {
+    async startAhead() {
+      const required = servers.filter(({ config }) => config.required);
+      const starting = servers.map(async (server) => ({ server, end: await server.startAhead() }));
+      await Promise.all(starting.filter((_, index) => servers[index]?.config.required));
+      return required.flatMap(({ state }) => (state?.status === "failed" ? [`${state.server}: ${state.error}`] : []));
+    },
+    get states() {
+      return servers.flatMap(({ state }) => state ?? []);
+    },
     async settle(signal, { isNewTurn }) {
       await Promise.all(
         servers.map(async (server) => {
@@ -210,7 +221,12 @@ function reportsOf(server: McpServer, offer: Offer, options: McpServersOptions):
   const { config } = server;
   return server.takeNews().map((news): McpReport => {
     if (news.kind === "failed") {
-      return { kind: "failed", server: config.name, message: news.message, isRequired: config.required };
+      return {
+        kind: "failed",
+        server: config.name,
+        message: news.message,
+        isRequired: config.required && server.state?.status !== "ready",
+      };
     }
     return {
       ...news,

@@ -28,6 +28,7 @@ export const execCommand: Handler<"command/exec"> = async (params, call) => {
   const { command, ended } = startClientCommand(call, {
     argv: params.command,
     cwd: params.cwd ?? ".",
+    policy: server.settings.environment(),
     env: params.env ?? {},
     sandbox: () => sandboxChoice(params, server),
     terminal: params.tty === true ? (params.size ?? null) : undefined,

@@ -27,6 +27,8 @@ export const spawnProcess: Handler<"process/spawn"> = async (params, call) => {
   const { command, ended } = startClientCommand(call, {
     argv: params.command,
     cwd: absolutePath(params.cwd),
+    // As in the original, the policy for commands of turns does not count here.
+    policy: {},
     env: params.env ?? {},
     sandbox: () => defaultSandbox(server),
     terminal: params.tty === true ? (size ?? null) : undefined,

@@ -2,7 +2,7 @@
 import path from "node:path";
 import { loadGuides, readGoal, type Acts } from "@heddle/agent";
 import { storedForm, type SettingsPatch } from "@heddle/agent/settings";
-import { isHeddleError, type ClientTool, type McpServerConfig, type TurnSettings } from "@heddle/protocol";
+import { isHeddleError, newThreadId, type ClientTool, type McpServerConfig, type TurnSettings } from "@heddle/protocol";
 import {
   appServerOrigin,
   clientToolsFrom,
@@ -18,7 +18,7 @@ import {
 } from "@heddle/dialects/codex-app-server";
 import { isBuiltInName } from "@heddle/tools";
 import { realFolder } from "../../access/folders.ts";
-import { requireServers } from "../../host/mcp-servers.ts";
+import { startServers } from "../../host/mcp-servers.ts";
 import type { Call, Handler, ServerContext } from "../../rpc/call.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import type { LoadedThread } from "../loaded.ts";
@@ -38,23 +38,37 @@ export const startThread: Handler<"thread/start"> = async (params, { server, con
   const { patch, servers } = await askedOf(server, params);
   // Refused before a thread is created.
   const settings = await server.settings.resolve({ workspace, patch, mayLackKey: true });
-  await requireServers(server, { workspace, settings, servers });
+  const id = newThreadId();
+  const { mcp } = server.heddle;
+  if (servers !== undefined) (await mcp.brought()).keep(id, servers);
+  const isStarting = await startServers(server, { threadId: id, workspace, settings });
   const origin = appServerOrigin(connection.client?.name ?? "");
   const isEphemeral = params.ephemeral === true;
   const { clientThreadId, ...request } = params;
   const begin = async (): Promise<LoadedThread> => {
     const clientId = clientThreadId ?? undefined;
-    const beginning = { tools, settings: storedForm(patch), clientId, request: { ...request, workspace } };
+    const beginning = { id, tools, settings: storedForm(patch), clientId, request: { ...request, workspace } };
     const thread = { workspace, origin, ...(isEphemeral ? { isEphemeral } : {}) };
+    using unless = endedUnless(server, id);
     const threadId = await server.heddle.as(connection.by).createThread(thread, beginning);
-    if (servers !== undefined) (await server.heddle.brought()).keep(threadId, servers);
+    unless.isBegun = threadId === id;
     // A repeated request may name a thread that is loaded already.
     return server.threads.get(threadId) ?? server.threads.load({ threadId, workspace, isEphemeral });
   };
   const shadowed = tools.filter(({ name, namespace }) => namespace === undefined && isBuiltInName(name));
   const unused = [...unusedIn(server, params), ...shadowed.map(({ name }) => `dynamicTools.${name}`)];
-  return began(begin, { server, connection }, { unused, isSandboxGiven: isGiven(params.sandbox) });
+  return began(begin, { server, connection }, { unused, isSandboxGiven: isGiven(params.sandbox), isStarting });
 };
+
+/** What was started for a thread that does not come to be is ended. */
+function endedUnless({ heddle }: ServerContext, threadId: string) {
+  return {
+    isBegun: false,
+    [Symbol.dispose]() {
+      if (!this.isBegun) heddle.mcp.rest(threadId);
+    },
+  };
+}
 
 /** Every request to the model carries them. */
 const MAX_TOOLS_CHARS = 256 * 1024;
@@ -79,9 +93,15 @@ export const forkThread: Handler<"thread/fork"> = async (params, { server, conne
     params.cwd === undefined || params.cwd === null ? parent.workspace : await folderOf(params.cwd, server);
   const { patch, servers } = await askedOf(server, params);
   const settings = await nextSettings(server, { threadId: parent.id, workspace }, { patch });
-  await requireServers(server, { workspace, settings, servers });
+  const id = newThreadId();
+  const brought = await server.heddle.mcp.brought();
+  if (servers === undefined) brought.copy(parent.id, id);
+  else brought.keep(id, servers);
+  const isStarting = await startServers(server, { threadId: id, workspace, settings });
   const begin = async (): Promise<LoadedThread> => {
+    using unless = endedUnless(server, id);
     const threadId = await forked(server.heddle.as(connection.by), {
+      id,
       threadId: parent.id,
       origin: appServerOrigin(connection.client?.name ?? ""),
       workspace,
@@ -89,15 +109,15 @@ export const forkThread: Handler<"thread/fork"> = async (params, { server, conne
       ...(isGiven(params.lastTurnId) ? { atTurn: params.lastTurnId } : {}),
       ...(isGiven(params.beforeTurnId) ? { beforeTurn: params.beforeTurnId } : {}),
     });
-    if (servers === undefined) (await server.heddle.brought()).copy(parent.id, threadId);
-    else (await server.heddle.brought()).keep(threadId, servers);
+    unless.isBegun = true;
     const loaded = server.threads.load({ threadId, workspace, isEphemeral: params.ephemeral === true });
     const changes = changesBetween(await nextSettings(server, loaded), settings);
     await storeChanges(server, threadId, { changes, by: connection.by });
     return loaded;
   };
   const withTurns = params.excludeTurns !== true;
-  const beginning = { unused: unusedIn(server, params), isSandboxGiven: isGiven(params.sandbox), withTurns };
+  const isSandboxGiven = isGiven(params.sandbox);
+  const beginning = { unused: unusedIn(server, params), isSandboxGiven, withTurns, isStarting };
   return began(begin, { server, connection }, beginning);
 };
 
@@ -122,13 +142,15 @@ interface Beginning {
   readonly unused: readonly string[];
   readonly isSandboxGiven: boolean;
   readonly withTurns?: boolean;
+  /** Its MCP servers have been started, and nobody has been told. */
+  readonly isStarting: boolean;
 }
 
 /** The answer is sent before the thread is announced to all clients. */
 async function began(
   begin: () => Promise<LoadedThread>,
   { server, connection }: Pick<Call, "server" | "connection">,
-  { unused, isSandboxGiven, withTurns = false }: Beginning,
+  { unused, isSandboxGiven, withTurns = false, isStarting }: Beginning,
 ): Promise<Reply> {
   const held = connection.hold();
   try {
@@ -140,6 +162,7 @@ async function began(
     const { threadId, workspace, settings } = await server.news.begin(beginning);
     const feed = await server.threads.feed(threadId);
     feed.add(connection);
+    if (isStarting) feed.tellStarts();
     const thread = await describeThread(server, await requireRow(server, threadId, NO_ROLLOUT));
     const turns = withTurns ? await fullTurns(server, threadId) : [];
     const guides = await guidesOf(server, settings, workspace);
@@ -170,8 +193,8 @@ export const resumeThread: Handler<"thread/resume"> = async (params, { server, c
   const known = loaded?.workspace ?? (await server.heddle.storedSettings(row.id)).workspace;
   const workspace = typeof params.cwd === "string" ? await folderOf(params.cwd, server) : known;
   const settings = await nextSettings(server, { threadId, workspace }, { patch });
-  await requireServers(server, { workspace, settings, servers });
-  if (servers !== undefined) (await server.heddle.brought()).keep(threadId, servers);
+  if (servers !== undefined) (await server.heddle.mcp.brought()).keep(threadId, servers);
+  const isStarting = await startServers(server, { threadId, workspace, settings });
   if (Object.values(patch).some((value) => value !== undefined)) {
     const before = await nextSettings(server, { threadId, workspace });
     await storeChanges(server, threadId, { changes: changesBetween(before, settings), by: connection.by });
@@ -185,6 +208,7 @@ export const resumeThread: Handler<"thread/resume"> = async (params, { server, c
   const held = connection.hold(threadId);
   try {
     if (!connection.isClosed) feed.add(connection);
+    if (isStarting) feed.tellStarts();
     const { seen } = feed;
     const goal = await readGoal(server.heddle.journal, threadId);
     const turns = params.excludeTurns === true ? [] : await fullTurns(server, threadId, seen);
@@ -289,7 +313,7 @@ async function askedOf({ settings, heddle }: ServerContext, params: BeginParams)
   const servers = await settings.serversOf(config ?? {});
   const patch = {
     ...settings.patchOf(config ?? {}),
-    ...(servers === undefined ? {} : { mcpServers: (await heddle.brought()).withhold(servers) }),
+    ...(servers === undefined ? {} : { mcpServers: (await heddle.mcp.brought()).withhold(servers) }),
     ...profileChoice(permissions, { field: "sandbox", value: sandboxMode }),
     ...(isGiven(baseInstructions) ? { baseInstructions } : {}),
     ...(isGiven(developerInstructions) ? { developerInstructions } : {}),
