@@ -13,6 +13,8 @@ export interface Asked {
   readonly prompt: string;
   readonly images: number;
   readonly effort?: string;
+  /** The tool with which the provider searches the web. */
+  readonly search?: unknown;
   readonly format?: unknown;
   readonly instructed?: Instructed;
   readonly path: string;
@@ -225,11 +227,22 @@ function askedOf(
     images: parts.filter((part) => part["type"] === "input_image").length,
     // What a model thinks by default is its catalogue's business; what a user asked for is compared.
     ...(typeof effort === "string" && args.join(" ").includes("effort") ? { effort } : {}),
+    ...(/\bweb_search|--search/.test(args.join(" ")) ? { search: searchIn(body) } : {}),
     ...(format === undefined ? {} : { format }),
     ...(marks === undefined ? {} : { instructed: instructionsIn(body, marks, args.join(" ")) }),
     path: request.path,
     headers: Object.fromEntries(headers),
   };
+}
+
+/** What kind of content it finds is the model's business. */
+function searchIn(body: Readonly<Record<string, unknown>>): unknown {
+  const tool = asList(body["tools"])
+    .map(asRecord)
+    .find(({ type }) => type === "web_search");
+  if (tool === undefined) return null;
+  const { search_content_types: _types, ...asked } = tool;
+  return Object.fromEntries(Object.entries(asked).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** Codex writes the name of an attached image beside it. */

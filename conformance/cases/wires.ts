@@ -146,6 +146,7 @@ export const SEARCHED = answer(
   ],
   [...searched, ANSWER],
 );
+const HELLO = [say("Hello.")];
 const OPEN = ["--sandbox", "danger-full-access"];
 
 export const SEARCH_CASES: readonly ExecCase[] = [
@@ -168,6 +169,51 @@ export const SEARCH_CASES: readonly ExecCase[] = [
     runs: [{ args: ["--search", "exec", "--json", ...OPEN, "do it"] }],
   },
   { id: "search-flag-after", about: "--search after exec", faults: [SEARCHED], runs: [json("--search", ...OPEN)] },
+  {
+    id: "search-read-only",
+    about: "a search of the web, in a sandbox without the network",
+    faults: [SEARCHED],
+    runs: [json("--sandbox", "read-only", "-c", 'web_search="live"')],
+  },
+  {
+    id: "search-indexed",
+    about: "a search of the pages that the provider knows, and of its copies of them",
+    script: HELLO,
+    runs: [json("-c", 'web_search="indexed"'), json("-c", 'web_search="cached"')],
+  },
+  {
+    id: "search-tool-table",
+    about: "how the provider searches, as a table of tools",
+    script: HELLO,
+    runs: [
+      json("-c", 'tools.web_search={context_size="low",allowed_domains=["example.com"]}'),
+      json("-c", 'web_search="live"', "-c", 'tools.web_search.location={country="DE",city="Berlin"}'),
+      json("-c", 'web_search="disabled"', "-c", "tools.web_search.context_size=low"),
+    ],
+  },
+  { id: "search-tool", about: "the older switch of tools", script: HELLO, runs: [json("-c", "tools.web_search=true")] },
+  {
+    id: "search-tool-wrong",
+    about: "a tool of searches that is neither a switch nor a table, and a table with a wrong value",
+    script: HELLO,
+    runs: [json("-c", 'tools.web_search="live"'), json("-c", "tools.web_search.context_size=huge")],
+  },
+  {
+    id: "search-feature",
+    about: "the older switches of features",
+    script: HELLO,
+    runs: [
+      json("--enable", "web_search_request"),
+      json("-c", "features.web_search_cached=true"),
+      json("-c", "features.web_search=true"),
+    ],
+  },
+  {
+    id: "search-feature-overruled",
+    about: "a switch of features where web_search says no",
+    script: HELLO,
+    runs: [json("-c", 'web_search="disabled"', "--enable", "web_search_request")],
+  },
   {
     id: "search-wrong",
     about: "a kind of search that does not exist",

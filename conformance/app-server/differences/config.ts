@@ -31,6 +31,17 @@ export const AROUND_CONFIG: readonly Difference[] = [
     why: "keys that have no effect here are named, whether Codex knows them or not",
   },
   {
+    in: /^search-by-feature$/,
+    message: /^(deprecationNotice|configWarning)$/,
+    why: "a deprecated key of the owner's file is named when a client connects, and what to write instead",
+  },
+  {
+    in: /^search-without-network$/,
+    kind: "added",
+    message: /^warning$/,
+    why: "a client's search needs the network of its thread, and the client is told; the owner's does not",
+  },
+  {
     in: /^config-unknown$/,
     kind: "moved",
     message: /^thread\/started$/,

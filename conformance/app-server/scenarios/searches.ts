@@ -24,4 +24,21 @@ export const SEARCHES: readonly Scenario[] = [
       ...turn("And now?"),
     ],
   },
+  {
+    id: "search-by-feature",
+    about: "a search by the switch of features that came before, of the owner and of a client",
+    config: `${MOCK_CONFIG}\n[features]\nweb_search_request = true\n`,
+    faults: [SEARCHED],
+    moves: [...threadStarted({}), ...turn("What is the weather?")],
+  },
+  {
+    id: "search-without-network",
+    about: "a search that a client asks for in a sandbox without the network",
+    script: [say("Hello."), say("Hello again.")],
+    moves: [
+      ...threadStarted({ sandbox: "workspace-write", config: { web_search: "live" } }),
+      ...turn("What is the weather?"),
+      ...turn("And now?"),
+    ],
+  },
 ];

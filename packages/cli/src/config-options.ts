@@ -5,7 +5,11 @@ import { say } from "./print/screen.ts";
 
 export function configChoices(args: ParsedArgs): ConfigChoices {
   return {
-    overrides: args.values("config"),
+    overrides: [
+      ...args.values("enable").map((feature) => `features.${feature}=true`),
+      ...args.values("disable").map((feature) => `features.${feature}=false`),
+      ...args.values("config"),
+    ],
     isIgnored: args.has("ignore-user-config"),
     isStrict: args.has("strict-config"),
     profile: args.value("profile"),

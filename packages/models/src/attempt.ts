@@ -11,7 +11,7 @@ import { openExchange, type Exchange } from "./exchange.ts";
 import { cut, failureIn, failureOfReport, malformed, ProviderError, readReport } from "./failure.ts";
 import type { Hosting } from "./hosting.ts";
 import { segment } from "./path-segment.ts";
-import type { Outgoing } from "./provider-auth.ts";
+import { isHostedElsewhere, type Outgoing } from "./provider-auth.ts";
 import type { Provider, WireName } from "./providers.ts";
 import { withFittingEffort } from "./efforts.ts";
 import { callIdRule } from "./quirks.ts";
@@ -164,9 +164,9 @@ async function loadWire(name: Exclude<WireName, "scripted">): Promise<Wire> {
 }
 
 /** Where another company serves a maker's models, requests and frames of answers differ. */
-async function loadHosting({ wire, auth }: Provider): Promise<Hosting | undefined> {
-  if (wire !== "anthropic" || (auth !== "vertex" && auth !== "bedrock")) return undefined;
-  return (await import("./hosting.ts")).hostingOf(auth);
+async function loadHosting(provider: Provider): Promise<Hosting | undefined> {
+  if (!isHostedElsewhere(provider)) return undefined;
+  return (await import("./hosting.ts")).hostingOf(provider.auth);
 }
 
 type Called = { readonly call: WireCall; readonly model: string };

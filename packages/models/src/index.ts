@@ -36,4 +36,4 @@ export {
   type StreamOptions,
   type ToolSpec,
 } from "./stream.ts";
-export { searchesWeb } from "./web-search.ts";
+export { searchProblem } from "./web-search.ts";

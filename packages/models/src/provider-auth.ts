@@ -68,6 +68,13 @@ export interface KeyHeaderAuth {
 
 export type ProviderAuth = KeyHeaderAuth | CommandAuth | CopilotAuth | VertexAuth | BedrockAuth;
 
+/** Claude that another company serves. */
+export function isHostedElsewhere<P extends Pick<Provider, "wire" | "auth">>(
+  provider: P,
+): provider is P & { readonly auth: "vertex" | "bedrock" } {
+  return provider.wire === "anthropic" && (provider.auth === "vertex" || provider.auth === "bedrock");
+}
+
 /** A login while a provider is used. It can be logged without showing a secret. */
 export interface CredentialSource {
   /** For messages. */

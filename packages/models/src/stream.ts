@@ -15,6 +15,7 @@ import {
   type ModelOutputPart,
   type ReasoningSummary,
   type SearchKind,
+  type SearchOptions,
   type Usage,
   type Verbosity,
 } from "@heddle/protocol";
@@ -61,6 +62,7 @@ export interface ModelRequest {
   readonly summary?: ReasoningSummary;
   readonly serviceTier?: string;
   readonly webSearch?: SearchKind;
+  readonly searchOptions?: SearchOptions;
   readonly outputSchema?: unknown;
   /** The thread id; lets a provider find its prompt cache. */
   readonly cacheKey: string;
@@ -69,7 +71,8 @@ export interface ModelRequest {
   readonly caller?: string;
 }
 
-export type StopReason = "end" | "toolCalls" | "length" | "refusal";
+/** `pause`: the provider goes on with the answer once it is sent back. */
+export type StopReason = "end" | "toolCalls" | "length" | "refusal" | "pause";
 
 export type ModelEvent =
   /** Once per attempt. */

@@ -1,8 +1,26 @@
 /** Which providers search the web for their models. */
+import type { SearchOptions } from "@heddle/protocol";
+import { isHostedElsewhere } from "./provider-auth.ts";
 import type { Provider } from "./providers.ts";
 
-/** Gemini before its third generation takes no search beside tools of others. */
-export function searchesWeb({ wire }: Pick<Provider, "wire">, model: string): boolean {
-  if (wire === "gemini") return !/gemini-[12]([.-]|$)/.test(model);
-  return wire === "openai-responses" || wire === "anthropic";
+/** Why it cannot be searched as asked; undefined: it can. */
+export function searchProblem(
+  { wire, auth }: Pick<Provider, "wire" | "auth">,
+  model: string,
+  { allowedDomains }: SearchOptions = {},
+): string | undefined {
+  const isWithout = `does not search the web for ${model}`;
+  switch (wire) {
+    case "openai-responses":
+      return undefined;
+    case "anthropic":
+      // The searches are a service of the maker's own API.
+      return isHostedElsewhere({ wire, auth }) ? isWithout : undefined;
+    case "gemini":
+      // Before its third generation it takes no search beside tools of others.
+      if (/gemini-[12]([.-]|$)/.test(model)) return isWithout;
+      return allowedDomains === undefined ? undefined : "cannot be held to tools.web_search.allowed_domains";
+    default:
+      return isWithout;
+  }
 }

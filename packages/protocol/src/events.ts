@@ -25,6 +25,7 @@ export {
   Personality,
   ReasoningSummary,
   SearchKind,
+  SearchOptions,
   TurnLimits,
   TurnSettings,
   Verbosity,

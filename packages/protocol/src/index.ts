@@ -50,6 +50,7 @@ export {
   Usage,
   type ModelToolCall,
   type Opaque,
+  type Source,
   type WebSearch,
 } from "./model-output.ts";
 export { addUsage, NO_USAGE, usageInSnakeCase } from "./usage.ts";
@@ -76,6 +77,7 @@ export {
   BroughtServer,
   EnvironmentPolicy,
   SearchKind,
+  SearchOptions,
   TurnStatus,
   Verbosity,
   type EventOf,

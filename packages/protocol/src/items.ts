@@ -3,7 +3,7 @@
  * the completed form holds the whole content, and its deltas concatenate to it.
  */
 import { z } from "zod";
-import { WebSearch } from "./model-output.ts";
+import { Source, WebSearch } from "./model-output.ts";
 import type { StreamedDelta } from "./http-shapes.ts";
 import { MessagePhase } from "./model-output.ts";
 
@@ -61,6 +61,8 @@ export const Item = z.discriminatedUnion("type", [
     text: z.string(),
     /** Absent: the model did not say. */
     phase: MessagePhase.optional(),
+    /** Pages that the provider names for the text. */
+    sources: z.array(Source).optional(),
     /** The stream broke off; a later item of the same turn says it again in full. */
     isPartial: z.boolean().optional(),
   }),

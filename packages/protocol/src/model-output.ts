@@ -29,11 +29,17 @@ export const WebSearch = z.object({
 });
 export type WebSearch = z.infer<typeof WebSearch>;
 
+/** A page that a text rests on. */
+export const Source = z.object({ url: z.string(), title: z.string().optional() });
+export type Source = z.infer<typeof Source>;
+
 export const ModelOutputPart = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("text"),
     text: z.string(),
     phase: MessagePhase.optional(),
+    /** Each page once, in the order of the text. */
+    sources: z.array(Source).optional(),
     opaque: Opaque.optional(),
   }),
   z.object({

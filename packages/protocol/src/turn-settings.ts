@@ -47,9 +47,26 @@ const instructions = {
   guideBytes: z.number().int().nonnegative().optional(),
 };
 
-/** `live`: of the web as it is. `cached`, `indexed`: of what the provider has stored of it. */
+/** `live`: of the web as it is. `indexed`: of pages that the provider knows. `cached`: of what it has stored of them. */
 export const SearchKind = z.enum(["cached", "indexed", "live"]);
 export type SearchKind = z.infer<typeof SearchKind>;
+
+/** How the provider searches; what it is not told it decides. */
+export const SearchOptions = z.object({
+  contextSize: z.enum(["low", "medium", "high"]).optional(),
+  /** No other sites. */
+  allowedDomains: z.array(z.string()).optional(),
+  /** Where the user is. */
+  location: z
+    .object({
+      country: z.string().optional(),
+      region: z.string().optional(),
+      city: z.string().optional(),
+      timezone: z.string().optional(),
+    })
+    .optional(),
+});
+export type SearchOptions = z.infer<typeof SearchOptions>;
 
 /** An MCP server that a client brought, as in `mcp.ts`, without the values of its variables and headers. */
 export const BroughtServer = z.looseObject({ name: z.string().min(1) });
@@ -96,8 +113,11 @@ export const TurnSettings = z.object({
   isForTask: z.literal(true).optional(),
   /** A client that follows the turn runs the tools that were declared in the thread. */
   hasClientTools: z.literal(true).optional(),
-  /** The model may search the web where the turn has the network; absent: it may not. */
+  /** The model may search the web where the envelope of the turn has the network; absent: it may not. */
   webSearch: SearchKind.optional(),
+  searchOptions: SearchOptions.optional(),
+  /** The owner's configuration or command line asks for it: it needs no network of the sandbox, which it does not use. */
+  isSearchByOwner: z.literal(true).optional(),
   /** Besides those of the configuration. */
   mcpServers: z.array(BroughtServer).optional(),
   environment: EnvironmentPolicy.optional(),

@@ -2,7 +2,14 @@ export { dispatch, type DispatchOutcome } from "./calls/dispatch.ts";
 export { isBuiltInName, toolsFor, warmTools, type MoreTools, type Toolset } from "./calls/registry.ts";
 export type { ClientTools } from "./calls/client-tools.ts";
 export type { McpReport, McpServers } from "./mcp/named-tools.ts";
-export { aboveCeiling, envelopeFor, envelopeHash, narrowEnvelope, widenEnvelope } from "./calls/envelopes.ts";
+export {
+  aboveCeiling,
+  envelopeFor,
+  envelopeHash,
+  narrowEnvelope,
+  WEB_SEARCH,
+  widenEnvelope,
+} from "./calls/envelopes.ts";
 export type { Hop, Hops, SandboxContext } from "./calls/hop-request.ts";
 export { approvalKey } from "./calls/policy.ts";
 export { openThreadState, QUIET } from "./calls/thread-state.ts";

@@ -3,13 +3,14 @@
  * and reports settings that were fitted to the model. Each is recorded before the request that follows, and happens
  * once per turn for the same reason.
  */
-import { defined, isHeddleError, type EventOf, type TurnSettings } from "@heddle/protocol";
+import { defined, isHeddleError, type EventOf } from "@heddle/protocol";
 import { answeringNotes, fitEffort, modelInfo, type ModelRequest, type Provider } from "@heddle/models";
-import type { Toolset } from "@heddle/tools";
+import { WEB_SEARCH, type Toolset } from "@heddle/tools";
 import type { Context } from "../context/context.ts";
 import { textTokens, windowOf } from "../context/context-size.ts";
 import { admissionOf, toFailure, addSpent, NOTHING_SPENT } from "../turns/outcome.ts";
 import { instructionsFor } from "../context/instructions.ts";
+import { asksSearch } from "../turns/turn-envelope.ts";
 import { hasParts } from "../context/left-out-context.ts";
 import type { TurnTools } from "../mcp/mcp.ts";
 import type { RunnerEvent, Spent, TurnRequest } from "./runner.ts";
@@ -65,10 +66,11 @@ export function createAsker(
   }
 
   async function askOnce(): ReturnType<typeof askModel> {
-    const answer = await askModel(
-      { provider, request: modelRequest({ ...turn, settings }, tools.toolset, context), turnId, io },
-      turn.settings,
-    );
+    const request = modelRequest({ ...turn, settings }, tools.toolset, context);
+    const search = hasSearch(turn)
+      ? defined({ webSearch: settings.webSearch, searchOptions: settings.searchOptions })
+      : {};
+    const answer = await askModel({ provider, request: { ...request, ...search }, turnId, io }, turn.settings);
     spent = addSpent(spent, answer);
     return answer;
   }
@@ -137,8 +139,13 @@ function leftOutEvents({ turnId, settings }: TurnRequest, parts: LeftOut, error:
   ];
 }
 
+const NO_SEARCH =
+  "the client asked for web search, and this thread has no network access: the model cannot search. " +
+  "Give the thread network access, or allow it in any thread: heddle config set web_search live";
+
 /** Settings that the model does not take: each is reported once per thread, images each time. */
-export function fittingNotes(provider: Provider, { turnId, settings, history }: TurnRequest): RunnerEvent[] {
+export function fittingNotes(provider: Provider, turn: TurnRequest): RunnerEvent[] {
+  const { turnId, settings, history } = turn;
   const info = modelInfo(provider, settings.model);
   const { note } = fitEffort(info, settings.effort);
   const shown = new Set(
@@ -156,6 +163,9 @@ export function fittingNotes(provider: Provider, { turnId, settings, history }: 
     ...answeringNotes(settings, provider, info)
       .filter((line) => !shown.has(line))
       .flatMap((line) => warning(turnId, "model.setting", line)),
+    ...(asksSearch(settings) && !hasSearch(turn) && !shown.has(NO_SEARCH)
+      ? warning(turnId, "search.unavailable", NO_SEARCH)
+      : []),
     ...(hasImages && info.readsImages === false ? warning(turnId, "model.images", unseen) : []),
   ];
 }
@@ -166,12 +176,8 @@ export function callerOf({ origin }: Pick<TurnRequest, "origin">): Pick<ModelReq
   return caller === undefined ? {} : { caller };
 }
 
-/** A search reaches the network: a turn without it has none, and neither has work on a task. */
-export function searchOf(settings: TurnSettings): TurnSettings["webSearch"] {
-  const { webSearch, sandboxMode, networkAccess, isForTask, allowedTools } = settings;
-  const hasNetwork = networkAccess || sandboxMode === "danger-full-access";
-  const isAllowed = allowedTools === undefined || allowedTools.includes("web_search");
-  return hasNetwork && isAllowed && isForTask !== true ? webSearch : undefined;
+function hasSearch({ sandboxContext }: TurnRequest): boolean {
+  return sandboxContext.envelope.tools.includes(WEB_SEARCH);
 }
 
 export function modelRequest(
@@ -187,6 +193,6 @@ export function modelRequest(
     tools: toolset.offered,
     cacheKey: turn.threadId,
     ...callerOf(turn),
-    ...defined({ effort, verbosity, summary, serviceTier, outputSchema, webSearch: searchOf(turn.settings) }),
+    ...defined({ effort, verbosity, summary, serviceTier, outputSchema }),
   };
 }

@@ -11,7 +11,7 @@ import {
   type TurnSettings,
 } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
-import { modelInfo, resolveProvider, searchesWeb, type Provider, warmProvider } from "@heddle/models";
+import { modelInfo, resolveProvider, searchProblem, type Provider, warmProvider } from "@heddle/models";
 import type { Skill } from "@heddle/tools";
 import type { HeddleOptions } from "../heddle.ts";
 import { createContext, toolCalls, type Context } from "../context/context.ts";
@@ -19,10 +19,11 @@ import { admissionOf, toFailure } from "../turns/outcome.ts";
 import type { JsonSchema } from "../turns/json-schema.ts";
 import { checkLimits } from "../turns/limits.ts";
 import { createTurnTools } from "../mcp/mcp.ts";
+import { asksSearch } from "../turns/turn-envelope.ts";
 import { outputSchemaOf, outputViolations, repairText, schemaViolated } from "../turns/output-schema.ts";
 import type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";
 import { ownSkillFolder } from "../context/skills.ts";
-import { createAsker, fittingNotes, searchOf } from "./asker.ts";
+import { createAsker, fittingNotes } from "./asker.ts";
 import { runCalls } from "./calls.ts";
 import { recordPrompt, recordSteering, type RunContext } from "./prompt.ts";
 import { declined } from "./response.ts";
@@ -68,10 +69,11 @@ export function createEmbeddedRunner(options: EmbeddedOptions, journal: Journal)
 }
 
 function checkSearch(provider: Provider, settings: TurnSettings): void {
-  if (searchOf(settings) === undefined || searchesWeb(provider, settings.model)) return;
+  const problem = asksSearch(settings) ? searchProblem(provider, settings.model, settings.searchOptions) : undefined;
+  if (problem === undefined) return;
   throw new HeddleError(
     "usage.invalid",
-    `${provider.name} does not search the web for ${settings.model}; leave --search out, set web_search = "disabled", or choose another provider or model (heddle models)`,
+    `${provider.name} ${problem}; leave --search out, set web_search = "disabled", or choose another provider or model (heddle models)`,
   );
 }
 
@@ -116,7 +118,7 @@ async function runLoop(
   async function step(): Promise<boolean> {
     await handleSteering();
     await tools.refresh();
-    const { output, stopReason, explanation } = await asker.ask();
+    const { output, stopReason, explanation } = await askWhole(asker);
     const calls = toolCalls(output);
     hasActed ||= output.some(({ kind }) => kind !== "reasoning");
     if (calls.length > 0 && !isRepairing) {
@@ -170,6 +172,20 @@ async function runLoop(
   } catch (error) {
     return { kind: "failed", failure: toFailure(error), spent: asker.spent };
   }
+}
+
+/** In a row; a provider that searches pauses after some searches. */
+const MAX_PAUSES = 16;
+
+/** An answer that the provider paused is sent back as it is, with nothing after it, until the provider is done. */
+async function askWhole(asker: Pick<ReturnType<typeof createAsker>, "ask">): ReturnType<typeof asker.ask> {
+  const output: ModelOutputPart[] = [];
+  for (let pauses = 0; pauses <= MAX_PAUSES; pauses += 1) {
+    const answer = await asker.ask();
+    output.push(...answer.output);
+    if (answer.stopReason !== "pause" || toolCalls(answer.output).length > 0) return { ...answer, output };
+  }
+  throw new HeddleError("limit.reached", `the model paused its answer ${MAX_PAUSES} times without an end`);
 }
 
 function unsettledCalls({ history, turnId }: TurnRequest): readonly ModelToolCall[] {

@@ -207,6 +207,9 @@ function newMessage(phase: MessagePhase | undefined): ItemOf<"agentMessage"> {
 }
 
 function finished(id: string, part: Extract<ModelOutputPart, { kind: "text" | "reasoning" }>): Item {
-  if (part.kind === "text") return { type: "agentMessage", id, text: part.text, ...defined({ phase: part.phase }) };
+  if (part.kind === "text") {
+    const { text, phase, sources } = part;
+    return { type: "agentMessage", id, text, ...defined({ phase, sources }) };
+  }
   return { type: "reasoning", id, summary: part.summary, ...(part.text === undefined ? {} : { text: part.text }) };
 }

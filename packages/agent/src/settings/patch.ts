@@ -5,6 +5,7 @@ import type {
   EnvironmentPolicy,
   SandboxMode,
   SearchKind,
+  SearchOptions,
   TurnSettings,
 } from "@heddle/protocol";
 
@@ -43,6 +44,9 @@ export interface SettingsPatch extends Instructions {
   /** Joined with what lies below it, key by key. */
   readonly environment?: EnvironmentPolicy | undefined;
   readonly webSearch?: SearchKind | "disabled" | undefined;
+  /** By older keys, which count where `web_search` says nothing. */
+  readonly impliedSearch?: SearchKind | undefined;
+  readonly searchOptions?: SearchOptions | undefined;
 }
 
 export type SettingKey = keyof SettingsPatch;
@@ -69,6 +73,8 @@ export const SETTING_KEYS = [
   "mcpServers",
   "environment",
   "webSearch",
+  "impliedSearch",
+  "searchOptions",
 ] as const satisfies readonly SettingKey[];
 
 /** A model belongs to its provider; a sandbox mode sets its own network access and folders, a mode its instructions. */

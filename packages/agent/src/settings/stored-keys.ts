@@ -5,6 +5,7 @@ import {
   Personality,
   ReasoningSummary,
   SearchKind,
+  SearchOptions,
   Verbosity,
   type ApprovalPolicy,
   type BroughtServer,
@@ -42,6 +43,8 @@ const KEYS: { readonly [K in SettingKey]-?: StoredKey<K> } = {
   guideNames: { name: "project_doc_fallback_filenames", read: textsOf },
   guideBytes: { name: "project_doc_max_bytes", read: (value) => (value === 0 ? 0 : countOf(value)) },
   webSearch: { name: "web_search", read: (value) => (value === "disabled" ? value : SearchKind.safeParse(value).data) },
+  impliedSearch: { name: "web_search_implied", read: oneOf(SearchKind) },
+  searchOptions: { name: "web_search_options", read: oneOf(SearchOptions) },
   mcpServers: {
     name: "mcp_servers",
     read: (value) => (Array.isArray(value) && value.every(isNamed) ? value : undefined),

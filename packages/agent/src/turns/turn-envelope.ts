@@ -2,7 +2,7 @@
 import { realpathSync } from "node:fs";
 import path from "node:path";
 import { HeddleError, type Envelope, type TurnSettings } from "@heddle/protocol";
-import { envelopeFor, heddleFolders, narrowEnvelope } from "@heddle/tools";
+import { envelopeFor, heddleFolders, narrowEnvelope, WEB_SEARCH } from "@heddle/tools";
 import type { HeddleOptions } from "../heddle.ts";
 import { requireWithinCeiling } from "../approvals/hop.ts";
 
@@ -23,9 +23,15 @@ export function turnEnvelope(
     isWatched: !isUnattended,
     hasClientTools: !isUnattended && settings.hasClientTools === true,
     isForTask: settings.isForTask === true,
+    search: asksSearch(settings) ? (settings.isSearchByOwner === true ? "always" : "withNetwork") : undefined,
   });
   requireWithinCeiling({ settings, workspace }, envelope);
   return allowedTools === undefined ? envelope : narrowEnvelope(envelope, allowedTools);
+}
+
+/** Work on a task has none, whatever the configuration says. */
+export function asksSearch({ webSearch, isForTask, allowedTools }: TurnSettings): boolean {
+  return webSearch !== undefined && isForTask !== true && (allowedTools?.includes(WEB_SEARCH) ?? true);
 }
 
 /** In read-only mode a workspace inside Heddle's own folders (the tree of a task) must stay visible. */

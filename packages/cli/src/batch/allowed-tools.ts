@@ -1,7 +1,7 @@
 /** The names of `--allow-tool`, as models know the tools or as Heddle does, into Heddle's own. An unknown name is refused. */
 import type { ModelFamily } from "@heddle/models";
 import { didYouMean, McpServerConfig } from "@heddle/protocol";
-import { envelopeFor, toolsFor } from "@heddle/tools";
+import { envelopeFor, toolsFor, WEB_SEARCH } from "@heddle/tools";
 import { usage } from "../args.ts";
 
 const EVERYTHING = {
@@ -21,7 +21,7 @@ export interface KnownTools {
 }
 
 export function allowedTools(names: readonly string[], known: KnownTools): readonly string[] {
-  const tools = builtInTools(known.family);
+  const tools = new Map([...builtInTools(known.family), [WEB_SEARCH, WEB_SEARCH]]);
   return names.map((name) => {
     const own = tools.get(name) ?? [...tools.values()].find((canonical) => canonical === name);
     if (own !== undefined) return own;

@@ -55,8 +55,7 @@ test("every option of codex exec 0.166 is understood; those without effect say s
   expect(ran).toMatchObject({
     code: 0,
     stderr:
-      "heddle: unknown features, without effect here: a, b\n" +
-      "heddle: keys of the configuration that have no effect here: -c features\n" +
+      "heddle: keys of the configuration that have no effect here: -c features.a, -c features.b, -c features.x\n" +
       "heddle: --cyber-access-program has no effect\n",
   });
   const gone = path.join(mock.world.root, "gone");

@@ -95,12 +95,7 @@ function review(args: ParsedArgs, promptArgs: readonly string[]): ExecRequest {
 }
 
 export function notesFor(args: ParsedArgs, warnings: readonly string[]): readonly string[] {
-  const features = [...new Set([...args.values("enable"), ...args.values("disable")])];
-  return [
-    ...(features.length === 0 ? [] : [`unknown features, without effect here: ${features.join(", ")}`]),
-    ...warnings,
-    ...(args.has("cyber-access-program") ? ["--cyber-access-program has no effect"] : []),
-  ];
+  return [...warnings, ...(args.has("cyber-access-program") ? ["--cyber-access-program has no effect"] : [])];
 }
 
 /** What cannot be passed over, because the work would happen somewhere else than the caller thinks. */

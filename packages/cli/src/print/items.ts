@@ -79,13 +79,19 @@ export function itemTail(item: Item, style: Style): readonly string[] {
     case "proposedPlan":
       return item.status === "completed" ? [] : [style.dim("(cut off)")];
     case "agentMessage":
-      return item.isPartial === true ? [style.dim("(cut off)")] : [];
+      return item.isPartial === true ? [style.dim("(cut off)")] : sourceLines(item, style);
     case "reasoning":
     case "userMessage":
       return [];
     default:
       return never(item);
   }
+}
+
+function sourceLines({ sources = [] }: ItemOf<"agentMessage">, style: Style): readonly string[] {
+  return sources.map(({ url, title }) =>
+    style.dim(`· source: ${visibleLine(title === undefined ? url : `${title} ${url}`)}`),
+  );
 }
 
 export function planLines(item: ItemOf<"plan">): readonly string[] {

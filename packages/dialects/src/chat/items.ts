@@ -1,6 +1,6 @@
 /** One stored item as chats show it. */
 import { z } from "zod";
-import { never, type InputPart, type Item } from "@heddle/protocol";
+import { defined, never, type InputPart, type Item } from "@heddle/protocol";
 
 const common = { id: z.string(), turn_id: z.string() };
 const status = z.enum(["inProgress", "completed", "failed", "declined", "interrupted", "unknown"]);
@@ -13,7 +13,13 @@ export const ChatItem = z.discriminatedUnion("type", [
     content: z.array(z.looseObject({ type: z.string() })),
     client_message_id: z.string().optional(),
   }),
-  z.object({ ...common, type: z.literal("agentMessage"), text: z.string(), partial: z.literal(true).optional() }),
+  z.object({
+    ...common,
+    type: z.literal("agentMessage"),
+    text: z.string(),
+    sources: z.array(z.object({ url: z.string(), title: z.string().optional() })).optional(),
+    partial: z.literal(true).optional(),
+  }),
   z.object({ ...common, type: z.literal("reasoning"), summary: z.array(z.string()), content: z.array(z.string()) }),
   z.object({ ...common, type: z.literal("plan"), text: z.string(), status }),
   z.object({
@@ -68,6 +74,7 @@ export function chatItem(item: Item, turn_id: string): ChatItem {
         id,
         turn_id,
         text: item.text,
+        ...defined({ sources: item.sources }),
         ...(item.isPartial === true ? { partial: true } : {}),
       };
     case "reasoning":

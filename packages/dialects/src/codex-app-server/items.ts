@@ -1,5 +1,13 @@
 /** One stored item as the original shows it. */
-import { never, type FileChangeEntry, type Item, type ItemOf, type ItemStatus, type WebSearch } from "@heddle/protocol";
+import {
+  defined,
+  never,
+  type FileChangeEntry,
+  type Item,
+  type ItemOf,
+  type ItemStatus,
+  type WebSearch,
+} from "@heddle/protocol";
 import { joinShellWords } from "../shell-words.ts";
 import { clientCallFields, isClientCall } from "./client-tools.ts";
 import { shownDiff } from "./file-diffs.ts";
@@ -33,6 +41,7 @@ function details(item: Item): Fields | undefined {
         memoryCitation: null,
         delivery: null,
         questions: null,
+        ...defined({ sources: item.sources }),
         ...(item.isPartial === true ? { isPartial: true } : {}),
       };
     case "reasoning":

@@ -1,5 +1,13 @@
 /** An item as `codex exec --json` of codex-cli 0.166 shows it, with Heddle's own fields added. */
-import { never, type EventOf, type Item, type ItemOf, type ItemStatus, type WebSearch } from "@heddle/protocol";
+import {
+  defined,
+  never,
+  type EventOf,
+  type Item,
+  type ItemOf,
+  type ItemStatus,
+  type WebSearch,
+} from "@heddle/protocol";
 import type { CodexItem, SearchAction } from "./codex-exec-schema.ts";
 import { joinShellWords } from "../shell-words.ts";
 
@@ -33,7 +41,12 @@ export function isShown(item: Item): boolean {
 export function details(item: Item): ItemDetails {
   switch (item.type) {
     case "agentMessage":
-      return { type: "agent_message", text: item.text, ...(item.isPartial === true ? { is_partial: true } : {}) };
+      return {
+        type: "agent_message",
+        text: item.text,
+        ...defined({ sources: item.sources }),
+        ...(item.isPartial === true ? { is_partial: true } : {}),
+      };
     case "reasoning":
       return { type: "reasoning", text: reasoningText(item) };
     case "commandExecution":

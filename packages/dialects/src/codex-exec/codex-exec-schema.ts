@@ -29,6 +29,10 @@ const AgentMessage = z.object({
   id,
   type: z.literal("agent_message"),
   text: z.string(),
+  sources: z
+    .array(z.object({ url: z.string(), title: z.string().optional() }))
+    .optional()
+    .meta(own("pages that the provider names for the text")),
   is_partial: z.literal(true).optional().meta(own("the text broke off")),
 });
 

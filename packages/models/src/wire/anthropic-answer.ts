@@ -4,7 +4,8 @@ import type { Answer } from "../answer.ts";
 import { failureIn, failureOfReport } from "../failure.ts";
 import { readCall, shapesOf } from "./calls.ts";
 import { endingIn } from "./endings.ts";
-import { count, parseJson, record, text, type Fields, type Json } from "./untrusted.ts";
+import { sourcesIn } from "./sources.ts";
+import { count, list, parseJson, record, text, type Fields, type Json } from "./untrusted.ts";
 import { fieldsIn, keep, requireFewParts, type Decoder, type WireContext } from "./wire.ts";
 
 export function decodeAnthropic(context: WireContext, answer: Answer): Decoder {
@@ -72,14 +73,40 @@ interface Block {
   readonly index: number | undefined;
   readonly start: Fields;
   readonly type: string;
+  /** Of text: the part it belongs to. */
+  readonly run: TextRun | undefined;
   body: string;
   signature: string;
+  readonly citations: Json[];
+}
+
+/** Text after text is one part: a provider that names its sources begins a block at every passage. */
+interface TextRun {
+  readonly position: number;
+  readonly blocks: Block[];
+  /** Another kind of block has followed. */
+  isOver: boolean;
 }
 
 function createBlocks(context: WireContext, answer: Answer) {
   /** Those that have not ended. */
   const blocks = new Set<Block>();
   let begun = 0;
+  let run: TextRun | undefined;
+
+  function leaveRun(): void {
+    const left = run;
+    run = undefined;
+    if (left === undefined) return;
+    left.isOver = true;
+    endRun(left);
+  }
+
+  function endRun(ending: TextRun): void {
+    if (!ending.isOver || ending.blocks.some((block) => blocks.has(block))) return;
+    const part = wholeText(ending, context);
+    if (part !== undefined) answer.part(ending.position, part);
+  }
 
   function blockOf(event: Fields): Block | undefined {
     const index = count(event["index"]);
@@ -93,8 +120,9 @@ function createBlocks(context: WireContext, answer: Answer) {
   }
 
   function end(block: Block): void {
-    const part = wholeBlock(block, context);
     blocks.delete(block);
+    if (block.run !== undefined) return endRun(block.run);
+    const part = wholeBlock(block, context);
     if (part !== undefined) answer.part(block.position, part);
   }
 
@@ -105,17 +133,29 @@ function createBlocks(context: WireContext, answer: Answer) {
       const id = text(start["id"]) ?? "";
       if (id !== "" && [...blocks].some((block) => block.start["id"] === id)) return;
       if (type === "tool_use") answer.callBegan();
-      requireFewParts(context.provider, begun);
-      const signature = text(start["signature"]) ?? "";
-      const block: Block = { position: begun++, index: count(event["index"]), start, type, body: "", signature };
+      if (type !== "text") leaveRun();
+      if (type === "text" && run === undefined) run = { position: begun++, blocks: [], isOver: false };
+      requireFewParts(context.provider, run?.blocks.length ?? begun);
+      const block: Block = {
+        position: run?.position ?? begun++,
+        index: count(event["index"]),
+        start,
+        type,
+        run,
+        body: "",
+        signature: text(start["signature"]) ?? "",
+        citations: [...list(start["citations"])],
+      };
       blocks.add(block);
+      run?.blocks.push(block);
       add(block, text(start["text"]) ?? text(start["thinking"]) ?? "");
     },
     grow(event: Fields): void {
       const block = blockOf(event);
       const delta = record(event["delta"]) ?? {};
       if (block === undefined) return;
-      if (delta["type"] === "signature_delta") block.signature += text(delta["signature"]) ?? "";
+      if (delta["type"] === "citations_delta") block.citations.push(delta["citation"]);
+      else if (delta["type"] === "signature_delta") block.signature += text(delta["signature"]) ?? "";
       else add(block, text(delta["text"]) ?? text(delta["thinking"]) ?? text(delta["partial_json"]) ?? "");
     },
     stop(event: Fields): void {
@@ -124,14 +164,23 @@ function createBlocks(context: WireContext, answer: Answer) {
     },
     stopAll(): void {
       for (const block of blocks) end(block);
+      leaveRun();
     },
   };
 }
 
+function wholeText({ blocks }: TextRun, { provider }: WireContext): ModelOutputPart | undefined {
+  const said = blocks.filter(({ body }) => body !== "");
+  if (said.length === 0) return undefined;
+  const sources = sourcesIn(said.flatMap(({ citations }) => citations));
+  // The provider reads its own citations again.
+  const cited = said.map(({ body, citations }) => ({ type: "text", text: body, citations }));
+  const opaque = said.some(({ citations }) => citations.length > 0) ? { opaque: keep(provider, cited) } : {};
+  return { kind: "text", text: said.map(({ body }) => body).join(""), ...sources, ...opaque };
+}
+
 function wholeBlock(block: Block, { provider, request }: WireContext): ModelOutputPart | undefined {
   switch (block.type) {
-    case "text":
-      return block.body === "" ? undefined : { kind: "text", text: block.body };
     case "thinking": {
       const opaque = keep(provider, { type: "thinking", thinking: block.body, signature: block.signature });
       return { kind: "reasoning", summary: block.body === "" ? [] : [block.body], opaque };

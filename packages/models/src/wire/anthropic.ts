@@ -10,7 +10,7 @@ import type { ModelInput, ModelRequest, ToolSpec } from "../stream.ts";
 import { decodeAnthropic } from "./anthropic-answer.ts";
 import { argumentsObject } from "./calls.ts";
 import { strictSchema } from "./strict-output.ts";
-import { record, text, type Fields } from "./untrusted.ts";
+import { list, record, text, type Fields } from "./untrusted.ts";
 import {
   instructionTexts,
   kept,
@@ -62,9 +62,23 @@ function textBlock(text: string, isLast: boolean): Record<string, unknown> {
 /** Of searches for one answer; each is paid for. */
 const MAX_SEARCHES = 8;
 
-function encodeAllTools({ tools, webSearch }: ModelRequest, info: ModelInfo): Record<string, unknown> {
-  const search =
-    webSearch === undefined ? [] : [{ type: "web_search_20250305", name: "web_search", max_uses: MAX_SEARCHES }];
+function encodeSearch({ webSearch, searchOptions = {} }: ModelRequest): readonly unknown[] {
+  if (webSearch === undefined) return [];
+  const { allowedDomains, location } = searchOptions;
+  return [
+    {
+      type: "web_search_20250305",
+      name: "web_search",
+      max_uses: MAX_SEARCHES,
+      ...(allowedDomains === undefined ? {} : { allowed_domains: allowedDomains }),
+      ...(location === undefined ? {} : { user_location: { type: "approximate", ...location } }),
+    },
+  ];
+}
+
+function encodeAllTools(request: ModelRequest, info: ModelInfo): Record<string, unknown> {
+  const { tools } = request;
+  const search = encodeSearch(request);
   return tools.length + search.length === 0 ? {} : { tools: [...search, ...encodeTools(tools, info)] };
 }
 
@@ -165,7 +179,7 @@ function encodeEntry(entry: ModelInput, provider: Provider): Record<string, unkn
     case "user":
       return entry.parts.flatMap(encodePart);
     case "assistant":
-      return entry.parts.flatMap((part) => encodeOutput(part, thinkingOf(provider, part)));
+      return entry.parts.flatMap((part) => encodeOutput(part, provider));
     case "toolResult":
       return [
         {
@@ -191,12 +205,16 @@ function encodePart(part: InputPart): Record<string, unknown>[] {
   return part.text === "" ? [] : [{ type: "text", text: part.text }];
 }
 
-function encodeOutput(part: ModelOutputPart, thinking: Fields | undefined): Record<string, unknown>[] {
+function encodeOutput(part: ModelOutputPart, provider: Provider): Record<string, unknown>[] {
   switch (part.kind) {
-    case "reasoning":
+    case "reasoning": {
+      const thinking = thinkingOf(provider, part);
       return thinking === undefined ? [] : [{ ...thinking }];
-    case "text":
-      return encodePart({ type: "text", text: part.text });
+    }
+    case "text": {
+      const cited = list(kept(provider, part.opaque)).map((block) => ({ ...record(block) }));
+      return cited.length > 0 ? cited : encodePart({ type: "text", text: part.text });
+    }
     case "toolCall":
       return [{ type: "tool_use", id: safeId(part.callId), name: part.name, input: argumentsObject(part) }];
   }

@@ -26,6 +26,7 @@ const ENDINGS: Readonly<Record<string, Ending["stopReason"]>> = {
   refusal: "refusal",
   safety: "refusal",
   sensitive: "refusal",
+  pause_turn: "pause",
 };
 
 /** Throws when the reason is unknown or missing. Some servers add details after a colon. */

@@ -10,6 +10,7 @@ import type { Provider } from "../providers.ts";
 import type { ModelInput, ModelRequest, ToolSpec } from "../stream.ts";
 import { argumentsObject, readCall, shapesOf } from "./calls.ts";
 import { fitSchema } from "./tool-schema.ts";
+import { sourcesIn } from "./sources.ts";
 import { count, list, record, text, type Fields, type Json } from "./untrusted.ts";
 import {
   fieldsIn,
@@ -162,6 +163,7 @@ interface Run {
   body: string;
   /** The pieces to send back; the last one grows while it carries no signature. */
   readonly pieces: Record<string, Json>[];
+  readonly sources: Json[];
 }
 
 function decodeGemini({ provider, request }: WireContext, answer: Answer): Decoder {
@@ -180,10 +182,10 @@ function decodeGemini({ provider, request }: WireContext, answer: Answer): Decod
     if (closing !== undefined) answer.part(closing.index, wholeRun(closing));
   }
 
-  function wholeRun({ kind, body, pieces }: Run): ModelOutputPart {
+  function wholeRun({ kind, body, pieces, sources }: Run): ModelOutputPart {
     const isSigned = pieces.some((piece) => piece["thoughtSignature"] !== undefined);
     const opaque = isSigned ? { opaque: keep(provider, pieces) } : {};
-    if (kind === "text") return { kind, text: body, ...opaque };
+    if (kind === "text") return { kind, text: body, ...sourcesIn(sources), ...opaque };
     return { kind, summary: body === "" ? [] : [body], ...opaque };
   }
 
@@ -192,7 +194,7 @@ function decodeGemini({ provider, request }: WireContext, answer: Answer): Decod
     const isSigned = piece["thoughtSignature"] !== undefined;
     if (body === "" && !isSigned) return;
     if (run !== undefined && run.kind !== kind) closeRun();
-    run ??= { kind, index: nextIndex++, body: "", pieces: [] };
+    run ??= { kind, index: nextIndex++, body: "", pieces: [], sources: [] };
     run.body += body;
     const last = run.pieces.at(-1);
     if (isSigned || last === undefined || last["thoughtSignature"] !== undefined) run.pieces.push({ ...piece });
@@ -229,10 +231,9 @@ function decodeGemini({ provider, request }: WireContext, answer: Answer): Decod
       }
       const candidate = record(list(chunk["candidates"])[0]);
       for (const piece of list(record(candidate?.["content"])?.["parts"])) takePiece(record(piece) ?? {});
-      for (const part of newSearches(candidate, searched)) {
-        closeRun();
-        answer.part(nextIndex++, part);
-      }
+      // The run stays open: text that follows belongs to it, and so do the sources.
+      for (const part of newSearches(candidate, searched)) answer.part(nextIndex++, part);
+      run?.sources.push(...groundsOf(candidate));
       const reason = text(candidate?.["finishReason"]);
       if (reason !== undefined && reason !== UNSPECIFIED) {
         finishReason = reason;
@@ -261,6 +262,10 @@ function newSearches(candidate: Fields | undefined, known: Set<string>): readonl
     summary: [],
     search: { query, action: { kind: "search", query } },
   }));
+}
+
+function groundsOf(candidate: Fields | undefined): readonly Json[] {
+  return list(record(candidate?.["groundingMetadata"])?.["groundingChunks"]).map((chunk) => record(chunk)?.["web"]);
 }
 
 function textsIn(...values: readonly Json[]): readonly string[] {

@@ -13,9 +13,12 @@ export function repairHistory({ provider, request, info }: WireContext): readonl
     kept(provider, part.opaque) !== undefined &&
     !(provider.wire === "openai-responses" && part.kind === "text" && part.text === "");
   const offered = new Set(request.tools.map(({ name }) => name));
-  return request.input.flatMap((entry): readonly ModelInput[] => {
+  return request.input.flatMap((entry, at): readonly ModelInput[] => {
     if (entry.kind === "assistant") {
-      const parts = withoutLooseReasoning(entry.parts.filter((part) => !isBlank(part, isOwn(part))));
+      const said = entry.parts.filter((part) => !isBlank(part, isOwn(part)));
+      // Only answers of this wire pause; such a one goes on in the next one, from its last part.
+      const mayGoOn = provider.wire === "anthropic" && (request.input[at + 1]?.kind ?? "assistant") === "assistant";
+      const parts = withoutLooseReasoning(said, (part) => mayGoOn && isOwn(part));
       const named = parts.map((part) =>
         part.kind === "toolCall" ? { ...part, name: fittingName(part.name, offered) } : part,
       );
@@ -41,8 +44,11 @@ function isBlank(part: ModelOutputPart, isOwn: boolean): boolean {
 }
 
 /** Reasoning belongs to what follows it in the same answer. With nothing after it, it was cut off and is not signed. */
-function withoutLooseReasoning(parts: readonly ModelOutputPart[]): readonly ModelOutputPart[] {
-  return parts.slice(0, parts.findLastIndex(({ kind }) => kind !== "reasoning") + 1);
+function withoutLooseReasoning(
+  parts: readonly ModelOutputPart[],
+  goesOn: (part: ModelOutputPart) => boolean,
+): readonly ModelOutputPart[] {
+  return parts.slice(0, parts.findLastIndex((part) => part.kind !== "reasoning" || goesOn(part)) + 1);
 }
 
 /** What every service accepts; Gemini accepts no digit and no dash at the start. */

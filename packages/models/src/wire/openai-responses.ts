@@ -58,14 +58,30 @@ function encodeText(request: ModelRequest, info: ModelInfo): Record<string, unkn
   return Object.keys(text).length === 0 ? {} : { text };
 }
 
-function encodeTools({ tools, webSearch }: ModelRequest, info: ModelInfo): Record<string, unknown> {
-  const search = webSearch === undefined ? [] : [{ type: "web_search", external_web_access: webSearch === "live" }];
+function encodeTools(request: ModelRequest, info: ModelInfo): Record<string, unknown> {
+  const { tools } = request;
+  const search = encodeSearch(request);
   if (tools.length + search.length === 0) return {};
   return {
     tools: [...tools.map((tool) => encodeTool(tool, info)), ...search],
     tool_choice: "auto",
     parallel_tool_calls: true,
   };
+}
+
+function encodeSearch({ webSearch, searchOptions = {} }: ModelRequest): readonly unknown[] {
+  if (webSearch === undefined) return [];
+  const { contextSize, allowedDomains, location } = searchOptions;
+  return [
+    {
+      type: "web_search",
+      external_web_access: webSearch !== "cached",
+      ...(webSearch === "indexed" ? { indexed_web_access: true } : {}),
+      ...(allowedDomains === undefined ? {} : { filters: { allowed_domains: allowedDomains } }),
+      ...(location === undefined ? {} : { user_location: { type: "approximate", ...location } }),
+      ...defined({ search_context_size: contextSize }),
+    },
+  ];
 }
 
 function encodeTool(tool: ToolSpec, info: ModelInfo): unknown {

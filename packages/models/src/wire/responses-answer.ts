@@ -10,6 +10,7 @@ import { argumentsPiece, givenArguments } from "./calls.ts";
 import { brokenOff } from "./endings.ts";
 import { readUsage } from "./openai.ts";
 import { callContent, createPartSlots, type SeenWhole } from "./part-slots.ts";
+import { sourcesIn } from "./sources.ts";
 import { count, list, parseJson, record, text, type Fields, type Json } from "./untrusted.ts";
 import { keep, type Decoder, type WireContext } from "./wire.ts";
 
@@ -214,6 +215,7 @@ function readItem(provider: Provider, item: Fields): ModelOutputPart | undefined
         kind: "text",
         text: list(item["content"]).map(contentText).join(""),
         ...defined({ phase: phaseOf(item) }),
+        ...sourcesIn(list(item["content"]).flatMap((part) => list(record(part)?.["annotations"]))),
         opaque,
       };
     case "function_call": {

@@ -3,7 +3,7 @@ import type { ModelOutputPart } from "@heddle/protocol";
 import { expect, test } from "vitest";
 import { startModelServer, type HttpWire } from "../testing.ts";
 import { collect, completedOf, decode, HTTP_WIRES, sampleRequest, testProvider } from "../testing-requests.ts";
-import { searchesWeb } from "../web-search.ts";
+import { searchProblem } from "../web-search.ts";
 
 async function sent(wire: HttpWire, more: Parameters<typeof sampleRequest>[0]): Promise<string> {
   await using server = await startModelServer({ script: [{ text: "ok" }] });
@@ -20,7 +20,7 @@ const SEARCH_TOOLS: Readonly<Record<HttpWire, string | undefined>> = {
 
 test.each(HTTP_WIRES)("%s: the tool is offered beside the others when it is asked for, and only then", async (wire) => {
   const tool = SEARCH_TOOLS[wire];
-  expect(searchesWeb({ wire }, "some-model")).toBe(tool !== undefined);
+  expect(searchProblem({ wire }, "some-model") === undefined).toBe(tool !== undefined);
   if (tool === undefined) return;
   const asked = await sent(wire, { webSearch: "live" });
   expect(asked).toContain(tool);
@@ -28,21 +28,54 @@ test.each(HTTP_WIRES)("%s: the tool is offered beside the others when it is aske
   expect(await sent(wire, {})).not.toContain(tool);
 });
 
-test("a stored copy of the web is no access to the web", async () => {
-  expect(await sent("openai-responses", { webSearch: "cached" })).toContain(
-    '{"type":"web_search","external_web_access":false}',
-  );
+test.each([
+  ["cached", '{"type":"web_search","external_web_access":false}'],
+  ["indexed", '{"type":"web_search","external_web_access":true,"indexed_web_access":true}'],
+] as const)("OpenAI Responses: %s", async (webSearch, tool) => {
+  expect(await sent("openai-responses", { webSearch })).toContain(tool);
 });
 
-test("Gemini before its third generation cannot search beside tools", () => {
-  expect(["gemini-2.5-pro", "gemini-3-pro"].map((model) => searchesWeb({ wire: "gemini" }, model))).toEqual([
-    false,
-    true,
-  ]);
+const OPTIONS = {
+  contextSize: "low",
+  allowedDomains: ["example.com"],
+  location: { country: "DE", city: "Berlin" },
+} as const;
+
+test.each([
+  [
+    "openai-responses",
+    '"filters":{"allowed_domains":["example.com"]},"user_location":{"type":"approximate","country":"DE","city":"Berlin"},"search_context_size":"low"}',
+  ],
+  [
+    "anthropic",
+    '"allowed_domains":["example.com"],"user_location":{"type":"approximate","country":"DE","city":"Berlin"}}',
+  ],
+] as const)("%s is told where to search and where the user is", async (wire, told) => {
+  const searchOptions = { ...OPTIONS, allowedDomains: [...OPTIONS.allowedDomains] };
+  expect(await sent(wire, { webSearch: "live", searchOptions })).toContain(told);
+});
+
+test.each<[string, Parameters<typeof searchProblem>, string | undefined]>([
+  ["Gemini 3", [{ wire: "gemini" }, "gemini-3-pro"], undefined],
+  ["Gemini 2 beside tools", [{ wire: "gemini" }, "gemini-2.5-pro"], "does not search the web for gemini-2.5-pro"],
+  [
+    "Gemini 3, held to domains",
+    [{ wire: "gemini" }, "gemini-3-pro", { allowedDomains: ["example.com"] }],
+    "cannot be held to tools.web_search.allowed_domains",
+  ],
+  ["Gemini on Vertex AI", [{ wire: "gemini", auth: "vertex" }, "gemini-3-pro"], undefined],
+  ["Claude of Anthropic", [{ wire: "anthropic" }, "claude-x"], undefined],
+  ["Claude on Bedrock", [{ wire: "anthropic", auth: "bedrock" }, "claude-x"], "does not search the web for claude-x"],
+  ["Claude on Vertex AI", [{ wire: "anthropic", auth: "vertex" }, "claude-x"], "does not search the web for claude-x"],
+])("%s", (_name, question, problem) => {
+  expect(searchProblem(...question)).toBe(problem);
 });
 
 const searchesIn = (output: readonly ModelOutputPart[]): unknown[] =>
   output.flatMap((part) => (part.kind === "reasoning" && part.search !== undefined ? [part.search.query] : []));
+
+const sourcesIn = (output: readonly ModelOutputPart[]): unknown[] =>
+  output.flatMap((part) => (part.kind === "text" ? [part.sources] : []));
 
 const sendBack = (wire: HttpWire, parts: readonly ModelOutputPart[]): Promise<string> =>
   sent(wire, { input: [{ kind: "assistant", parts }] });
@@ -65,9 +98,18 @@ test("OpenAI Responses: a search and the message with its sources go back as the
     await decode("openai-responses", { type: "response.completed", response: { output: [search, said] } }),
   );
   expect(searchesIn(output)).toEqual(["rain"]);
+  expect(sourcesIn(output)).toEqual([[{ url: "https://example.com" }]]);
   const back = await sendBack("openai-responses", output);
   for (const item of [search, said]) expect(back).toContain(JSON.stringify(item));
 });
+
+const CITATION = {
+  type: "web_search_result_location",
+  url: "https://example.com",
+  title: "Weather",
+  encrypted_index: "sealed",
+  cited_text: "rain",
+};
 
 test("Anthropic Messages: the call and its encrypted results go back in their order", async () => {
   const result = {
@@ -90,24 +132,48 @@ test("Anthropic Messages: the call and its encrypted results go back in their or
       { type: "content_block_stop", index: 1 },
       start(2, { type: "text", text: "It rains" }),
       { type: "content_block_stop", index: 2 },
+      start(3, { type: "text", text: "", citations: [] }),
+      { type: "content_block_delta", index: 3, delta: { type: "text_delta", text: ", they say" } },
+      { type: "content_block_delta", index: 3, delta: { type: "citations_delta", citation: CITATION } },
+      { type: "content_block_stop", index: 3 },
+      start(4, { type: "text", text: "." }),
+      { type: "content_block_stop", index: 4 },
       { type: "message_delta", delta: { stop_reason: "end_turn" } },
       { type: "message_stop" },
     ),
   );
   expect(searchesIn(output)).toEqual(["rain"]);
   const call = { type: "server_tool_use", id: "srv_1", name: "web_search", input: { query: "rain" } };
-  expect(await sendBack("anthropic", output)).toContain(
-    `[${JSON.stringify(call)},${JSON.stringify(result)},{"type":"text","text":"It rains"}]`,
-  );
+  const texts = [
+    { type: "text", text: "It rains", citations: [] },
+    { type: "text", text: ", they say", citations: [CITATION] },
+    { type: "text", text: ".", citations: [] },
+  ];
+  // A cited passage is a block of its own, and still one message with the text around it.
+  expect(output.at(-1)).toMatchObject({
+    kind: "text",
+    text: "It rains, they say.",
+    sources: [{ url: "https://example.com", title: "Weather" }],
+  });
+  expect(output).toHaveLength(3);
+  const back = [call, result, ...texts].map((block) => JSON.stringify(block)).join(",");
+  expect(await sendBack("anthropic", output)).toContain(`[${back}]`);
 });
 
-test("Gemini: what was searched is told once, and nothing of it goes back", async () => {
-  const chunk = (more: object): unknown => ({
-    candidates: [
-      { content: { parts: [{ text: "It rains" }] }, groundingMetadata: { webSearchQueries: ["rain"] }, ...more },
-    ],
+test("Gemini: what was searched is told once, with the sources of the text, and nothing of it goes back", async () => {
+  const groundingMetadata = {
+    webSearchQueries: ["rain"],
+    groundingChunks: [{ web: { uri: "https://example.com", title: "Weather" } }, { web: {} }],
+  };
+  const chunk = (text: string, more: object): unknown => ({
+    candidates: [{ content: { parts: [{ text }] }, groundingMetadata, ...more }],
   });
-  const { output } = completedOf(await decode("gemini", chunk({}), chunk({ finishReason: "STOP" })));
+  const { output } = completedOf(await decode("gemini", chunk("It ", {}), chunk("rains", { finishReason: "STOP" })));
   expect(searchesIn(output)).toEqual(["rain"]);
+  expect(output[0]).toEqual({
+    kind: "text",
+    text: "It rains",
+    sources: [{ url: "https://example.com", title: "Weather" }],
+  });
   expect(await sendBack("gemini", output)).not.toContain("webSearchQueries");
 });

@@ -235,6 +235,8 @@ function shapesOf({ options }: z.ZodDiscriminatedUnion): readonly Readonly<Recor
 
 function unwrapped(schema: z.ZodType): z.ZodType {
   const inner: unknown = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
+  if (inner instanceof z.ZodUnion && !(inner instanceof z.ZodDiscriminatedUnion))
+    return inner.options.find((option) => option instanceof z.ZodObject) ?? inner;
   return inner instanceof z.ZodType ? inner : schema;
 }
 

@@ -33,9 +33,16 @@ export async function readConfiguration(choices: ConfigChoices, env: NodeJS.Proc
   const { config: file, file: path } = loaded;
   const unused = [...passedOver.map((key) => `-c ${key}`), ...loaded.passedOver];
   const warnings = unused.length === 0 ? [] : [`keys of the configuration that have no effect here: ${named(unused)}`];
-  const home = path === undefined || path === ownConfigFile(env) ? undefined : codexHome(env);
   const config = effectiveConfig({ file, overrides }, choices.profile);
+  warnings.push(...deprecatedSearch(config));
+  const home = path === undefined || path === ownConfigFile(env) ? undefined : codexHome(env);
   return { choices, path, codexHome: home, file, overrides, config, warnings };
+}
+
+function deprecatedSearch({ features = {} }: ConfigFile): readonly string[] {
+  return Object.keys(features)
+    .filter((name) => name.startsWith("web_search"))
+    .map((name) => `features.${name} is deprecated; write web_search = "live", "indexed", "cached" or "disabled"`);
 }
 
 const MAX_NAMED = 12;

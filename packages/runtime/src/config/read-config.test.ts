@@ -276,17 +276,19 @@ describe("-c", () => {
       "frobnication.width=1",
     ];
     expect(parseOverrides(given)).toEqual({
-      config: { model_providers: { mock: {} } },
+      config: { model_providers: { mock: {} }, features: {} },
       passedOver: [
         "notify",
         "hooks",
         "review_model",
-        "features",
+        "features.x",
         "model_providers.mock.supports_websockets",
         "frobnication",
       ],
     });
-    expect(parseOverrides(given.slice(0, 2), { isStrict: true }).passedOver).toEqual(["review_model", "features"]);
+    expect(parseOverrides(given.slice(0, 2), { isStrict: true }).passedOver).toEqual(["review_model", "features.x"]);
+    // A limit that is spelled wrong would be none.
+    expect(() => parseOverrides([`tools.web_search.allowed_domain=["example.com"]`])).toThrow(/"allowed_domain"/);
     expect(() => parseOverrides(["frobnication.depth=3"], { isStrict: true })).toThrow(/unknown key "frobnication"/);
     expect(() => parseOverrides([given[0] ?? ""], { isOwnOnly: true })).toThrow(/unknown key "review_model"/);
     expect(() => parseOverrides(["sandbox_mod=read-only"])).toThrow(

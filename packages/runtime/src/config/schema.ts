@@ -156,6 +156,22 @@ const guideName = text.refine(
 /** What a timer can count. */
 const MAX_TIMER_SEC = 2_000_000;
 
+const domain = z.string().min(1).max(253);
+
+const SearchTable = z.object({
+  context_size: z.enum(["low", "medium", "high"]).optional(),
+  allowed_domains: z.array(domain).max(100).optional(),
+  location: z
+    .object({
+      country: z.string().max(100).optional(),
+      region: z.string().max(100).optional(),
+      city: z.string().max(100).optional(),
+      timezone: z.string().max(100).optional(),
+    })
+    .optional(),
+});
+export type SearchTable = z.infer<typeof SearchTable>;
+
 const Choices = {
   model: text.optional(),
   model_provider: text.optional(),
@@ -182,6 +198,18 @@ const Choices = {
   sandbox_mode: SandboxMode.optional(),
   sandbox_workspace_write: z
     .object({ writable_roots: z.array(absolute).optional(), network_access: z.boolean().optional() })
+    .optional(),
+  /** The model may search the web, where its provider can. */
+  web_search: z.enum(["disabled", "cached", "indexed", "live"]).optional(),
+  /** The older form of `web_search`, and how the provider searches. */
+  tools: z.object({ web_search: z.union([z.boolean(), SearchTable]).optional() }).optional(),
+  /** Those that once turned searches on. */
+  features: z
+    .object({
+      web_search: z.boolean().optional(),
+      web_search_request: z.boolean().optional(),
+      web_search_cached: z.boolean().optional(),
+    })
     .optional(),
 };
 
@@ -283,8 +311,6 @@ export const ConfigFile = z.object({
       idle_sec: z.number().positive().max(MAX_TIMER_SEC).optional(),
     })
     .optional(),
-  /** The model may search the web, where its provider can and the sandbox has the network. */
-  web_search: z.enum(["disabled", "cached", "indexed", "live"]).optional(),
   /** Servers: the agent may ask the user outside planning too. */
   ask_user: z.boolean().optional(),
   /** Servers: how long a client may take to carry out a tool of its own. */

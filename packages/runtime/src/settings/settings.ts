@@ -24,6 +24,7 @@ import { chooseUnnamed, selectedModel, withLazyLogins, withLogin } from "./login
 import { providerAuth } from "./provider-auth.ts";
 import { environmentOf } from "./environment.ts";
 import { instructionsOfConfig, keptInstructions } from "./instructions.ts";
+import { searchOfConfig } from "./search.ts";
 import { effectiveConfig, profileOf, type Layers } from "../config/layers.ts";
 import type { ConfigFile, ProviderTable } from "../config/schema.ts";
 
@@ -144,6 +145,7 @@ export function patchOfConfig(config: ConfigFile): SettingsPatch {
     ...instructionsOfConfig(config),
     environment: environmentOf(config),
     webSearch: config.web_search,
+    ...searchOfConfig(config),
   };
 }
 
@@ -189,8 +191,10 @@ export async function settle(question: Settling, env: NodeJS.ProcessEnv): Promis
     guideBytes,
     mcpServers = [],
     environment,
-    webSearch,
+    searchOptions,
   } = values;
+  const { webSearch = values.impliedSearch } = values;
+  const searchSource = sources[values.webSearch === undefined ? "impliedSearch" : "webSearch"] ?? "default";
   const settings: TurnSettings = {
     ...keptInstructions(values),
     ...defined({ guideNames, guideBytes }),
@@ -205,7 +209,9 @@ export async function settle(question: Settling, env: NodeJS.ProcessEnv): Promis
     ...(compactAtTokens === undefined ? {} : { compactAtTokens }),
     ...(mode === "plan" ? { mode } : {}),
     ...(asksUser === true ? { asksUser } : {}),
-    ...(webSearch === undefined || webSearch === "disabled" ? {} : { webSearch }),
+    ...(webSearch === undefined || webSearch === "disabled"
+      ? {}
+      : { webSearch, ...defined({ searchOptions }), ...(OWNERS.has(searchSource) ? { isSearchByOwner: true } : {}) }),
     ...(mcpServers.length === 0 ? {} : { mcpServers: [...mcpServers] }),
     ...(environment === undefined ? {} : { environment }),
     ...(config.sandbox_ceiling === undefined ? {} : { ceiling: config.sandbox_ceiling }),
@@ -213,6 +219,14 @@ export async function settle(question: Settling, env: NodeJS.ProcessEnv): Promis
   const notes = [unnamed?.note, note].filter((text) => text !== undefined);
   return { settings, sources, providers, provider, notes };
 }
+
+/** What only the owner of the machine writes; clients and threads are the others. */
+const OWNERS: ReadonlySet<string> = new Set([
+  "file",
+  "profile",
+  "override",
+  "flag",
+] satisfies SettingsLayer["source"][]);
 
 /** A script that was played once is not played on. */
 function withoutModel(stored: StoredSettings | undefined): StoredSettings | undefined {

@@ -28,6 +28,8 @@ export interface EnvelopeOptions {
   readonly hasClientTools?: boolean;
   /** The agent works on a task and can report on it. */
   readonly isForTask?: boolean;
+  /** The provider may search the web: where commands have the network, or in any case. */
+  readonly search?: "withNetwork" | "always" | undefined;
 }
 
 const READING = [
@@ -48,7 +50,7 @@ const ASKING = ["request_permissions"];
 const ENVELOPE_IDS = { "read-only": "explore", "workspace-write": "edit", "danger-full-access": "full" } as const;
 
 export function envelopeFor(options: EnvelopeOptions): Envelope {
-  const envelope = withPeople(envelopeOf(options), options);
+  const envelope = withSearch(withPeople(envelopeOf(options), options), options);
   const servers = options.mcpServers ?? [];
   if (servers.length === 0) return envelope;
   // A remote server, or one with its own network, reaches the network whatever commands may.
@@ -57,6 +59,18 @@ export function envelopeFor(options: EnvelopeOptions): Envelope {
     ...envelope,
     tools: [...envelope.tools, ...servers.map(({ name }) => serverPattern(name))],
     effects: reachesOut ? [...new Set<Effect>([...envelope.effects, "net"])] : envelope.effects,
+  };
+}
+
+/** A tool that the provider runs. It reaches the network from there, whatever commands may. */
+export const WEB_SEARCH = "web_search";
+
+function withSearch(envelope: Envelope, { search }: EnvelopeOptions): Envelope {
+  if (search === undefined || (search === "withNetwork" && envelope.network === "none")) return envelope;
+  return {
+    ...envelope,
+    tools: [...envelope.tools, WEB_SEARCH],
+    effects: [...new Set<Effect>([...envelope.effects, "net"])],
   };
 }
 
