@@ -7,6 +7,8 @@ export function nearest(
   let best: string | undefined;
   let bestDistance = limit + 1;
   for (const candidate of known) {
+    // Longer or shorter by that much is as far away at least; a word of a stranger may be a megabyte.
+    if (Math.abs(word.length - candidate.length) >= bestDistance) continue;
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) {
       best = candidate;

@@ -1,4 +1,4 @@
-import { lstat, mkdir, readFile, symlink } from "node:fs/promises";
+import { lstat, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { at, KEY, list, serve, text, type Client } from "../../test/app-server-client.ts";
@@ -227,4 +227,19 @@ test("hooks/list tells the hooks of Heddle's own configuration", async () => {
   const threadId = "00000000-0000-0000-0000-000000000000";
   expect(await refused(client, "hooks/list", { threadId })).toBe(`-32600 thread not found: ${threadId}`);
   expect(await refused(client, "hooks/list", { cwds: "x" })).toMatch(/^-32600 Invalid request: invalid type/);
+});
+
+test("a value that the server cannot run with is refused and not written", async () => {
+  await using world = await openWorld();
+  const file = await world.file("home/config.toml", CONFIG);
+  await using served = await opened(world);
+  const { client } = served;
+  expect(await refused(client, "config/value/write", replace("profile", "none"))).toBe(
+    '-32600 configValidationError Invalid configuration: there is no profile "none"; the configuration has none',
+  );
+  expect(await readFile(file, "utf8")).toBe(CONFIG);
+  // A file that was made wrong by hand can be made right from here.
+  await writeFile(file, `profile = "none"\n${CONFIG}`);
+  await client.call("config/value/write", replace("profile", null));
+  expect(await readFile(file, "utf8")).toBe(CONFIG);
 });

@@ -1,5 +1,5 @@
 /** `heddle config`: looks at the configuration in force, and changes one key of Heddle's own file without touching the rest. */
-import { didYouMean, EXIT, visibleLine } from "@heddle/protocol";
+import { didYouMean, EXIT, HeddleError, visibleLine } from "@heddle/protocol";
 import { loadConfig, ownConfigFile, readConfigText } from "@heddle/runtime/config";
 import {
   isScalar,
@@ -98,7 +98,9 @@ async function change(env: NodeJS.ProcessEnv, key: readonly string[], value: Tom
   const after = value === undefined ? unsetTomlKey(text, key) : setTomlKey(text, key, value);
   parseOwn(after, file);
   const { file: replaced } = await loadConfig(env);
-  if (after !== text) await writeWhole(file, after);
+  if (after !== text && !(await writeWhole(file, after, before))) {
+    throw new HeddleError("store.busy", `${file} was changed meanwhile, and stays as it is; run the command again`);
+  }
   if (before === undefined && replaced !== undefined) {
     process.stderr.write(`heddle: ${file} is used from now on, and ${replaced} is no longer read\n`);
   }

@@ -1,5 +1,8 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { expect, test } from "vitest";
-import { changeConfig } from "./edit-config.ts";
+import { changeConfig, writeWhole } from "./edit-config.ts";
 
 const TEXT = `# mine
 model = "a" # why
@@ -35,4 +38,17 @@ test("a table goes with everything in it", () => {
 
 test("lists of tables are refused", () => {
   expect(() => change(["hooks"], [{ event: "Stop" }])).toThrow("takes one value, a list of values or a table");
+});
+
+test("a file that somebody has changed meanwhile stays as it is", async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), "heddle-edit-"));
+  const file = path.join(folder, "config.toml");
+  expect(await writeWhole(file, "a = 1\n", undefined)).toBe(true);
+  await writeFile(file, "by = 'hand'\n");
+  expect(await writeWhole(file, "a = 2\n", "a = 1\n")).toBe(false);
+  expect(await writeWhole(file, "a = 2\n", undefined)).toBe(false);
+  expect(await readFile(file, "utf8")).toBe("by = 'hand'\n");
+  expect(await writeWhole(file, "a = 2\n", "by = 'hand'\n")).toBe(true);
+  expect(await readdir(folder)).toEqual(["config.toml"]);
+  await rm(folder, { recursive: true });
 });

@@ -1,7 +1,9 @@
 /** Changes to the text of config.toml by whole values, tables included: each becomes changes of single keys. */
+import { realpathSync } from "node:fs";
 import { replaceFile } from "@heddle/models/replace-file";
-import { HeddleError, reasonOf } from "@heddle/protocol";
+import { HeddleError, isHeddleError, reasonOf } from "@heddle/protocol";
 import { parseToml } from "./parse-toml.ts";
+import { readConfigText } from "./read-config.ts";
 import { setTomlKey, unsetTomlKey, type TomlScalar } from "./toml-edit.ts";
 import { isTable } from "./toml-lines.ts";
 
@@ -59,11 +61,17 @@ export function isScalar(value: unknown): value is TomlScalar {
   return ["string", "number", "bigint", "boolean"].includes(typeof value);
 }
 
-/** Replaces Heddle's own config.toml as a whole: a reader sees the old text or the new one, never a part. */
-export async function writeWhole(file: string, text: string): Promise<void> {
+/**
+ * Replaces Heddle's own config.toml as a whole: a reader sees the old text or the new one, never a part. False: the file no
+ * longer says what the new text was made from, somebody edits it too.
+ */
+export async function writeWhole(file: string, text: string, before: string | undefined): Promise<boolean> {
   try {
-    await replaceFile(file, text);
+    // A link stays one: what it leads to is what its owner keeps.
+    const target = before === undefined ? file : realpathSync.native(file);
+    return await replaceFile(target, text, () => readConfigText(file) === before);
   } catch (cause) {
+    if (isHeddleError(cause)) throw cause;
     throw new HeddleError("store.failed", `${file} could not be written: ${reasonOf(cause)}`, { cause });
   }
 }

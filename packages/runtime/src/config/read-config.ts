@@ -29,6 +29,8 @@ export interface LoadOptions {
   readonly isStrict?: boolean;
   /** Codex keeps a profile in a file of its own beside config.toml. */
   readonly profile?: string | undefined;
+  /** What a file would say, to be judged before it does. */
+  readonly draft?: { readonly file: string; readonly text: string };
 }
 
 export { heddleHome };
@@ -51,10 +53,12 @@ export function ownConfigFile(env: NodeJS.ProcessEnv): string {
 export async function loadConfig(env: NodeJS.ProcessEnv, options: LoadOptions = {}): Promise<LoadedConfig> {
   if (options.isIgnored === true) return NONE;
   const own = ownConfigFile(env);
-  const ownText = readConfigText(own);
+  const { draft } = options;
+  const textOf = (file: string): string | undefined => (file === draft?.file ? draft.text : readConfigText(file));
+  const ownText = textOf(own);
   if (ownText !== undefined) return placed({ ...(await ownConfig(ownText, own, options)), file: own }, own);
   const codex = path.join(codexHome(env), "config.toml");
-  const codexText = readConfigText(codex);
+  const codexText = textOf(codex);
   const common =
     codexText === undefined ? NONE : placed({ ...(await parseCodex(codexText, codex, options)), file: codex }, codex);
   const { profile } = options;

@@ -4,15 +4,13 @@
  * variables of servers, tokens) are never shown, only that they are set.
  */
 import { createHash } from "node:crypto";
-import { realpathSync } from "node:fs";
 import path from "node:path";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import type { ConfigEdit, ConfigLayer, ConfigSource } from "@heddle/server";
-import { parseCodex, parseOwn } from "../config/check-config.ts";
 import { changeConfig, leavesOf, valueAt, writeWhole } from "../config/edit-config.ts";
 import { profileOf, readConfiguration, type ConfigChoices, type Configuration } from "../config/layers.ts";
 import { parseToml } from "../config/parse-toml.ts";
-import { codexHome, loadConfig, ownConfigFile, readConfigText } from "../config/read-config.ts";
+import { codexHome, ownConfigFile, readConfigText } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
 
 export interface ConfigSourceOptions {
@@ -84,6 +82,9 @@ function layersOf(configuration: Configuration, env: NodeJS.ProcessEnv): readonl
   ];
 }
 
+/** Somebody who edits the file by hand saves now and then. */
+const MAX_TRIES = 5;
+
 async function write(
   options: ConfigSourceOptions,
   edits: readonly ConfigEdit[],
@@ -91,26 +92,25 @@ async function write(
 ): ReturnType<ConfigSource["write"]> {
   const { env, choices, onChange } = options;
   if (choices.isIgnored === true) throw readonlyLayer("this server was started with --ignore-user-config");
-  const file = fileInForce(env);
-  const before = readConfigText(file) ?? "";
-  if (expectedVersion !== undefined && expectedVersion !== versionOf(before)) {
-    const message = "Configuration was modified since last read. Fetch latest version and retry.";
-    throw failed("configVersionConflict", message);
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const file = fileInForce(env);
+    const stored = readConfigText(file);
+    const before = stored ?? "";
+    if (expectedVersion !== undefined && expectedVersion !== versionOf(before)) throw conflict();
+    const { after, configuration } = await changed(options, before, { file, edits });
+    if (after !== before && !(await writeWhole(file, after, stored))) continue;
+    if (after !== before) onChange(configuration.file);
+    return { version: versionOf(after), overruled: overruled(configuration, edits, env) };
   }
-  const after = changed(before, edits, { file, isOwn: file === ownConfigFile(env) });
-  if (after !== before) {
-    // A link stays one: what it leads to is what its owner keeps.
-    await writeWhole(before === "" ? file : realpathSync.native(file), after);
-    onChange((await loadConfig(env, choices)).config);
-  }
-  return { version: versionOf(after), overruled: await overruled(options, edits) };
+  throw conflict();
 }
 
-function changed(
+/** The text with its edits, and what it comes to with everything around it: what a server cannot run with is not written. */
+async function changed(
+  { env, choices }: ConfigSourceOptions,
   before: string,
-  edits: readonly ConfigEdit[],
-  { file, isOwn }: { readonly file: string; readonly isOwn: boolean },
-): string {
+  { file, edits }: { readonly file: string; readonly edits: readonly ConfigEdit[] },
+): Promise<{ readonly after: string; readonly configuration: Configuration }> {
   try {
     const after = edits.reduce((text, edit) => {
       if (JSON.stringify(edit.value ?? null).includes(JSON.stringify(HIDDEN))) {
@@ -118,20 +118,19 @@ function changed(
       }
       return changeConfig(text, edit, file);
     }, before);
-    if (isOwn) parseOwn(after, file);
-    else parseCodex(after, file, {});
-    return after;
+    return { after, configuration: await readConfiguration({ ...choices, draft: { file, text: after } }, env) };
   } catch (error) {
     if (!isHeddleError(error)) throw error;
     throw failed("configValidationError", `Invalid configuration: ${error.message}`, error);
   }
 }
 
-async function overruled(
-  options: ConfigSourceOptions,
+function overruled(
+  configuration: Configuration,
   edits: readonly ConfigEdit[],
-): Promise<Awaited<ReturnType<ConfigSource["write"]>>["overruled"]> {
-  const [above] = layersOf(await readConfiguration(options.choices, options.env), options.env);
+  env: NodeJS.ProcessEnv,
+): Awaited<ReturnType<ConfigSource["write"]>>["overruled"] {
+  const [above] = layersOf(configuration, env);
   if (above === undefined || above.name.type !== "sessionFlags") return undefined;
   for (const { key } of edits) {
     const value = valueAt(hidden(above.config), key);
@@ -175,6 +174,11 @@ function put(target: Record<string, unknown>, [first = "", ...rest]: readonly st
 
 function readonlyLayer(why: string): HeddleError {
   return failed("configLayerReadonly", `Only writes to the user config are allowed: ${why}`);
+}
+
+function conflict(): HeddleError {
+  const message = "Configuration was modified since last read. Fetch latest version and retry.";
+  return failed("configVersionConflict", message);
 }
 
 /** The codes are those of the original. */
