@@ -99,8 +99,12 @@ const Answer = z.union([
   z.object({ decision: z.enum(["accept", "acceptForSession", "decline", "cancel"]) }),
   z.object({
     decision: z.union([
-      z.object({ acceptWithExecpolicyAmendment: z.unknown() }),
-      z.object({ applyNetworkPolicyAmendment: z.unknown() }),
+      z.object({ acceptWithExecpolicyAmendment: z.object({ execpolicy_amendment: z.array(z.string()) }) }),
+      z.object({
+        applyNetworkPolicyAmendment: z.object({
+          network_policy_amendment: z.object({ host: z.string(), action: z.enum(["allow", "deny"]) }),
+        }),
+      }),
     ]),
   }),
   z.object({ action: z.enum(["accept", "decline", "cancel"]) }),
@@ -127,7 +131,11 @@ function decisionFrom(result: unknown): Decision {
     return isKept ? "acceptForThread" : "accept";
   }
   const { decision } = parsed.data;
-  if (typeof decision === "object") return "acceptWithExecpolicyAmendment" in decision ? "acceptForThread" : "accept";
+  if (typeof decision === "object") {
+    if ("acceptWithExecpolicyAmendment" in decision) return "acceptForThread";
+    const { action } = decision.applyNetworkPolicyAmendment.network_policy_amendment;
+    return action === "allow" ? "accept" : "decline";
+  }
   return decision === "acceptForSession" ? "acceptForThread" : decision;
 }
 
