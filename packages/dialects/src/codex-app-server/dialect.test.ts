@@ -197,8 +197,14 @@ test.each([
   [{ decision: "acceptForSession" }, "acceptForThread"],
   [{ decision: { acceptWithExecpolicyAmendment: { execpolicy_amendment: ["ls"] } } }, "acceptForThread"],
   [{ decision: { acceptWithExecpolicyAmendment: { execpolicy_amendment: null } } }, "decline"],
-  [{ decision: { applyNetworkPolicyAmendment: { network_policy_amendment: { host: "a", action: "allow" } } } }, "accept"],
-  [{ decision: { applyNetworkPolicyAmendment: { network_policy_amendment: { host: "a", action: "deny" } } } }, "decline"],
+  [
+    { decision: { applyNetworkPolicyAmendment: { network_policy_amendment: { host: "a", action: "allow" } } } },
+    "accept",
+  ],
+  [
+    { decision: { applyNetworkPolicyAmendment: { network_policy_amendment: { host: "a", action: "deny" } } } },
+    "decline",
+  ],
   [{ decision: { applyNetworkPolicyAmendment: {} } }, "decline"],
   [{ decision: "cancel" }, "cancel"],
   [{ decision: "approved" }, "decline"],

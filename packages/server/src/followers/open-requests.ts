@@ -32,7 +32,8 @@ export interface OpenRequestsOptions {
 
 interface Open extends FollowerRequest {
   readonly id: RequestId;
-  readonly refusedBy: Set<Follower>;
+  /** What each who refused has said. */
+  readonly refusals: Map<Follower, Extract<Answered, { kind: "error" }>>;
 }
 
 const GRACE_MS = 5_000;
@@ -48,7 +49,7 @@ export class OpenRequests implements Disposable {
   }
 
   open(key: string, request: FollowerRequest): void {
-    const open = { ...request, id: this.#options.nextRequestId(), refusedBy: new Set<Follower>() };
+    const open: Open = { ...request, id: this.#options.nextRequestId(), refusals: new Map() };
     this.#open.set(key, open);
     for (const follower of this.#options.followers) this.#put(follower, key, open);
     this.#watch();
@@ -77,7 +78,11 @@ export class OpenRequests implements Disposable {
   }
 
   left(follower: Follower): void {
-    for (const { id } of this.#open.values()) follower.withdraw(id, this.#options.threadId);
+    for (const open of this.#open.values()) {
+      follower.withdraw(open.id, this.#options.threadId);
+      open.refusals.delete(follower);
+      this.#storeRefusal(open);
+    }
     this.#watch();
   }
 
@@ -93,11 +98,17 @@ export class OpenRequests implements Disposable {
     const open = this.#open.get(key);
     // `gone`: it stays open for the next follower.
     if (open === undefined || answer.kind === "gone") return;
-    if (answer.kind === "error") {
-      open.refusedBy.add(follower);
-      if ([...this.#options.followers].some((other) => !open.refusedBy.has(other))) return;
-    }
-    this.#store(open.answered(answer, follower.by));
+    if (answer.kind === "result") return this.#store(open.answered(answer, follower.by));
+    open.refusals.set(follower, answer);
+    this.#storeRefusal(open);
+  }
+
+  /** Once all who follow have refused: whoever has not may still answer, until it leaves. */
+  #storeRefusal(open: Open): void {
+    const [last] = [...open.refusals].slice(-1);
+    if (last === undefined || [...this.#options.followers].some((other) => !open.refusals.has(other))) return;
+    const [{ by }, refusal] = last;
+    this.#store(open.answered(refusal, by));
   }
 
   /** The timer runs while requests are open and there is no follower. */
