@@ -144,7 +144,7 @@ export type {
 export { HookConfig, HookEvent, HookOutput } from "./hooks.ts";
 export { reviewText, shownAnswer } from "./review-output.ts";
 export { didYouMean, nearest } from "./suggest.ts";
-export { MARK, visibleLine, visibleName, visibleText, withoutMark } from "./visible-text.ts";
+export { MARK, visibleLine, visibleName, visiblePath, visibleText, withoutMark } from "./visible-text.ts";
 export { isShownOtherwise, logEntryCount } from "./log-entries.ts";
 export type { RunFinished, RunResult, RunRetried } from "./run-result.ts";
 export { EVENT_VERSIONS, upcast } from "./upcast.ts";

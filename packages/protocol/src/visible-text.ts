@@ -47,6 +47,18 @@ export function visibleName(name: string): string {
   return PLAIN_NAME.test(name) ? name : visibleLine(JSON.stringify(name));
 }
 
+/** Of a path in a list or a sentence: as long as folders nest by hand. */
+const MAX_PATH_CHARS = 160;
+
+/** The same of a path that is only to be recognized: a long one without folders of its middle. */
+export function visiblePath(path: string): string {
+  if (path.length <= MAX_PATH_CHARS) return visibleName(path);
+  const half = MAX_PATH_CHARS / 2;
+  const [begin, end] = [path.slice(0, half), path.slice(-half)];
+  const parts = [begin.slice(0, begin.lastIndexOf("/") + 1), end.slice(Math.max(0, end.indexOf("/")))];
+  return PLAIN_NAME.test(parts.join("")) ? parts.join("…") : visibleName(parts.join("…"));
+}
+
 const PLAIN_NAME = /^[\p{L}\p{N}_@%+=:./~#$-]+$/u;
 
 /** Spaces of every width, and the braille cell without dots. */

@@ -1,5 +1,5 @@
 /** What a verdict rests on, what else has changed, and what the owner is asked, as lines for people. */
-import { isObstructed, visibleLine, visibleName, type CheckResult, type TaskRecord } from "@heddle/protocol";
+import { isObstructed, visibleLine, visiblePath, type CheckResult, type TaskRecord } from "@heddle/protocol";
 import type { JudgedWork, WorkFile, WorkReview } from "@heddle/protocol/tasks";
 import { isPutToOwner } from "./outcome.ts";
 import type { Style } from "../print/style.ts";
@@ -12,8 +12,8 @@ const MAX_IN_LINE = 200;
 export function fileLine({ path, how, role, leadsTo, why }: WorkFile): string {
   const what = how === "added" ? "new" : how;
   const kind = role === undefined || role === "source" ? "" : `, ${role}`;
-  const link = leadsTo === undefined ? "" : `, a link to ${visibleName(leadsTo)}`;
-  return `${visibleName(path)} (${what}${kind}${link}${why === undefined ? "" : `: ${visibleLine(why)}`})`;
+  const link = leadsTo === undefined ? "" : `, a link to ${visiblePath(leadsTo)}`;
+  return `${visiblePath(path)} (${what}${kind}${link}${why === undefined ? "" : `: ${visibleLine(why)}`})`;
 }
 
 export function listed(files: readonly string[], all = files.length): string {
@@ -30,7 +30,7 @@ export function restsLine(
   const known = new Map([...(work?.delivered ?? []), ...(work?.others ?? [])].map((file) => [file.path, file]));
   const names = restsOn.map((path) => {
     const file = known.get(path);
-    return file === undefined ? visibleName(path) : fileLine(file);
+    return file === undefined ? visiblePath(path) : fileLine(file);
   });
   const doubt = areReadsKnown === false ? " (all files: this host cannot observe what a check reads)" : "";
   return [`         rests on ${listed(names, restsOnCount ?? names.length)}${doubt}`];
@@ -41,7 +41,7 @@ export function workLines(work: JudgedWork | undefined, style: Style): readonly 
   const { delivered, deliveredCount, others, othersCount, made = [], madeCount, spec } = work;
   return [
     ...(deliveredCount === 0 ? [] : [`  judged: ${listed(delivered.map(fileLine), deliveredCount)}`]),
-    ...(made.length === 0 ? [] : [`  made of it by the setup: ${listed(made.map(visibleName), madeCount)}`]),
+    ...(made.length === 0 ? [] : [`  made of it by the setup: ${listed(made.map(visiblePath), madeCount)}`]),
     ...(othersCount === 0 ? [] : [style.yellow(`  changed, not judged: ${listed(others.map(fileLine), othersCount)}`)]),
     ...(spec === undefined
       ? []
@@ -53,7 +53,7 @@ export function reviewLines(review: WorkReview | undefined, style: Style): reado
   if (review === undefined) return [];
   return review.reasons.flatMap(({ message, files, count = files.length }) => [
     style.yellow(`  not verified: ${visibleLine(message)}`),
-    ...files.slice(0, SHOWN).map((file) => `    ${visibleName(file)}`),
+    ...files.slice(0, SHOWN).map((file) => `    ${visiblePath(file)}`),
     ...(count > SHOWN ? [`    and ${count - SHOWN} more`] : []),
   ]);
 }

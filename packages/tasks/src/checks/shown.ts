@@ -1,5 +1,5 @@
 /** Values in messages: on one line, quoted, and cut. */
-import { visibleName } from "@heddle/protocol";
+import { visiblePath } from "@heddle/protocol";
 
 const MAX_CHARS = 120;
 
@@ -15,5 +15,5 @@ export function listed(values: readonly string[], most = 5): string {
 
 /** Of files, whose names agents choose. */
 export function listedNames(names: readonly string[], most = 5): string {
-  return listed(names.map(visibleName), most);
+  return listed(names.map(visiblePath), most);
 }

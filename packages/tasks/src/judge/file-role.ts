@@ -2,7 +2,7 @@
  * What a file is, by its name. It is said to people, and it keeps new files that look like judges out of what a verdict may
  * rest on by itself. It lets nothing through: what has an unknown name is no source.
  */
-import { visibleName } from "@heddle/protocol";
+import { visiblePath } from "@heddle/protocol";
 import type { FileRole } from "@heddle/protocol/tasks";
 
 const SOURCE =
@@ -41,14 +41,14 @@ export function roleOf(path: string): FileRole {
 }
 
 const TEXTS: Readonly<Record<FileRole, string>> = {
-  source: "source",
-  test: "test",
-  configuration: "configuration",
-  build: "build file",
-  dependency: "dependency",
-  cache: "cache",
-  repository: "of the repository",
-  other: "no source",
+  source: " source",
+  test: " test",
+  configuration: " configuration",
+  build: " build file",
+  dependency: " dependency",
+  cache: " cache",
+  repository: ", git's own",
+  other: ", not source code",
 };
 
 /** `src/a.js (changed source)`. */
@@ -59,5 +59,5 @@ export function described({
   readonly path: string;
   readonly how: "added" | "changed" | "removed";
 }): string {
-  return `${visibleName(path)} (${how === "added" ? "new" : how} ${TEXTS[roleOf(path)]})`;
+  return `${visiblePath(path)} (${how === "added" ? "new" : how}${TEXTS[roleOf(path)]})`;
 }

@@ -64,6 +64,7 @@ export async function freezeClaim(checkOptions: CheckOptions, task: Claim, base:
     into: workFolder(home, task.id, task.round),
     skip: skippedFor(checkOptions),
     signal,
+    needsAll,
     ...(needsAll || spec.deliver === undefined
       ? {}
       : { wanted: isWanted(spec.deliver), wantedBelow: mayDeliverBelow(spec.deliver) }),

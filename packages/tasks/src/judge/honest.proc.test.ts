@@ -97,6 +97,26 @@ test("13: what was changed besides and is not needed is reported, and nothing is
   expect((await readdir(fixture.workspace)).toSorted()).toEqual(["old.cfg", "scratch", "tool.sh"]);
 });
 
+test("13: git's own files are no part of what a check rests on, and come last among what else has changed", async () => {
+  const options: TaskFixtureOptions = {
+    files: { "a.sh": "exit 1\n" },
+    git: true,
+    checks: [{ kind: "command", run: "git log > /dev/null && sh a.sh" }],
+  };
+  const verdict = await judge(options, async (fixture) => {
+    await fixture.write("a.sh", "exit 0\n");
+    await fixture.write("b.bin", "");
+    fixture.git("commit", "-qam", "work");
+  });
+  expect(verdict).toMatchObject({
+    passed: false,
+    results: [{ restsOn: ["a.sh", "b.bin"] }],
+  });
+  expect(verdict.review?.reasons[0]?.files?.[0]).toBe("a.sh");
+  const { delivered = [], others = [] } = verdict.work ?? {};
+  expect([...delivered, ...others].map(({ role }) => role).slice(0, 2)).not.toContain("repository");
+});
+
 test("13: the setup of a spec runs in the clean room before the checks, and what it reads counts", async () => {
   const files = {
     "deps.lock": "1\n",

@@ -10,7 +10,7 @@ import type { Ran } from "../checks/run-check.ts";
 import { ran } from "../checks/tests.ts";
 import { runsCommands } from "./named-work.ts";
 import { openCheckRoom } from "./open-check-room.ts";
-import { isSeenUnread, telling } from "./pick.ts";
+import { isRepository, isSeenUnread, telling } from "./pick.ts";
 import { settleFlips, type Earlier } from "./flips.ts";
 import type { SetupDifference } from "./set-up.ts";
 import { flagWeak } from "./weak.ts";
@@ -54,11 +54,12 @@ export async function judgePicked(
   return { results, violations, passed, ran: settled, kind: open.kind, setup: open.setup };
 }
 
-/** With the files of the work that it read, and, where `looks`, those that it can tell from before without reading them. */
+/** With the files of the work that it read, git's own left out, and, where `looks`, those that it can tell from before without reading them. */
 function resting({ result, reads }: Ran, { picked }: RoomContents, looks: boolean): CheckResult {
   if (picked.length === 0) return result;
   const rests = telling(picked).filter(
-    (change) => reads === undefined || reads.has(change.path) || (looks && isSeenUnread(change)),
+    (change) =>
+      !isRepository(change) && (reads === undefined || reads.has(change.path) || (looks && isSeenUnread(change))),
   );
   return {
     ...result,

@@ -261,6 +261,8 @@ test("13: what an agent changed or removed before its worker died is guessed, an
   expect((await readdir(rooms)).toSorted()).toEqual(["base", "gone"]);
   const last = await run(t, "b", "agent-2");
   expect(last).toMatchObject({ state: "paused", lastCheck: { review: { reasons: [{ kind: "left" }] } } });
+  expect(last.reason).toContain(`by ${first.id}, which is deleted`);
+  expect(last.reason).not.toContain("heddle task diff");
   const [prepared] = await t.of(last.id, "task.prepared");
   expect(prepared?.baseline?.left?.files).toMatchObject([
     { path: "check-a.sh", how: "removed" },

@@ -97,7 +97,8 @@ export function workFiles(
   changes: readonly Change[],
 ): Pick<JudgedWork, "delivered" | "deliveredCount" | "others" | "othersCount"> {
   const own = new Set(picked.map(({ path }) => path));
-  const all = telling(changes);
+  // Git's own are many, and what people look for comes first.
+  const all = telling(changes).toSorted((a, b) => Number(isRepository(a)) - Number(isRepository(b)));
   const [delivered, others] = [all.filter(({ path }) => own.has(path)), all.filter(({ path }) => !own.has(path))];
   return {
     delivered: delivered.slice(0, MAX_WORK_FILES).map(toWorkFile),

@@ -2,7 +2,7 @@
  * Work whose checks may rest on what agents of earlier tasks left and nobody judged. Where the checks pass as well with all of
  * it taken back, that is what the verdict stands for; otherwise the owner decides. Pure.
  */
-import { visibleName, type TaskBaseline } from "@heddle/protocol";
+import { visiblePath, type TaskBaseline } from "@heddle/protocol";
 import type { TaskCheck } from "@heddle/protocol/tasks";
 import { toRaw, type RawPath } from "@heddle/tools/raw-path";
 import type { Ran } from "../checks/run-check.ts";
@@ -71,17 +71,18 @@ export function leftRead(
   return files.length > 0 || isMore ? { files, isMore } : undefined;
 }
 
-export function leftReason({ files, isMore }: LeftRead): Reason {
+/** `isDeleted`: of a task, which then has nothing to show. */
+export function leftReason({ files, isMore }: LeftRead, isDeleted: (taskId: string) => boolean): Reason {
   const how = { added: "new", changed: "changed", removed: "removed" };
   const shown = files
     .slice(0, SHOWN)
     .map(
       (file) =>
-        `${visibleName(file.path)} (${how[file.how]} by ${file.taskId}${file.isOutside === true ? ", outside the workspace too" : ""})`,
+        `${visiblePath(file.path)} (${how[file.how]} by ${file.taskId}${isDeleted(file.taskId) ? ", which is deleted" : ""}${file.isOutside === true ? ", outside the workspace too" : ""})`,
     );
   const more = files.length > SHOWN ? ` and ${files.length - SHOWN} more` : "";
   const many = isMore ? `${shown.length === 0 ? "" : ", and "}more files than can be watched` : "";
-  const [first] = files;
+  const first = files.find(({ taskId }) => !isDeleted(taskId));
   const undo = first?.isUndoable === true ? `, heddle task undo ${first.taskId} takes them back` : "";
   const help = first === undefined ? "" : `; heddle task diff ${first.taskId} shows them${undo}`;
   const message = `the checks rest on what agents of earlier tasks left in the workspace and nobody judged: ${shown.join(", ")}${more}${many}${help}`;

@@ -166,6 +166,19 @@ test("13: the owner is told judges first, what is gone, and the line to add, wit
   expect(review.deliver).toEqual(["n.js", "test/h.js", "gone.cfg", "src/a.js"]);
 });
 
+test("13: a file that is no source is called so, and a path of many folders is cut in its middle", () => {
+  const deep = `${Array.from({ length: 200 }, (_, index) => `folder${index}`).join("/")}/data.bin`;
+  const review = restsReview(
+    { changes: [added(deep), added("a.bin")], reads: undefined, isMatched: () => false },
+    { rested: [], failing: ["x"], isReadEnough: true },
+  );
+  const { message = "" } = review.reasons[0] ?? {};
+  expect(message).toContain("a.bin (new, not source code)");
+  expect(message).toMatch(/folder0\/folder1\/.*…\/.*folder199\/data\.bin \(new, not source code\)/);
+  expect(message.length).toBeLessThan(600);
+  expect(review.deliver).toContain(deep);
+});
+
 test("13: what is proposed are these files and no other; more than can be accepted are counted", () => {
   const review = (changes: readonly Change[]): WorkReview =>
     restsReview(

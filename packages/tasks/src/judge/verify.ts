@@ -9,6 +9,7 @@
  *
  * A check that fails, breaks or a protected file that was changed: rejected. Passes that prove nothing: the owner decides.
  */
+import { existsSync } from "node:fs";
 import { lstat, realpath } from "node:fs/promises";
 import { toHeddleError, type CheckResult, type CheckViolation, type TaskBaseline } from "@heddle/protocol";
 import { MAX_WORK_FILES, type JudgedWork, type TaskCheck, type WorkReview } from "@heddle/protocol/tasks";
@@ -39,6 +40,7 @@ import { leftRead, leftReason, type LeftRead } from "./rests-on-left.ts";
 import { openSetups } from "./open-check-room.ts";
 import { setupReason, type BeginningSetups } from "./set-up.ts";
 import { shadowing } from "./shadows.ts";
+import { goneFolder } from "./task-rooms.ts";
 import { flakyFailure, weakness } from "./weak.ts";
 import { judgesAmong } from "./wildcards.ts";
 import type { Change, FrozenWork, KeptTree } from "../tree/manifest.ts";
@@ -232,7 +234,7 @@ async function judgeDoubted(checkOptions: CheckOptions, work: SharedCase, judged
     if (isEnough) return { ...judged, room: alone };
   }
   const reasons = [
-    ...(left === undefined ? [] : [leftReason(left)]),
+    ...(left === undefined ? [] : [leftReason(left, (id) => existsSync(goneFolder(checkOptions.home, id)))]),
     ...(isDoubted ? [setupReason(room.setup, base)] : []),
   ];
   return { ...judged, review: { ...review, reasons: [...(review?.reasons ?? []), ...reasons] } };

@@ -5,11 +5,11 @@
  */
 import { lstatSync, mkdirSync, type Stats } from "node:fs";
 import { join } from "node:path";
-import { HeddleError, isHeddleError } from "@heddle/protocol";
+import { HeddleError, isHeddleError, visiblePath } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { toRaw, toSystem, toText } from "@heddle/tools/raw-path";
 import { FolderCursor } from "./folder-cursor.ts";
-import { finishFolder, isUntouched, MAX_BYTES, megabytes } from "./keep-tree.ts";
+import { finishFolder, isUntouched, MAX_BYTES, megabytes, moreThan } from "./keep-tree.ts";
 import {
   byPath,
   comparePaths,
@@ -37,6 +37,8 @@ export interface FreezeOptions {
   readonly skip: readonly string[];
   /** The content of these is stored; absent: of all. */
   readonly wanted?: (path: RawPath) => boolean;
+  /** Whatever the spec delivers, the rest is read too. */
+  readonly needsAll?: boolean;
   /** Whether something below a folder may be wanted; where nothing can, the folder need not be open. Absent: it may. */
   readonly wantedBelow?: (folder: RawPath) => boolean;
   /** Of what has to be read; a sparse file counts with its size. 20 GB when absent. */
@@ -165,7 +167,6 @@ function isUnread({ path, size }: Suspect, before: TreeEntry | undefined, { want
 
 /** Before anything is read: an agent can make a file of a terabyte in no time. */
 function refuseLarge(suspects: readonly Suspect[], base: KeptTree, options: FreezeOptions): void {
-  const { maxBytes = MAX_BYTES } = options;
   let total = 0;
   let largest: Suspect | undefined;
   for (const suspect of suspects) {
@@ -173,17 +174,26 @@ function refuseLarge(suspects: readonly Suspect[], base: KeptTree, options: Free
     total += suspect.size;
     if (suspect.size > (largest?.size ?? 0)) largest = suspect;
   }
-  if (total > maxBytes && largest !== undefined) throw tooLarge(largest, { total, maxBytes });
+  if (largest !== undefined && isTooMuch(total, options)) throw tooLarge(largest, total, options);
+}
+
+function isTooMuch(total: number, { maxBytes = MAX_BYTES }: FreezeOptions): boolean {
+  return total > maxBytes;
 }
 
 function tooLarge(
   { path, size }: Pick<Suspect, "path" | "size">,
-  { total, maxBytes }: { readonly total: number; readonly maxBytes: number },
+  total: number,
+  { maxBytes = MAX_BYTES, wanted, needsAll }: FreezeOptions,
 ): HeddleError {
   const shown = toText(path);
+  const helps =
+    wanted === undefined
+      ? "name in the spec's `deliver:` what the task is to change, without it"
+      : `leave it out of the spec's \`deliver:\` (${JSON.stringify(`!${shown}`)})`;
   return new HeddleError(
     "limit.reached",
-    `the changed files have ${megabytes(total)}, more than the ${megabytes(maxBytes)} that are judged; the largest is ${shown} (${megabytes(size)}). Remove it, or name in the spec's \`deliver:\` what the task is to change, without it`,
+    `the changed files have ${moreThan(total, maxBytes)} that are judged; the largest is ${visiblePath(shown)} (${megabytes(size)}). Remove it${needsAll === true ? "" : `, or ${helps}`}`,
     { details: { path: shown, bytes: total, maxBytes } },
   );
 }
@@ -195,12 +205,11 @@ async function takeAll(
 ): Promise<readonly Change[]> {
   using cursor = new FolderCursor(root);
   const slices = sliced(options.signal);
-  const { maxBytes = MAX_BYTES } = options;
   let total = 0;
   // A file may have grown since it was looked at.
   const admit = (path: RawPath, size: number): void => {
     total += size;
-    if (total > maxBytes) throw tooLarge({ path, size }, { total, maxBytes });
+    if (isTooMuch(total, options)) throw tooLarge({ path, size }, total, options);
   };
   const taker = new EntryTaker(cursor, slices, admit);
   const target = `${toRaw(folder)}/`;

@@ -123,9 +123,15 @@ function refuseLarge(root: string, found: readonly Found[], maxBytes: number): v
   const named = largest.map(([path, size]) => `${toText(path)} (${megabytes(size)})`).join(", ");
   throw new HeddleError(
     "limit.reached",
-    `the workspace ${root} has ${megabytes(total)}, more than the ${megabytes(maxBytes)} that are kept of one; the largest in it: ${named}. Move them out of it, or give the task a smaller folder`,
+    `the workspace ${root} has ${moreThan(total, maxBytes)} that are kept of one; the largest in it: ${named}. Move them out of it, or give the task a smaller folder`,
     { details: { bytes: total, maxBytes } },
   );
+}
+
+/** In bytes where megabytes look the same. */
+export function moreThan(total: number, most: number): string {
+  const size = megabytes(total) === megabytes(most) ? (bytes: number) => `${bytes} bytes` : megabytes;
+  return `${size(total)}, more than the ${size(most)}`;
 }
 
 export function megabytes(bytes: number): string {

@@ -212,6 +212,13 @@ describe("13: frozen work has bounds", () => {
       message: /data\/huge\.bin \(1099512 MB\).*`deliver:`/,
       details: { path: "data/huge.bin" },
     });
+    await expect(fixture.freeze(base, () => true)).rejects.toMatchObject({
+      message: expect.stringMatching(/leave it out of the spec's `deliver:` \("!data\/huge\.bin"\)/),
+    });
+    truncateSync(fixture.at("data/huge.bin"), 20 * 1024 ** 3);
+    await expect(fixture.freeze(base)).rejects.toMatchObject({
+      message: expect.stringContaining("have 21474836481 bytes, more than the 21474836480 bytes that are judged"),
+    });
     expect(readdirSync(fixture.dir)).toEqual(["base"]);
   });
 
