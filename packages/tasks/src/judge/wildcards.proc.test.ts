@@ -110,6 +110,32 @@ const HONEST: readonly Case[] = [
     made: goodPy,
   },
   {
+    what: "JavaScript, loaded by the program that a package names",
+    files: {
+      ...addJs,
+      "src/show.js": "exports.show = String;\n",
+      "bin/cli.js":
+        'const { add } = require("../src/add");\nconst { show } = require("../src/show");\nconsole.log(show(add(2, 2)));\n',
+      "package.json": '{"bin": "bin/cli.js", "scripts": {"test": "sh test/cli.sh"}}',
+      "test/cli.sh": '[ "$(node bin/cli.js)" = 4 ]\n',
+    },
+    run: `${node} --run test`,
+    changed: "src/**",
+    made: goodJs,
+  },
+  {
+    what: "Python, in a package",
+    needs: "python3",
+    files: {
+      "app/__init__.py": "",
+      "app/calc.py": calcPy["calc.py"],
+      "tests/check.py": "import sys\nsys.path.insert(0, '.')\nfrom app.calc import add\nassert add(2, 2) == 4\n",
+    },
+    run: "python3 tests/check.py",
+    changed: "app/**",
+    made: { "app/calc.py": goodPy["calc.py"] },
+  },
+  {
     what: "Python, imported by its test",
     needs: "python3",
     files: {
@@ -148,6 +174,19 @@ const CHEATS: readonly Case[] = [
     changed: "src/**",
     made: { [`src/${helper}.js`]: noEqualJs },
   })),
+  {
+    what: "a helper of a check that only package.json knows",
+    files: {
+      ...addJs,
+      "src/asserts.js": equalJs,
+      "verify.js":
+        'const { equal } = require("./src/asserts");\nconst { add } = require("./src/add");\nequal(add(2, 2), 4);\n',
+      "package.json": '{"scripts": {"verify": "node verify.js"}}',
+    },
+    run: `${node} --run verify`,
+    changed: "src/**",
+    made: { "src/asserts.js": noEqualJs },
+  },
   {
     what: "a helper that the command loads before the test",
     files: {

@@ -10,7 +10,7 @@ import type { LeafCheck, LeafCheckOf } from "@heddle/protocol";
 import { toRaw, toSystem, toText } from "@heddle/tools/raw-path";
 import type { CheckOptions } from "../checks/check.ts";
 import { leavesOf, nameChecks } from "../checks/names.ts";
-import { parentOf, sha256, type Change, type RawPath } from "../tree/manifest.ts";
+import { byPath, parentOf, sha256, type Change, type RawPath } from "../tree/manifest.ts";
 import { sliced } from "../tree/slices.ts";
 import { roleOf } from "./file-role.ts";
 import { judgePicked, type ToJudge } from "./judge-picked.ts";
@@ -42,27 +42,36 @@ export async function judgesAmong(checkOptions: CheckOptions, matched: Matched):
 async function workAmong(checkOptions: CheckOptions, matched: Matched): Promise<ReadonlySet<string>> {
   const isAsked = isJudge(checkOptions.spec);
   const loads = await loadsOf(checkOptions, matched);
+  const tried = new Map<RawPath, Promise<boolean>>();
+  const mayDecide = async (path: RawPath): Promise<boolean> => {
+    if (!tried.has(path) && tried.size === MAX_BLANKED) return true;
+    const decides = tried.get(path) ?? passesBlank(checkOptions, matched.toJudge, path);
+    tried.set(path, decides);
+    return await decides;
+  };
   const work = new Set<string>();
-  let blanked = 0;
-  for (const change of matched.suspects) {
-    const path = toText(change.path);
-    const by = loads.by(change.path);
-    const isHelper = !by.has("source") && !by.has("test alone") && (by.has("test") || by.has("configuration"));
-    if (isHelper || (isAsked(path) && !loads.isAskedAbout(change.path))) continue;
-    if (isAsked(path) || (by.size === 1 && by.has("command line"))) {
-      blanked += 1;
-      if (blanked > MAX_BLANKED || (await passesBlank(checkOptions, matched.toJudge, change))) continue;
-    }
-    work.add(path);
+  for (const { path } of matched.suspects) {
+    const by = loads.by(path);
+    let isTested = by.has("source") || by.has("test alone");
+    for (const entry of isTested ? [] : loads.entriesOf(path)) isTested ||= !(await mayDecide(entry));
+    const isHelper = !isTested && [...by].some((loader) => loader !== "command line");
+    if (isHelper || (isAsked(toText(path)) && !loads.isAskedAbout(path))) continue;
+    const isRun = isAsked(toText(path)) || (by.size === 1 && by.has("command line"));
+    if (!isRun || !(await mayDecide(path))) work.add(toText(path));
   }
   return work;
 }
 
-/** What names a file: other source, a test with or without other source, configuration, a command line in a file. */
-type Loader = "source" | "test" | "test alone" | "configuration" | "command line";
+/**
+ * What names a file: source, source that a command line names, a test, one of these two without other source, configuration, a
+ * command line in a file.
+ */
+type Loader = "source" | "entry" | "test" | "test alone" | "configuration" | "command line";
 
 interface Loads {
   by(path: RawPath): ReadonlySet<Loader>;
+  /** Source that loads it and that a command line names: a program, or a check by another name. */
+  entriesOf(path: RawPath): readonly RawPath[];
   /** Each command that names it has something else that decides, and nothing else that it may be about. */
   isAskedAbout(path: RawPath): boolean;
 }
@@ -78,24 +87,31 @@ async function loadsOf({ spec, signal }: CheckOptions, { suspects, isMatched, to
       .filter((path) => isCode(path) && !isTest(path))
       .flatMap((path) => [posix.basename(path), subjectOf(path)].map((name) => [name, subjectOf(path)])),
   );
-  const aboutIn = (names: ReadonlySet<string>): readonly string[] =>
-    [...names].flatMap((name) => subjects.get(name) ?? []);
-  const isAlone = (about: readonly string[], path: RawPath): boolean => about.every((name) => name === subjectOf(path));
+  // A package is named with what is in it.
+  const isAlone = (about: readonly string[], path: RawPath): boolean =>
+    about.every((name) => name === subjectOf(path) || parentOf(path).split("/").includes(name));
 
   const by = new Map(suspects.map(({ path }) => [path, new Set<Loader>()]));
+  const loaders = new Map<RawPath, readonly RawPath[]>();
   const aboutOf = new Map<RawPath, readonly string[]>();
+  const inLines = new Set<string>();
   for await (const { path, text } of textsOf(base, sliced(signal))) {
     const names = namesIn(text);
+    const about = [...names].flatMap((name) => subjects.get(name) ?? []);
     const role = isAsked(toText(path)) ? "test" : roleOf(toText(path));
-    if (isAsked(toText(path))) aboutOf.set(path, aboutIn(names));
-    for (const [suspect, loaders] of by) {
+    if (isAsked(toText(path))) aboutOf.set(path, about);
+    if (hasCommandLines(path)) for (const name of names) inLines.add(name);
+    for (const [suspect, found] of by) {
       if (suspect === path || !(names.has(posix.basename(suspect)) || names.has(subjectOf(suspect)))) continue;
-      if (role === "test" || role === "configuration") loaders.add(role);
-      else if (hasCommandLines(path)) loaders.add("command line");
-      else if (role === "source") loaders.add(role);
-      if (role === "test" && isAlone(aboutIn(names), suspect)) loaders.add("test alone");
+      if (role === "test" || role === "configuration") found.add(role);
+      else if (hasCommandLines(path)) found.add("command line");
+      else if (role === "source") loaders.set(suspect, [...(loaders.get(suspect) ?? []), path]);
+      if ((role === "test" || role === "source") && isAlone(about, suspect)) found.add("test alone");
     }
   }
+  const isEntry = (path: RawPath): boolean => inLines.has(posix.basename(path));
+  for (const [path, found] of by)
+    for (const loader of loaders.get(path) ?? []) found.add(isEntry(loader) ? "entry" : "source");
   const isAskedAboutBy = (check: LeafCheck, path: RawPath): boolean => {
     const isNamed = isJudge({ checks: [check] });
     if (!isNamed(toText(path))) return true;
@@ -109,6 +125,7 @@ async function loadsOf({ spec, signal }: CheckOptions, { suspects, isMatched, to
   };
   return {
     by: (path) => by.get(path) ?? new Set(),
+    entriesOf: (path) => (loaders.get(path) ?? []).filter(isEntry),
     isAskedAbout: (path) => leavesOf(spec.checks).every((check) => isAskedAboutBy(check, path)),
   };
 }
@@ -126,18 +143,19 @@ function hasProgramIn({ run }: PlainCommand): boolean {
 }
 
 /** A command that failed at the beginning, and reads it, ends well although nothing is in it. */
-async function passesBlank(checkOptions: CheckOptions, { baseline, room }: ToJudge, change: Change): Promise<boolean> {
+async function passesBlank(checkOptions: CheckOptions, { baseline, room }: ToJudge, path: RawPath): Promise<boolean> {
   const failed = nameChecks(checkOptions.spec.checks).filter(({ name }) => !baseline.passed.includes(name));
   const checks = leavesOf(failed.map(({ check }) => check))
     .filter(isPlainCommand)
     .map(({ run, cwd, timeoutMs, network }) => ({ kind: "command" as const, run, cwd, timeoutMs, network, exit: 0 }));
   await using scratch = await openScratch(checkOptions.home, "blank");
-  const { path } = change;
   mkdirSync(toSystem(`${toRaw(scratch.folder)}/${parentOf(path)}`), { recursive: true, mode: 0o700 });
   writeFileSync(toSystem(`${toRaw(scratch.folder)}/${path}`), "\n");
+  const mode = (room.picked.find((one) => one.path === path)?.now ?? room.base.manifest.get(path))?.mode ?? 0o644;
   const mtimeNs = BigInt(Date.now()) * 1_000_000n;
-  const now = { kind: "file", mode: change.now?.mode ?? 0o644, size: 1, mtimeNs, sha256: sha256("\n") } as const;
-  const picked = room.picked.map((one) => (one.path === path ? { ...one, from: scratch.folder, now } : one));
+  const now = { kind: "file", mode, size: 1, mtimeNs, sha256: sha256("\n") } as const;
+  const blank = { path, how: "changed", now, from: scratch.folder } as const;
+  const picked = [...room.picked.filter((one) => one.path !== path), blank].toSorted(byPath);
   const spec = { ...checkOptions.spec, checks };
   const { ran } = await judgePicked({ ...checkOptions, spec }, { baseline, room: { ...room, picked } }, "work");
   return ran.some(({ result, reads }) => result.outcome === "passed" && (reads === undefined || reads.has(path)));
