@@ -160,7 +160,7 @@ export function carryOver(turnId: string, history: readonly StoredEvent[], quest
 }
 
 /** Steering reaches the model in order, each once, unless a hook refuses it. */
-function pendingSteering(turnId: string, own: readonly StoredEvent[]): readonly StoredEvent[] {
+export function pendingSteering(turnId: string, own: readonly StoredEvent[]): readonly StoredEvent[] {
   const open = own.filter(
     ({ body }) =>
       (body.type === "item.completed" && body.item.type === "userMessage" && body.item.id !== inputItemId(turnId)) ||

@@ -67,6 +67,24 @@ test("a turn that had only been admitted ends interrupted, with nothing else to 
   ]);
 });
 
+test("input that was acknowledged and not told yet is told with the end: the prompt, and what was added", () => {
+  const words = (text: string) => [{ type: "text" as const, text }];
+  const said: EventOf<"turn.admitted"> = { ...admitted, input: words("do it"), clientId: "m1" };
+  const message = (id: string, text: string): Item => ({ type: "userMessage", id, content: words(text) });
+  const steered = (text: string): EventBody => ({ type: "turn.steered", v: 1, turnId, input: words(text) });
+  const told = (bodies: readonly EventBody[]): unknown[] =>
+    closingEvents(said, stored(bodies)).flatMap((body) =>
+      body.type === "item.completed" && body.item.type === "userMessage" ? [body.item] : [],
+    );
+  expect(told([said])).toEqual([{ ...message(`item_${turnId}`, "do it"), clientId: "m1" }]);
+  const first: EventBody = { type: "item.completed", v: 1, turnId, item: message(`item_${turnId}`, "do it") };
+  expect(told([said, first])).toEqual([]);
+  const second: EventBody = { type: "item.completed", v: 1, turnId, item: message("item_2", "also") };
+  expect(told([said, first, steered("also"), second, steered("and this")])).toMatchObject([
+    { content: words("and this") },
+  ]);
+});
+
 test("an intent without a result becomes unknown, its item keeps what was checkpointed, the question is cancelled", () => {
   const events = closingEvents(
     admitted,

@@ -2,11 +2,13 @@
  * Every turn whose holder is dead (`holder.ts`) gets its one terminal event, and with it everything left hanging:
  *   an intent without a result  → tool.settled `unknown` (never run again by itself)
  *   a started item              → item.completed with what its checkpoints kept
+ *   input that was not told yet → item.completed, so that nothing that was acknowledged is unseen
  *   an unanswered question      → approval.resolved `cancel`, unless it is all that is left: then the turn is parked
  * All in one transaction on the version that was read, so that two recovering processes cannot both do it.
  * Threads that were to be deleted with their run are deleted when that run is dead.
  */
 import {
+  inputItemId,
   isHeddleError,
   NO_USAGE,
   addUsage,
@@ -20,7 +22,14 @@ import {
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { Journal } from "@heddle/journal";
 import { leaseStateOf, stateOf } from "./holder.ts";
-import { readOpenTurn, waitingQuestions, type OpenTurn, type WaitingQuestions } from "../approvals/parked.ts";
+import {
+  pendingSteering,
+  readOpenTurn,
+  waitingQuestions,
+  type OpenTurn,
+  type WaitingQuestions,
+} from "../approvals/parked.ts";
+import { userMessage } from "../runners/notes.ts";
 import { eventAt } from "../threads/history.ts";
 import { brokenOff, unknownOutcome } from "../turns/recorder.ts";
 import { terminalKey } from "../turns/terminal.ts";
@@ -228,6 +237,7 @@ export function looseEnds(turnId: string, events: readonly StoredEvent[]): Loose
     else if (body.type === "model.responded") usage = addUsage(usage, body.usage);
   }
   const closing = [
+    ...untoldInput(turnId, events),
     ...[...questions].map((approvalId): EventBody => ({
       type: "approval.resolved",
       v: 1,
@@ -245,4 +255,21 @@ export function looseEnds(turnId: string, events: readonly StoredEvent[]): Loose
     })),
   ];
   return { events: closing, usage, lastAt };
+}
+
+/** Messages of the user that were admitted, and that the runner has not come to record. */
+function untoldInput(turnId: string, events: readonly StoredEvent[]): readonly EventBody[] {
+  const own = events.filter(({ body }) => "turnId" in body && body.turnId === turnId);
+  const id = inputItemId(turnId);
+  const isTold = own.some(({ body }) => body.type === "item.completed" && body.item.id === id);
+  return [
+    ...own.flatMap(({ body }) =>
+      body.type === "turn.admitted" && body.input.length > 0 && !isTold
+        ? userMessage(turnId, body.input, body.clientId, id)
+        : [],
+    ),
+    ...pendingSteering(turnId, own).flatMap(({ body }) =>
+      body.type === "turn.steered" ? userMessage(turnId, body.input, body.clientId) : [],
+    ),
+  ];
 }
