@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { freezeWork } from "../src/tree/freeze-work.ts";
+import { freezeWork, type FreezeOptions } from "../src/tree/freeze-work.ts";
 import { keepTree, type KeepOptions } from "../src/tree/keep-tree.ts";
 import type { Change, FrozenWork, KeptTree } from "../src/tree/manifest.ts";
 import { removeTree } from "../src/tree/remove-tree.ts";
@@ -34,9 +34,14 @@ export class TreeFixture implements AsyncDisposable {
     return keepTree(this.workspace, { into: join(this.dir, "base"), skip: [], signal, ...options });
   }
 
-  freeze(base: KeptTree, wanted?: (path: string) => boolean): Promise<FrozenWork> {
+  freeze(
+    base: KeptTree,
+    wanted?: (path: string) => boolean,
+    options: Partial<FreezeOptions> = {},
+  ): Promise<FrozenWork> {
     const into = join(this.dir, `work-${(this.#rounds += 1)}`);
-    return freezeWork(this.workspace, base, { into, skip: [], signal, ...(wanted === undefined ? {} : { wanted }) });
+    const some = wanted === undefined ? {} : { wanted };
+    return freezeWork(this.workspace, base, { into, skip: [], signal, ...some, ...options });
   }
 
   async room(base: KeptTree, pick: (change: Change) => boolean = () => true): Promise<RoomFiles> {

@@ -215,6 +215,9 @@ describe("13: frozen work has bounds", () => {
     await expect(fixture.freeze(base, () => true)).rejects.toMatchObject({
       message: expect.stringMatching(/leave it out of the spec's `deliver:` \("!data\/huge\.bin"\)/),
     });
+    await expect(fixture.freeze(base, undefined, { needsAll: true })).rejects.toMatchObject({
+      message: expect.stringMatching(/Remove it$/),
+    });
     truncateSync(fixture.at("data/huge.bin"), 20 * 1024 ** 3);
     await expect(fixture.freeze(base)).rejects.toMatchObject({
       message: expect.stringContaining("have 21474836481 bytes, more than the 21474836480 bytes that are judged"),
