@@ -64,6 +64,27 @@ export const ITEMS: readonly Scenario[] = [
     moves: [...threadStarted(), ...turn("one"), { call: "thread/read", params: ON_THREAD }],
   },
   {
+    id: "git-info-forked",
+    about: "a fork tells of the repository as it is when the fork begins",
+    setUp:
+      "git config user.email a@b.c && git config user.name a && git commit -q --allow-empty --no-gpg-sign -m one && git checkout -q -b first",
+    script: [say("One.")],
+    moves: [
+      ...threadStarted(),
+      ...turn("one"),
+      {
+        call: "command/exec",
+        params: {
+          command: ["git", "checkout", "-q", "-b", "second"],
+          cwd: "{ws}",
+          sandboxPolicy: { type: "dangerFullAccess" },
+        },
+      },
+      { call: "thread/fork", params: { ...ON_THREAD, excludeTurns: true } },
+      { call: "thread/read", params: ON_THREAD },
+    ],
+  },
+  {
     id: "git-info-detached",
     about: "a thread in a folder below the top of a repository, on no branch, without a remote",
     setUp:

@@ -18,6 +18,7 @@ import { callIdRule } from "./quirks.ts";
 import { readRetryAfter } from "./retry.ts";
 import { EventReader, type EventSource } from "./sse.ts";
 import type { ModelInput, ModelRequest } from "./stream.ts";
+import { codexUserAgent } from "./user-agent.ts";
 import { repairHistory } from "./wire/history.ts";
 import { parseJson, writeJson } from "./wire/untrusted.ts";
 import type { Decoder, ServerEvent, Wire, WireCall, WireContext } from "./wire/wire.ts";
@@ -61,7 +62,7 @@ export async function warmProvider(provider: Provider): Promise<void> {
 function callerHeaders(caller: string | undefined): Readonly<Record<string, string>> {
   if (caller === undefined) return { "user-agent": "heddle" };
   const originator = caller.replaceAll(/[^\x20-\x7e]/g, "_");
-  return { originator, "user-agent": `${originator} heddle` };
+  return { originator, "user-agent": codexUserAgent(originator, "heddle") };
 }
 
 export async function prepareAttempts(provider: Provider, request: ModelRequest): Promise<Attempts> {

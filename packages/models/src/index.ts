@@ -36,4 +36,5 @@ export {
   type StreamOptions,
   type ToolSpec,
 } from "./stream.ts";
+export { codexUserAgent } from "./user-agent.ts";
 export { searchProblem } from "./web-search.ts";

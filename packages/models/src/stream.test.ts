@@ -1,3 +1,4 @@
+import { machine, platform, release } from "node:os";
 import { describe, expect, test } from "vitest";
 import { startModelServer } from "./testing.ts";
 import { collect, completedOf, HTTP_WIRES, sampleRequest, testProvider, typesOf } from "./testing-requests.ts";
@@ -227,9 +228,10 @@ test("the provider is told who asks: the program that runs Heddle, before the cl
   ] as const) {
     completedOf(await collect(resolveProvider([config], "test", env), request));
   }
+  const system = `0.166.0 (${platform()} ${release()}; ${machine()}) heddle`;
   expect(server.requests.map(({ headers }) => [headers["originator"], headers["user-agent"]])).toEqual([
     [undefined, "heddle"],
-    ["_diteur 2", "_diteur 2 heddle"],
-    ["codex_sdk_ts", "codex_sdk_ts heddle"],
+    ["_diteur 2", `_diteur 2/${system}`],
+    ["codex_sdk_ts", `codex_sdk_ts/${system}`],
   ]);
 });

@@ -121,6 +121,7 @@ export {
 } from "./task-record.ts";
 export type { CheckResult, CheckViolation, LeafCheck, LeafCheckOf, TaskBaseline } from "./task-checks.ts";
 export type { Culprit, PromptReason, WaitCause } from "./task-events.ts";
+export { CODEX_VERSION } from "./codex-version.ts";
 export { MCP_STARTUP_TIMEOUT_MS, MCP_TOOL_TIMEOUT_MS } from "./mcp-limits.ts";
 export {
   McpApproval,

@@ -31,20 +31,26 @@ const MAKE = "echo made >> made.txt";
 interface Left {
   readonly threadId: string;
   readonly turnId: string;
+  /** As it was put first. */
+  readonly question: Wire;
 }
 
 /** A server is killed, or told to stop, while its turn waits for a word about a command. */
-async function leaveAtQuestion(world: World, how: "SIGKILL" | "SIGTERM" | "EOF" = "SIGKILL"): Promise<Left> {
+async function leaveAtQuestion(
+  world: World,
+  how: "SIGKILL" | "SIGTERM" | "EOF" = "SIGKILL",
+  method = COMMAND,
+): Promise<Left> {
   await using served = serve([], { world, env: KEY });
   const { client, running } = served;
   await client.initialize();
   const threadId = await startThread(client, UNTRUSTED);
   const turnId = await startTurn(client, threadId, "go");
-  await client.note(COMMAND);
+  const question = await client.note(method);
   if (how === "EOF") client.end();
   else running.child.kill(how);
   await running.ended;
-  return { threadId, turnId };
+  return { threadId, turnId, question };
 }
 
 async function resumed(
@@ -88,7 +94,7 @@ test.each(["SIGKILL", "SIGTERM", "EOF"] as const)(
   async (how) => {
     await using world = await openWorld();
     await using model = await modelFor(world);
-    const { threadId, turnId } = await leaveAtQuestion(world, how);
+    const { threadId, turnId, question: asked } = await leaveAtQuestion(world, how);
     // Others that open the store change nothing.
     await run(["threads", "list"], { world, env: KEY });
     await using first = serve([], { world, env: KEY });
@@ -96,11 +102,14 @@ test.each(["SIGKILL", "SIGTERM", "EOF"] as const)(
     await second.client.initialize();
     const { question, answer } = await resumed(first.client, threadId);
     expect(answer).toMatchObject({ thread: { status: { type: "active", activeFlags: ["waitingOnApproval"] } } });
+    expect(question.params).toEqual(asked.params);
     expect(question.params).toMatchObject({ threadId, turnId, reason: "it is not known to be read-only" });
     await expect(stat(path.join(world.workspace, "made.txt"))).rejects.toThrow();
     first.client.send({ id: question.id, result: { decision: "accept" } });
     const ended = await first.client.waitFor((wire) => isEndOf(wire, turnId));
     expect(at(ended, "params.turn.status")).toBe("completed");
+    const done = first.client.received.find((wire) => at(wire, "params.item.type") === "commandExecution");
+    expect(text(done, "params.item.id")).toBe(text(asked, "params.itemId"));
     expect(madeLines(world)).toBe("made\n");
     const events = await eventsOf(world, threadId);
     expectOnce(events, "accept");
@@ -116,6 +125,21 @@ test.each(["SIGKILL", "SIGTERM", "EOF"] as const)(
     expect(at((await runTurn(first.client, threadId, "again")).ended, "params.turn.status")).toBe("completed");
   },
 );
+
+test("F29: a question about a change comes again with the same ids", async () => {
+  const patch = "*** Begin Patch\n*** Add File: made.txt\n+made\n*** End Patch\n";
+  const method = "item/fileChange/requestApproval";
+  await using world = await openWorld();
+  await using model = await startModelServer({
+    script: [{ calls: [{ tool: "apply_patch", args: patch }] }],
+  });
+  await pointAt(world, model.url);
+  const { threadId, question } = await leaveAtQuestion(world, "SIGKILL", method);
+  await using served = serve([], { world, env: KEY });
+  await served.client.initialize();
+  await served.client.call("thread/resume", { threadId, excludeTurns: true });
+  expect((await served.client.note(method)).params).toEqual(question.params);
+});
 
 test("F29: declined after a restart the call is not run, the model is told, and the turn continues", async () => {
   await using world = await openWorld();

@@ -248,7 +248,7 @@ test("a question to the user outlives its server: the next one asks it again, an
   await one.client.initialize(EXPERIMENTAL);
   const threadId = await startThread(one.client, { approvalPolicy: "on-request" });
   const turnId = await plan(one.client, threadId);
-  await one.client.note("item/tool/requestUserInput");
+  const asked = await one.client.note("item/tool/requestUserInput");
   first.running.child.kill("SIGKILL");
   await first.running.ended;
 
@@ -257,6 +257,7 @@ test("a question to the user outlives its server: the next one asks it again, an
   await two.client.initialize(EXPERIMENTAL);
   await two.client.call("thread/resume", { threadId, excludeTurns: true });
   const again = await two.client.note("item/tool/requestUserInput");
+  expect(again.params).toEqual(asked.params);
   expect(again).toMatchObject({ params: { threadId, turnId, questions: [{ id: "which" }] } });
   two.client.send({ id: again.id, result: { answers: { which: { answers: ["B"] } } } });
   const end = await two.client.waitFor((wire) => isEndOf(wire, turnId));

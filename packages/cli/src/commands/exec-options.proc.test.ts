@@ -117,7 +117,7 @@ test("what the Codex SDK sends is taken as it is sent: address, key and caller i
   expect(server.requests[0]?.headers).toMatchObject({
     authorization: "Bearer sdk-key",
     originator: "codex_sdk_ts",
-    "user-agent": "codex_sdk_ts heddle",
+    "user-agent": expect.stringMatching(/^codex_sdk_ts\/0\.166\.0 \(.+; .+\) heddle$/),
   });
   expect(mock.lastRequest()).toContain(PNG.toString("base64"));
   expect(mock.lastRequest()).toContain(`"effort":"high"`);

@@ -34,7 +34,6 @@ export {
   type SandboxChoice,
 } from "./settings.ts";
 export {
-  CODEX_VERSION,
   type CodexNotification,
   type CodexServerRequest,
   type CodexThread,

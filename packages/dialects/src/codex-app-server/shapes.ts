@@ -56,6 +56,3 @@ export type CodexTurn = Wire<"Turn">;
 export type CodexSandboxPolicy = Wire<"SandboxPolicy">;
 export type CodexGitInfo = Wire<"GitInfo">;
 export type CodexThread = Wire<"Thread">;
-
-/** The version whose shapes these are; clients look for it. */
-export const CODEX_VERSION = "0.166.0";

@@ -1,12 +1,6 @@
 /** A thread as the original shows it. */
-import type { TurnSettings } from "@heddle/protocol";
-import {
-  CODEX_VERSION,
-  type CodexGitInfo,
-  type CodexThread,
-  type CodexThreadStatus,
-  type CodexTurn,
-} from "./shapes.ts";
+import { CODEX_VERSION, type TurnSettings } from "@heddle/protocol";
+import { type CodexGitInfo, type CodexThread, type CodexThreadStatus, type CodexTurn } from "./shapes.ts";
 import { seconds } from "./turns.ts";
 
 /** What is known of a thread outside its turns. */

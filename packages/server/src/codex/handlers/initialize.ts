@@ -1,7 +1,7 @@
 /** The handshake: who calls, and who answers. */
-import { hostname, platform, release, arch } from "node:os";
+import { hostname, platform } from "node:os";
 import { visibleLine } from "@heddle/protocol";
-import { CODEX_VERSION } from "@heddle/dialects/codex-app-server";
+import { codexUserAgent } from "@heddle/models";
 import type { Handler } from "../../rpc/call.ts";
 import { refuse } from "../thread-facts.ts";
 
@@ -17,10 +17,10 @@ export const initialize: Handler<"initialize"> = async ({ clientInfo, capabiliti
     isExperimental: capabilities?.experimentalApi === true,
     mutedMethods: new Set(capabilities?.optOutNotificationMethods ?? []),
   };
-  const system = `${platform()} ${release()}; ${arch()}`;
+  const program = `heddle/${server.version} (${name}; ${visibleLine(clientInfo.version)})`;
   return {
     result: {
-      userAgent: `${originator}/${CODEX_VERSION} (${system}) heddle/${server.version} (${name}; ${visibleLine(clientInfo.version)})`,
+      userAgent: codexUserAgent(originator, program),
       codexHome: server.home,
       platformFamily: platform() === "win32" ? "windows" : "unix",
       platformOs: platform() === "darwin" ? "macos" : platform(),
