@@ -5,6 +5,8 @@ import { describe, expect, test } from "vitest";
 import { check, checkHome, NOTHING_FOUND, reopen } from "./checker.ts";
 import { askServer, execArgs, jsonLines, openWorld, refusals, run, type Ran, type World } from "./world.ts";
 
+const NO_RETRIES = ["request", "stream"].flatMap((kind) => ["-c", `model_providers.test.${kind}_max_retries=0`]);
+
 /** A namespace of its own in which the kernel gives no further ones, as in a locked container. */
 const WITHOUT_NAMESPACES = [
   "unshare",
@@ -34,7 +36,7 @@ describe("G13 exec ends with zero exactly when its turn completed", () => {
       script: [{ text: "a long enough answer to be cut" }],
       faults: () => fault,
     });
-    const ran = await run(execArgs(...askServer(server), "-c", "model_providers.test.request_max_retries=0"), {
+    const ran = await run(execArgs(...askServer(server), ...NO_RETRIES), {
       world,
     });
     await expectFailed(world, ran, code);
@@ -45,7 +47,7 @@ describe("G13 exec ends with zero exactly when its turn completed", () => {
     await using world = await openWorld();
     const server = await startModelServer();
     await server[Symbol.asyncDispose]();
-    const ran = await run(execArgs(...askServer(server), "-c", "model_providers.test.request_max_retries=0"), {
+    const ran = await run(execArgs(...askServer(server), ...NO_RETRIES), {
       world,
     });
     await expectFailed(world, ran, 4);

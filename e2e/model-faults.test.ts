@@ -16,7 +16,11 @@ function shell(cmd: string): { tool: string; args: { cmd: string } } {
 }
 
 /** `base_url` of another address than the server, where a test needs one. */
-function asking(server: ModelServer, settings = "request_max_retries=1", baseUrl = `${server.url}/v1`): string[] {
+function asking(
+  server: ModelServer,
+  settings = "request_max_retries=0,stream_max_retries=1",
+  baseUrl = `${server.url}/v1`,
+): string[] {
   const table = `model_providers.test={base_url="${baseUrl}",wire_api="responses",${settings}}`;
   return execArgs("-c", "model_provider=test", "-c", table, "-m", "gpt-5.5");
 }
@@ -34,7 +38,7 @@ async function expectWhole(world: World): Promise<void> {
 
 describe("F18 a provider that stalls", () => {
   const FAULT_POINTS = ["before-headers", "after-headers", "mid-delta", "mid-args", "after-last-delta"] as const;
-  const SHORT = "request_max_retries=1,stream_idle_timeout_ms=300";
+  const SHORT = "request_max_retries=0,stream_max_retries=1,stream_idle_timeout_ms=300";
 
   test.each(FAULT_POINTS.slice(2))(
     "%s once: the silence ends it, it is asked again, and nothing is done twice",
@@ -159,7 +163,7 @@ describe("F20 a provider that refuses", () => {
   test("four retries are five tries in all, each told with its pause", async () => {
     await using world = await openWorld();
     await using server = await startModelServer({ script: SCRIPT, faults: () => ({ kind: "status", status: 503 }) });
-    const ran = await run(asking(server, 'name="Test",request_max_retries=4'), { world });
+    const ran = await run(asking(server, 'name="Test",request_max_retries=0,stream_max_retries=4'), { world });
     expect(ran).toMatchObject({ code: 4 });
     expect(server.requests).toHaveLength(5);
     const pauses = jsonLines(ran.stdout).flatMap((line) =>
@@ -203,7 +207,7 @@ describe("F20 a provider that refuses", () => {
     await using world = await openWorld();
     await using server = await startModelServer({ script: SCRIPT });
     const baseUrl = address === "https" ? `${server.url.replace("http:", "https:")}/v1` : address;
-    const ran = await run(asking(server, "request_max_retries=0", baseUrl), { world });
+    const ran = await run(asking(server, "request_max_retries=0,stream_max_retries=0", baseUrl), { world });
     expect(ran).toMatchObject({ code: 4 });
     expect(codesOf(ran, "turn.failed")).toEqual(["provider.unreachable"]);
     await expectWhole(world);

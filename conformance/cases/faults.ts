@@ -3,6 +3,7 @@ import { command, human, json, MOCK_CONFIG, say, type ExecCase } from "../exec-c
 
 const HELLO = [say("Hello.")];
 const LONG = [say("A message that is long enough to be cut in the middle of its second piece.")];
+const FAILS = { kind: "status", status: 500 } as const;
 const REFUSED = (message: string): { error: { message: string; type: string } } => ({
   error: { message, type: "invalid_request_error" },
 });
@@ -25,10 +26,7 @@ export const FAULT_CASES: readonly ExecCase[] = [
   {
     id: "status-500-twice",
     about: "500 twice, then an answer",
-    faults: [
-      { kind: "status", status: 500 },
-      { kind: "status", status: 500 },
-    ],
+    faults: [FAILS, FAILS],
     script: HELLO,
     runs: [json()],
   },
@@ -209,6 +207,28 @@ export const FAULT_CASES: readonly ExecCase[] = [
     config: MOCK_CONFIG.replaceAll("retries = 1", "retries = 0"),
     faults: { kind: "cut", at: "mid-delta" },
     script: LONG,
+    runs: [json()],
+  },
+  {
+    id: "retries-of-stream-alone",
+    about: "no retries of streams, and as many of requests as without a word",
+    config: MOCK_CONFIG.replace("request_max_retries = 1\n", "").replace(
+      "stream_max_retries = 1",
+      "stream_max_retries = 0",
+    ),
+    faults: [FAILS, FAILS],
+    script: HELLO,
+    runs: [json()],
+  },
+  {
+    id: "retries-of-request-alone",
+    about: "no retries of requests, and as many of streams as without a word",
+    config: MOCK_CONFIG.replace("stream_max_retries = 1\n", "").replace(
+      "request_max_retries = 1",
+      "request_max_retries = 0",
+    ),
+    faults: [FAILS, FAILS],
+    script: HELLO,
     runs: [json()],
   },
   {

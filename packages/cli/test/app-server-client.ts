@@ -170,7 +170,7 @@ export const KEY = { MOCK_KEY: "test-key-of-the-mock" };
 export async function pointAt(world: World, url: string): Promise<void> {
   await world.file(
     "home/config.toml",
-    `model = "gpt-5.5"\nmodel_provider = "mock"\n[model_providers.mock]\nbase_url = "${url}/v1"\nwire_api = "responses"\nenv_key = "MOCK_KEY"\nrequest_max_retries = 2\n`,
+    `model = "gpt-5.5"\nmodel_provider = "mock"\n[model_providers.mock]\nbase_url = "${url}/v1"\nwire_api = "responses"\nenv_key = "MOCK_KEY"\nrequest_max_retries = 0\nstream_max_retries = 2\n`,
   );
 }
 

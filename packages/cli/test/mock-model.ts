@@ -18,7 +18,7 @@ export async function openMockWorld(options: ModelServerOptions): Promise<MockWo
   const server = await startModelServer(options);
   await world.file(
     "home/config.toml",
-    `model = "gpt-5.5"\nmodel_provider = "mock"\n[model_providers.mock]\nbase_url = "${server.url}/v1"\nenv_key = "MOCK_KEY"\nrequest_max_retries = 2\n`,
+    `model = "gpt-5.5"\nmodel_provider = "mock"\n[model_providers.mock]\nbase_url = "${server.url}/v1"\nenv_key = "MOCK_KEY"\nrequest_max_retries = 0\nstream_max_retries = 2\n`,
   );
   return {
     world,

@@ -134,7 +134,7 @@ test("secrets of the configuration are in the manifest only as digests", async (
   await using world = await openWorld();
   await world.file(
     "home/config.toml",
-    `model = "m"\nmodel_provider = "mock"\n[model_providers.mock]\nbase_url = "http://127.0.0.1:9/v1?key=query-key"\nenv_key = "MOCK_KEY"\nhttp_headers = { "x-token" = "header-token" }\nquery_params = { token = "param-token" }\nrequest_max_retries = 0\n`,
+    `model = "m"\nmodel_provider = "mock"\n[model_providers.mock]\nbase_url = "http://127.0.0.1:9/v1?key=query-key"\nenv_key = "MOCK_KEY"\nhttp_headers = { "x-token" = "header-token" }\nquery_params = { token = "param-token" }\nrequest_max_retries = 0\nstream_max_retries = 0\n`,
   );
   const ran = await run(["exec", "--artifact-root", path.join(world.root, "out"), "--run-id", "job", "go"], {
     world,

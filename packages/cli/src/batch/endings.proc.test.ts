@@ -12,7 +12,7 @@ const KEY = { MOCK_KEY: "test-key-of-the-mock" };
 async function pointAt(world: World, url: string, attempts = 1): Promise<void> {
   await world.file(
     "home/config.toml",
-    `model = "gpt-5.5"\nmodel_provider = "mock"\n[model_providers.mock]\nbase_url = "${url}/v1"\nenv_key = "MOCK_KEY"\nrequest_max_retries = ${attempts - 1}\n`,
+    `model = "gpt-5.5"\nmodel_provider = "mock"\n[model_providers.mock]\nbase_url = "${url}/v1"\nenv_key = "MOCK_KEY"\nrequest_max_retries = 0\nstream_max_retries = ${attempts - 1}\n`,
   );
 }
 

@@ -10,7 +10,7 @@ const KEY = { MOCK_KEY: "test-key-of-the-mock" };
 async function ask(world: World, server: ModelServer, ...flags: readonly string[]): Promise<Ran> {
   await world.file(
     "home/config.toml",
-    `model = "m"\nmodel_provider = "mock"\n[model_providers.mock]\nbase_url = "${server.url}/v1"\nenv_key = "MOCK_KEY"\nrequest_max_retries = 0\n`,
+    `model = "m"\nmodel_provider = "mock"\n[model_providers.mock]\nbase_url = "${server.url}/v1"\nenv_key = "MOCK_KEY"\nrequest_max_retries = 0\nstream_max_retries = 0\n`,
   );
   const result = path.join(world.root, "result.json");
   return run(["exec", "--json", "-s", "workspace-write", "--result-json", result, ...flags, "go"], { world, env: KEY });

@@ -18,7 +18,7 @@ import {
   startTurn,
   text,
 } from "../../test/app-server-client.ts";
-import { openWorld, type World } from "../../test/heddle-process.ts";
+import { openWorld, run, type World } from "../../test/heddle-process.ts";
 
 type Script = NonNullable<ModelServerOptions["script"]>;
 
@@ -329,4 +329,25 @@ test("F17 thread/start: the same clientThreadId is the same thread, told once; w
     message: expect.stringContaining("client id mine was used before"),
   });
   expect(client.received.filter(({ method }) => method === "thread/started")).toHaveLength(1);
+});
+
+test("threads of exec, and forks of them at either door, tell of the repository they began in", async () => {
+  await using t = await open([{ text: "one" }, { text: "two" }]);
+  const { world, client } = t;
+  const sha = "a".repeat(40);
+  await world.file("workspace/.git/refs/heads/main", `${sha}\n`);
+  await world.file("workspace/.git/config", `[remote "origin"]\n\turl = https://example.com/team/repo.git\n`);
+  const ids = async () =>
+    list(await client.call("thread/list", { sourceKinds: ["exec"] }), "data").map((thread) => text(thread, "id"));
+  await run(["exec", "go"], { world, env: KEY });
+  const [parent = ""] = await ids();
+  await run(["exec", "fork", parent, "go on"], { world, env: KEY });
+  const fork = await client.call("thread/fork", { threadId: parent, excludeTurns: true });
+  const gitInfo = { sha, branch: "main", originUrl: "https://example.com/team/repo.git" };
+  expect(at(fork, "thread.gitInfo")).toEqual(gitInfo);
+  const found = await ids();
+  expect(found).toHaveLength(2);
+  for (const threadId of found) {
+    expect(at(await client.call("thread/read", { threadId }), "thread.gitInfo")).toEqual(gitInfo);
+  }
 });

@@ -23,7 +23,7 @@ async function pointAt(world: World, server: ModelServer, wire = "responses"): P
   const base = wire === "anthropic" ? server.url : `${server.url}/v1`;
   await world.file(
     "home/config.toml",
-    `model = "gpt-5.5"\nmodel_provider = "mock"\n[model_providers.mock]\nbase_url = "${base}"\nwire_api = "${wire}"\nenv_key = "MOCK_KEY"\nrequest_max_retries = 2\n`,
+    `model = "gpt-5.5"\nmodel_provider = "mock"\n[model_providers.mock]\nbase_url = "${base}"\nwire_api = "${wire}"\nenv_key = "MOCK_KEY"\nrequest_max_retries = 0\nstream_max_retries = 2\n`,
   );
 }
 const KEY = { MOCK_KEY: "test-key-of-the-mock" };

@@ -16,13 +16,13 @@ function resolve(
   return resolveSettings({ file, overrides: more.overrides ?? {} }, { addedRoots: [], ...choices }, env);
 }
 
-test("retries that are set alone are the whole budget; without any there are as many as in Codex", async () => {
+test("each kind of retries counts by itself; one that is not set is as often as in Codex", async () => {
   const attempts = async (table: object): Promise<unknown> => {
     const file: ConfigFile = { model: "m", model_provider: "x", model_providers: { x: { ...LOCAL, ...table } } };
     return (await resolve(file)).provider.limits;
   };
-  expect(await attempts({ request_max_retries: 3 })).toMatchObject({ maxAttempts: 4, requestAttempts: 1 });
-  expect(await attempts({ stream_max_retries: 0 })).toMatchObject({ maxAttempts: 1, requestAttempts: 1 });
+  expect(await attempts({ request_max_retries: 3 })).toMatchObject({ maxAttempts: 6, requestAttempts: 4 });
+  expect(await attempts({ stream_max_retries: 0 })).toMatchObject({ maxAttempts: 1, requestAttempts: 5 });
   expect(await attempts({ request_max_retries: 100, stream_max_retries: 100 })).toMatchObject({
     maxAttempts: 101,
     requestAttempts: 101,

@@ -311,12 +311,13 @@ function pricesOf({ prices }: ProviderTable): Pick<ProviderConfig, "prices"> {
   return { prices: Object.fromEntries(rates) };
 }
 
-/** With both, each answer that is asked for may be sent for so often, as Codex does; with one, that one is the budget. */
+/** As in Codex each counts by itself: one that is not given is as without a word. */
 function attemptsOf(table: ProviderTable): Pick<ProviderConfig, "maxAttempts" | "requestAttempts"> {
   const { request_max_retries: request, stream_max_retries: stream } = table;
-  if (request !== undefined && stream !== undefined) return { maxAttempts: stream + 1, requestAttempts: request + 1 };
-  const only = request ?? stream;
-  return only === undefined ? {} : { maxAttempts: only + 1, requestAttempts: 1 };
+  return {
+    ...(stream === undefined ? {} : { maxAttempts: stream + 1 }),
+    ...(request === undefined ? {} : { requestAttempts: request + 1 }),
+  };
 }
 
 function chooseProvider(config: ConfigFile, played: Pick<Choices, "scriptFile" | "local">, model?: string): string {
