@@ -21,7 +21,6 @@ import type {
   RunShell,
   ShellHandle,
   StartTurn,
-  RunningCommand,
   Terminal,
   TurnHandle,
 } from "./heddle.ts";
@@ -247,24 +246,23 @@ class Engine implements Heddle {
 
   async #runShell({ threadId, command, settings, by, ...wanted }: RunShell & By): Promise<ShellHandle> {
     const timeoutMs = userTimeoutMs(wanted.timeoutMs);
-    return this.#starts.run(threadId, async () => {
-      const beside = this.#beside.run(threadId, { command, timeoutMs, by });
-      const running = beside === undefined ? undefined : this.#running.get(beside);
-      if (beside !== undefined && running !== undefined) return { turnId: beside, done: running.done };
-      return this.#continue(threadId, { input: [], settings, task: "shell", subject: command, timeoutMs, by });
-    });
+    for (;;) {
+      const begun = await this.#starts.run(threadId, async () => {
+        const beside = this.#beside.run(threadId, { command, timeoutMs, by });
+        const running = beside === undefined ? undefined : this.#running.get(beside);
+        if (beside !== undefined && running !== undefined) return { turnId: beside, done: running.done };
+        if (this.#isWorkedIn(threadId)) return undefined;
+        return this.#continue(threadId, { input: [], settings, task: "shell", subject: command, timeoutMs, by });
+      });
+      if (begun !== undefined) return begun;
+      // A turn of this process takes no command while it begins or ends; both are soon over.
+      const here = [...this.#running.values()].filter((turn) => turn.threadId === threadId);
+      await Promise.race([this.#beside.opened(threadId), ...here.map(({ done }) => done.catch(() => undefined))]);
+    }
   }
 
   terminals(threadId: string): Promise<readonly Terminal[]> {
     return listTerminals(this.journal, threadId, this.#sandboxes.state(threadId));
-  }
-
-  runningCommands(threadId: string): readonly RunningCommand[] {
-    return listCommands(this.#sandboxes.state(threadId));
-  }
-
-  endTerminals(threadId: string, processId?: string): Promise<number> {
-    return endTerminals(this.#sandboxes.state(threadId), processId);
   }
 
   endCommands(threadId: string): Promise<boolean> {
@@ -339,6 +337,8 @@ class Engine implements Heddle {
     return sample({ ...this.#options, journal: this.journal }, question, signal);
   }
 
+  runningCommands: Heddle["runningCommands"] = (threadId) => listCommands(this.#sandboxes.state(threadId));
+  endTerminals: Heddle["endTerminals"] = (threadId, id) => endTerminals(this.#sandboxes.state(threadId), id);
   mcpLogins: Heddle["mcpLogins"] = () => this.#mcpLogins.open();
   environmentOf: Heddle["environmentOf"] = (policy) => this.#sandboxes.environmentOf(policy);
   onDelta: Heddle["onDelta"] = (threadId, listener) => this.#live.listen(threadId, listener);

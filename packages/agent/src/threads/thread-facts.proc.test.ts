@@ -191,6 +191,18 @@ test("input that is added to a command of the user is answered in its turn, and 
   for (const told of ["be brief", "echo ran", "what did it do"]) expect(t.asked[0]).toContain(told);
 });
 
+test("a command of the user joins a turn that is about to begin, and follows one that is about to end", async () => {
+  await using t = await openAsked([{ text: "one" }]);
+  const { threadId, turnId, done } = await t.start("go");
+  const run = (command: string) => t.heddle.as("user:owner").runShell({ threadId, command, settings: t.settings });
+  expect((await run("echo first")).turnId).toBe(turnId);
+  await done;
+  const second = await run("true");
+  const third = await Promise.all([second.done.then(() => run("echo third")), run("echo beside")]);
+  expect(third[1].turnId).toBe(second.turnId);
+  expect((await third[0].done).body).toMatchObject({ status: "completed" });
+});
+
 test("a command of the user stops at its time and with its turn", async () => {
   await using t = await openTestHeddle({ script: [{ text: "one" }] });
   const threadId = await t.heddle.as("user:owner").createThread({ workspace: t.workspace, origin: "test" });

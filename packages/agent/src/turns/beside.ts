@@ -18,11 +18,14 @@ export type Beside = ReturnType<typeof createBeside>;
 
 export function createBeside() {
   const running = new Map<string, { turn: TurnRequest; io: BareIo; commands: Set<Promise<void>> }>();
+  const awaited = new Map<string, PromiseWithResolvers<void>>();
   return {
     /** Runs a turn, and commands beside it. A turn that is a command of the user needs a runner only for added input. */
     async around(turn: TurnRequest, io: BareIo, run: () => Promise<TurnOutcome>): Promise<TurnOutcome> {
       const commands = new Set<Promise<void>>();
       running.set(turn.threadId, { turn, io, commands });
+      awaited.get(turn.threadId)?.resolve();
+      awaited.delete(turn.threadId);
       let outcome: TurnOutcome;
       let hasWaited = false;
       try {
@@ -35,6 +38,12 @@ export function createBeside() {
       }
       // Stopping the command stopped the turn that waited for it.
       return hasWaited && io.signal.aborted ? { kind: "interrupted", spent: outcome.spent } : outcome;
+    },
+    /** Resolves when a turn of the thread takes commands. */
+    opened(threadId: string): Promise<void> {
+      const opening = awaited.get(threadId) ?? Promise.withResolvers<void>();
+      awaited.set(threadId, opening);
+      return opening.promise;
     },
     /** Returns the turn it is part of; undefined: none of the thread runs here. */
     run(threadId: string, command: UserCommand): string | undefined {
