@@ -9,6 +9,18 @@ export const OF_METHODS: readonly Difference[] = [
     why: "what Heddle has of what clients look for by name is on, what it has not is off; Codex lists flags of its own",
   },
   {
+    in: /^plugins-install$/,
+    message: /^answer (skills|hooks)\/list$/,
+    path: /(path|sourcePath|currentHash|skills\.[1-9])$/,
+    why: "installed plugins are beside Heddle's home; the skills that Codex brings along are its own",
+  },
+  {
+    in: /^plugins-install-refused$/,
+    message: /^answer plugin\/uninstall$/,
+    path: /^error\.message$/,
+    why: "there are no plugins elsewhere that an id could mean",
+  },
+  {
     in: /^usage-read$/,
     message: /^answer account\/usage\/read$/,
     path: /^(error|result)$/,

@@ -36,6 +36,8 @@ const FILES = {
   "plugins/hello/skills/greet/SKILL.md": "---\nname: greet\ndescription: greets\n---\nHi\n",
 };
 
+const INSTALL: Move = { call: "plugin/install", params: { marketplacePath: FILE, pluginName: "hello" } };
+
 export const PLUGINS: readonly Scenario[] = [
   {
     id: "plugins-read",
@@ -49,6 +51,53 @@ export const PLUGINS: readonly Scenario[] = [
       read(FILE, "hello"),
       read(FILE, "nope"),
       read("{ws}/none.json", "hello"),
+    ],
+  },
+  {
+    id: "plugins-install",
+    about: "a plugin is installed, listed as such, and uninstalled",
+    files: FILES,
+    moves: [
+      KNOWN,
+      INSTALL,
+      { call: "plugin/list", params: { cwds: ["{ws}"] } },
+      { call: "plugin/installed", params: { cwds: ["{ws}"] } },
+      read(FILE, "hello"),
+      { call: "skills/list", params: { cwds: ["{ws}"] } },
+      { call: "hooks/list", params: { cwds: ["{ws}"] } },
+      INSTALL,
+      { call: "plugin/uninstall", params: { pluginId: "hello@ours" } },
+      { call: "plugin/installed", params: {} },
+      { call: "plugin/uninstall", params: { pluginId: "hello@ours" } },
+    ],
+  },
+  {
+    id: "plugins-install-refused",
+    about: "plugins that cannot be installed",
+    files: {
+      ...FILES,
+      ".agents/plugins/marketplace.json": JSON.stringify({
+        name: "ours",
+        plugins: [
+          {
+            name: "never",
+            source: { source: "local", path: "./plugins/hello" },
+            policy: { installation: "NOT_AVAILABLE", authentication: "ON_USE" },
+          },
+        ],
+      }),
+    },
+    moves: [
+      KNOWN,
+      { call: "plugin/install", params: { marketplacePath: FILE, pluginName: "nope" } },
+      { call: "plugin/install", params: { marketplacePath: "{ws}/none.json", pluginName: "hello" } },
+      { call: "plugin/install", params: { pluginName: "hello" } },
+      { call: "plugin/install", params: { marketplacePath: FILE, remoteMarketplaceName: "far", pluginName: "hello" } },
+      { call: "plugin/install", params: { marketplacePath: FILE, pluginName: "never" } },
+      { call: "plugin/install", params: { marketplacePath: FILE, pluginName: "../hello" } },
+      { call: "plugin/uninstall", params: { pluginId: "nothing" } },
+      { call: "plugin/uninstall", params: { pluginId: "no@where" } },
+      { call: "plugin/uninstall", params: { pluginId: "../x@../y" } },
     ],
   },
   {

@@ -43,6 +43,7 @@ export { findSent, steerOnce, type Sent, type Steering } from "./turns/sent.ts";
 export { checkLimits } from "./turns/limits.ts";
 export { instructionsFor } from "./context/instructions.ts";
 export { loadGuides } from "./context/guides.ts";
+export { installedWith, withPluginServers } from "./context/installed.ts";
 export { loadSkills, type SkillChoices } from "./context/skills.ts";
 export { openMcpLogins } from "./mcp/mcp-logins.ts";
 export { programFolders } from "./sandboxes/program-folders.ts";

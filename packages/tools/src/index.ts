@@ -17,7 +17,7 @@ export type { GoalEndStatus, OngoingItem, ThreadState } from "./calls/tool.ts";
 export { agentEnvironment, commandEnvironment } from "./commands/environment.ts";
 export { CappedOutput } from "./commands/output.ts";
 export { fitText } from "./calls/fit-text.ts";
-export { heddleFolders, worktreesRoot } from "./files/heddle-folders.ts";
+export { heddleFolders, pluginsRoot, worktreesRoot } from "./files/heddle-folders.ts";
 export { temporaryFolder } from "./sandbox/temporary-folder.ts";
 export { requireOwnFolder } from "./files/own-folder.ts";
 export { readFileInside } from "./files/paths.ts";

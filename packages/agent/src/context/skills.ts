@@ -5,6 +5,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { visibleLine, type EventOf, type InputPart } from "@heddle/protocol";
+import { installedWith } from "./installed.ts";
 import { findSkills, readSkill, type Skill, type SkillsFound } from "@heddle/tools";
 
 /** Below Heddle's home, which only the `skill` tool can read. */
@@ -47,11 +48,21 @@ export async function loadSkills(options: SkillOptions): Promise<SkillsFound> {
     // Masked for the agent's own tools, but the owner put them there.
     findSkills([join(home, OWN)], { writeRoots: [], masked: [] }, signal),
     findSkills([...far, ...extraRoots], hidden, signal),
+    pluginSkillsOf(home),
   ]);
   const byName = new Map<string, Skill>();
   for (const skill of parts.flatMap(({ skills }) => skills)) if (!byName.has(skill.name)) byName.set(skill.name, skill);
   const skills = [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   return { skills, skipped: parts.flatMap(({ skipped }) => skipped) };
+}
+
+async function pluginSkillsOf(home: string): Promise<SkillsFound> {
+  const found = await installedWith(home, async (plugin, { pluginSkills }) => {
+    const { skills, skipped } = await pluginSkills(plugin, { writeRoots: [], masked: [] });
+    const { id: pluginId, record } = plugin;
+    return { skills: skills.map((skill) => ({ ...skill, name: `${record.name}:${skill.name}`, pluginId })), skipped };
+  });
+  return { skills: found.flatMap(({ skills }) => skills), skipped: found.flatMap(({ skipped }) => skipped) };
 }
 
 export function skillsText(skills: readonly Skill[], home: string): string | undefined {
@@ -84,7 +95,9 @@ export function mentionedSkills(input: readonly InputPart[], skills: readonly Sk
   const found = new Set<Skill>();
   for (const part of input) {
     if (part.type !== "text") continue;
-    for (const [, name = ""] of part.text.matchAll(/(?<![\w$\\/-])\$([a-z0-9]+(?:-[a-z0-9]+)*)(?![\w-])/g)) {
+    for (const [, name = ""] of part.text.matchAll(
+      /(?<![\w$\\/-])\$((?:[\w.-]+:)?[a-z0-9]+(?:-[a-z0-9]+)*)(?![\w-])/g,
+    )) {
       const skill = byName.get(name);
       if (skill !== undefined && found.size < MAX_MENTIONED) found.add(skill);
     }

@@ -15,6 +15,7 @@ import type { LazyMcpLogins } from "../mcp/mcp-logins.ts";
 import { openSandboxes } from "./open-sandboxes.ts";
 import type { TurnOutcome, TurnSandbox, TurnRequest } from "../runners/runner.ts";
 import type { Serial } from "../turns/serial.ts";
+import { withPluginServers } from "../context/installed.ts";
 import { turnEnvelope } from "../turns/turn-envelope.ts";
 
 export interface EnterThread {
@@ -70,7 +71,7 @@ export function createThreadSandboxes(options: HeddleOptions, { journal, mcpLogi
   }
 
   async function serversOf({ threadId, settings }: EnterThread): Promise<readonly McpServerConfig[]> {
-    const { mcpServers: configured = [] } = options;
+    const configured = await withPluginServers(options.home, options.mcpServers ?? []);
     const kept = settings.mcpServers;
     return kept === undefined ? configured : (await brought()).serversOf(threadId, configured, kept);
   }

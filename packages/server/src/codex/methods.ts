@@ -127,6 +127,8 @@ const HANDLERS: { readonly [Method in SupportedMethod]: Handler<Method> } = {
   "plugin/installed": plugins.listInstalled,
   "plugin/reconcile": plugins.reconcilePlugins,
   "plugin/read": plugins.readPlugin,
+  "plugin/install": plugins.addPlugin,
+  "plugin/uninstall": plugins.removePlugin,
   "hooks/list": listHooks,
   "config/value/write": config.writeConfigValue,
   "config/batchWrite": config.writeConfigBatch,

@@ -36,11 +36,8 @@ const UNSUPPORTED: Readonly<Record<string, Unsupported>> = {
   "mcpServer/event": { why: "events of MCP servers are not passed on", instead: "`mcpServer/resource/read`" },
   memory: MEMORY,
   mock: { why: "it is a test of Codex itself", instead: "`model/list`" },
-  plugin: {
-    why: "plugins are read, not installed",
-    instead: "`skills/extraRoots/set` for the skills of its folder, and config.toml for its hooks and MCP servers",
-  },
-  "plugin/share": SHARING,
+  plugin: SHARING,
+  "plugin/install": { why: "plugins are folders of this machine", instead: "`plugin/install` with `marketplacePath`" },
   project: PROJECT,
   remoteControl: { why: CLOUD, instead: "`heddle serve` with a token" },
   rollout: { why: "threads are in the journal, not in files", instead: "`heddle store`" },

@@ -3,7 +3,7 @@
  * is named, kept while they are used, and ended with the connection. The servers of a running turn are the turn's own.
  */
 import path from "node:path";
-import { programFolders } from "@heddle/agent";
+import { programFolders, withPluginServers } from "@heddle/agent";
 import { isHeddleError, reasonOf, type McpServerConfig, type TurnSettings } from "@heddle/protocol";
 import type { SandboxChoice } from "@heddle/dialects/codex-app-server";
 import {
@@ -40,14 +40,16 @@ export async function withMcpServers<T>(
   const own = inspectors.get(connection) ?? new Map<string, Promise<OpenMcpServers>>();
   inspectors.set(connection, own);
   const thread = threadId === undefined ? undefined : requireLoaded(server, threadId);
-  const key = thread?.threadId ?? "";
+  const servers = await serversOf(server, threadId);
+  // A plugin that is installed or removed changes which there are.
+  const key = [thread?.threadId ?? "", ...servers.map(({ name }) => name)].join("\n");
   const known = own.get(key);
   if (known !== undefined) return (await known).use(work);
   const choice = thread === undefined ? undefined : await nextSettings(server, thread);
   const opening = openMcpServers(server, {
     workspace: thread?.workspace ?? server.cwd,
     choice,
-    servers: await serversOf(server, threadId),
+    servers,
     onEnd: () => own.delete(key),
   });
   own.set(key, opening);
@@ -58,12 +60,12 @@ export async function withMcpServers<T>(
   return (await opening).use(work);
 }
 
-/** Those of the configuration, and those that were brought to the thread. */
+/** Those of the configuration and of installed plugins, and those that were brought to the thread. */
 export async function serversOf(
   server: ServerContext,
   threadId: string | undefined,
 ): Promise<readonly McpServerConfig[]> {
-  const configured = server.host.mcpServers ?? [];
+  const configured = await withPluginServers(server.home, server.host.mcpServers ?? []);
   if (threadId === undefined) return configured;
   const { mcpServers } = await nextSettings(server, requireLoaded(server, threadId));
   return (await server.heddle.mcp.brought()).serversOf(threadId, configured, mcpServers);

@@ -5,6 +5,11 @@ export function worktreesRoot(home: string): string {
   return `${home}-worktrees`;
 }
 
+/** Installed plugins. Beside the home, so that their skills and programs can be read; no agent may write there. */
+export function pluginsRoot(home: string): string {
+  return `${home}-plugins`;
+}
+
 /** Masked in every sandbox; the folder of a task stays visible, because it lies deeper. */
 export function heddleFolders(home: string): readonly string[] {
   return [home, worktreesRoot(home)];

@@ -17,6 +17,8 @@ export interface Skill {
   readonly description: string;
   /** Absolute path of its SKILL.md. */
   readonly path: string;
+  /** Of an installed plugin; its name begins with the plugin's. */
+  readonly pluginId?: string;
 }
 
 export interface SkillsFound {

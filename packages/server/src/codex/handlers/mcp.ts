@@ -1,4 +1,5 @@
 /** `mcpServer*`: the MCP servers of the configuration, asked by the client itself. */
+import { installedWith } from "@heddle/agent";
 import type { McpAccounts } from "@heddle/models/accounts";
 import { canonical, reasonOf, type McpAuthStatus, type McpServerConfig } from "@heddle/protocol";
 import type { McpInspector, McpInventory } from "@heddle/tools/mcp-inspector";
@@ -23,16 +24,28 @@ export const listMcpStatus: Handler<"mcpServerStatus/list"> = async (params, cal
   const withResources = params.detail !== "toolsAndAuthOnly";
   const signal = AbortSignal.timeout(INSPECT_MS);
   const logins = await server.heddle.mcpLogins();
+  const plugins = await pluginsOfServers(server);
   const statuses = await withMcpServers(threadId, call, (inspector) =>
     Promise.all(
       data.map(async (config) => {
         const found = inspector.inspect(config.name, { withResources, signal });
-        return statusOf(config, await found, await logins.status(config, signal));
+        const status = statusOf(config, await found, await logins.status(config, signal));
+        return { ...status, pluginId: plugins.get(config.name) ?? null };
       }),
     ),
   );
   return { result: { data: statuses, nextCursor } };
 };
+
+/** Which plugin brought a server, where one did. */
+async function pluginsOfServers({ home, host }: ServerContext): Promise<ReadonlyMap<string, string>> {
+  const found = await installedWith(home, async (plugin, { serversOfPlugin }) =>
+    (await serversOfPlugin(plugin)).map(({ name }) => [name, plugin.id] as const),
+  );
+  const ids = new Map(found.flat());
+  for (const { name } of host.mcpServers ?? []) ids.delete(name);
+  return ids;
+}
 
 function statusOf(
   config: McpServerConfig,
@@ -47,7 +60,6 @@ function statusOf(
     name: config.name,
     // The connections of turns are not reported here.
     runtimeStatus: null,
-    pluginId: null,
     httpOrigin: "url" in config ? new URL(config.url).origin : null,
     serverInfo: found.info,
     serverCapabilities: found.capabilities,

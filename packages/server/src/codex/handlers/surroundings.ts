@@ -80,7 +80,7 @@ async function skillsOf(cwd: string, server: ServerContext): Promise<Readonly<Re
       path: skill.path,
       scope: isNear(skill.path) ? "repo" : "user",
       enabled: server.host.skills?.isEnabled(skill) ?? true,
-      pluginId: null,
+      pluginId: skill.pluginId ?? null,
     })),
     errors: skipped.map(({ path: file, reason }) => ({ path: file, message: reason })),
   };
