@@ -145,7 +145,7 @@ const PartResult = z.object({
   isGuard: z.literal(true).optional(),
   /** It passed and failed over the same content. */
   isFlaky: z.literal(true).optional(),
-  /** Files of the work that it read or ran (or, without `deliver`, could look for), as text; at most MAX_WORK_FILES. */
+  /** Files of the work that it read or ran (or, without `deliver`, could look for), as text, git's own left out; at most MAX_WORK_FILES. */
   restsOn: z.array(z.string()).optional(),
   /** How many they are; absent: `restsOn` names them all. */
   restsOnCount: z.number().int().optional(),

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { visibleLine, visibleName, visibleText } from "./visible-text.ts";
+import { visibleLine, visibleName, visiblePath, visibleText } from "./visible-text.ts";
 
 const ESC = "\u001b";
 
@@ -73,3 +73,11 @@ function isHarmless(code: number): boolean {
   if ((code >= 0x2060 && code <= 0x206f) || code === 0xfeff) return false;
   return !(code >= 0xd800 && code <= 0xdfff) && !(code >= 0xe0000 && code <= 0xe0fff);
 }
+
+test("a long path is cut in its middle, at folders, and stays one name", () => {
+  const folders = Array.from({ length: 100 }, (_, index) => `f${index}`);
+  expect(visiblePath("src/a.js")).toBe("src/a.js");
+  expect(visiblePath(`${folders.join("/")}/a.js`)).toMatch(/^f0\/f1\/[\w/]+\/…\/[\w/]+\/f99\/a\.js$/);
+  expect(visiblePath(`${folders.join("/")}/a b.js`)).toMatch(/^"f0\/.*….*\/a b\.js"$/);
+  expect(visiblePath("x".repeat(300)).length).toBeLessThan(162);
+});

@@ -63,7 +63,7 @@ async function workAmong(checkOptions: CheckOptions, matched: Matched): Promise<
 }
 
 /**
- * What names a file: source, source that a command line names, a test, one of these two without other source, configuration, a
+ * What names a file: source, source that a command line names, a test, one of these without other source, configuration, a
  * command line in a file.
  */
 type Loader = "source" | "entry" | "test" | "test alone" | "configuration" | "command line";
@@ -82,17 +82,9 @@ async function loadsOf({ spec, signal }: CheckOptions, { suspects, isMatched, to
   const isAsked = isJudge(spec);
   const isTest = (path: RawPath): boolean =>
     roleOf(toText(path)) === "test" || (isAsked(toText(path)) && !isMatched(toText(path)));
-  const subjects = new Map(
-    files
-      .filter((path) => isCode(path) && !isTest(path))
-      .flatMap((path) => [posix.basename(path), subjectOf(path)].map((name) => [name, subjectOf(path)])),
-  );
-  // A package is named with what is in it.
-  const isAlone = (about: readonly string[], path: RawPath): boolean =>
-    about.every((name) => name === subjectOf(path) || parentOf(path).split("/").includes(name));
-
+  const subjects = subjectsOf(files.filter((path) => isCode(path) && !isTest(path)));
   const by = new Map(suspects.map(({ path }) => [path, new Set<Loader>()]));
-  const loaders = new Map<RawPath, readonly RawPath[]>();
+  const sources = new Map<RawPath, RawPath[]>(suspects.map(({ path }) => [path, []]));
   const aboutOf = new Map<RawPath, readonly string[]>();
   const inLines = new Set<string>();
   for await (const { path, text } of textsOf(base, sliced(signal))) {
@@ -101,33 +93,44 @@ async function loadsOf({ spec, signal }: CheckOptions, { suspects, isMatched, to
     const role = isAsked(toText(path)) ? "test" : roleOf(toText(path));
     if (isAsked(toText(path))) aboutOf.set(path, about);
     if (hasCommandLines(path)) for (const name of names) inLines.add(name);
-    for (const [suspect, found] of by) {
+    for (const [suspect, loaders] of by) {
       if (suspect === path || !(names.has(posix.basename(suspect)) || names.has(subjectOf(suspect)))) continue;
-      if (role === "test" || role === "configuration") found.add(role);
-      else if (hasCommandLines(path)) found.add("command line");
-      else if (role === "source") loaders.set(suspect, [...(loaders.get(suspect) ?? []), path]);
-      if ((role === "test" || role === "source") && isAlone(about, suspect)) found.add("test alone");
+      if (role === "test" || role === "configuration") loaders.add(role);
+      else if (hasCommandLines(path)) loaders.add("command line");
+      else if (role === "source") sources.get(suspect)?.push(path);
+      if ((role === "test" || role === "source") && isAlone(about, suspect)) loaders.add("test alone");
     }
   }
   const isEntry = (path: RawPath): boolean => inLines.has(posix.basename(path));
-  for (const [path, found] of by)
-    for (const loader of loaders.get(path) ?? []) found.add(isEntry(loader) ? "entry" : "source");
+  for (const [path, loaders] of by)
+    for (const source of sources.get(path) ?? []) loaders.add(isEntry(source) ? "entry" : "source");
   const isAskedAboutBy = (check: LeafCheck, path: RawPath): boolean => {
     const isNamed = isJudge({ checks: [check] });
     if (!isNamed(toText(path))) return true;
     const named = files.filter((file) => isNamed(toText(file)));
     const tests = named.filter((file) => isTest(file) && /^(test|source)$/.test(roleOf(toText(file))));
-    const about = named.flatMap((file) =>
-      isTest(file) ? (aboutOf.get(file) ?? []) : isCode(file) ? [subjectOf(file)] : [],
-    );
+    const asked = named.filter((file) => isCode(file) && !isTest(file)).map(subjectOf);
+    const about = [...asked, ...tests.flatMap((file) => aboutOf.get(file) ?? [])];
     const isOnly = isAlone(about, path) || by.get(path)?.has("source") === true;
     return isOnly && isPlainCommand(check) && (tests.length > 0 || hasProgramIn(check));
   };
   return {
     by: (path) => by.get(path) ?? new Set(),
-    entriesOf: (path) => (loaders.get(path) ?? []).filter(isEntry),
+    entriesOf: (path) => (sources.get(path) ?? []).filter(isEntry),
     isAskedAbout: (path) => leavesOf(spec.checks).every((check) => isAskedAboutBy(check, path)),
   };
+}
+
+/** By the names that each may be loaded by. */
+function subjectsOf(files: readonly RawPath[]): ReadonlyMap<string, string> {
+  return new Map(
+    files.flatMap((path) => [posix.basename(path), subjectOf(path)].map((name) => [name, subjectOf(path)])),
+  );
+}
+
+/** Nothing else is loaded. A package is named with what is in it. */
+function isAlone(about: readonly string[], path: RawPath): boolean {
+  return about.every((name) => name === subjectOf(path) || parentOf(path).split("/").includes(name));
 }
 
 type PlainCommand = LeafCheckOf<"command"> | LeafCheckOf<"tests">;
