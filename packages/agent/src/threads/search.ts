@@ -14,9 +14,13 @@ const STEP_EVENTS = 2_000;
 const MAX_THREADS = 1_000;
 const DEADLINE_MS = 10_000;
 const AROUND_CHARS = 60;
+/** The store compares the text at every place of what was said, and nothing else runs meanwhile. */
+const MAX_TEXT_CHARS = 256;
 
 /** Newest match first. Throws `limit.reached` when the store is too large to search in time. */
 export async function searchThreads(journal: Journal, text: string): Promise<readonly Found[]> {
+  if (text.length > MAX_TEXT_CHARS)
+    throw new HeddleError("usage.invalid", `a search has at most ${MAX_TEXT_CHARS} characters; use a shorter query`);
   const until = performance.now() + DEADLINE_MS;
   const found = new Map<string, Found>();
   const pasts = new Map<string, Promise<Past>>();

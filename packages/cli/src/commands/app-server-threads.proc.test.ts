@@ -292,6 +292,8 @@ test("threads are found by what was said in them, and not by what they were take
   expect(ids(await search("needle"))).toEqual([threadId]);
   const empty = await client.ask("thread/search", { searchTerm: "" });
   expect(empty.error?.message).toBe("thread/search requires a non-empty searchTerm");
+  const long = await client.ask("thread/search", { searchTerm: "x".repeat(70_000) });
+  expect(long.error?.message).toBe("a search has at most 256 characters; use a shorter query");
 });
 
 test("unknown keys of the configuration are told to every client", async () => {

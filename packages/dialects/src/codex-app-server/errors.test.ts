@@ -15,6 +15,14 @@ test("a kind nobody knows is answered with those that are known", () => {
   expect(said(z.object({ input: z.array(Kinds) }), { input: [{ type: "smell" }] })).toBe(
     "unknown variant `smell`, expected `text` or `image`",
   );
+  expect(said(Kinds, { type: { toString: 1 } })).toBe("invalid type: map, expected a string");
+  expect(said(z.object({ limit: z.int().nonnegative() }), { limit: -1 })).toBe(
+    "invalid value: integer `-1`, expected u32",
+  );
+  expect(said(z.object({ id: z.string().min(1).max(3) }), { id: "" })).toBe(
+    "invalid value for `id`: it is shorter than 1",
+  );
+  expect(said(z.object({ id: z.string().max(3) }), { id: "long" })).toBe("invalid value for `id`: it is longer than 3");
   expect(said(z.object({ limit: z.int() }), { limit: "ten" })).toBe('invalid type: string "ten", expected u32');
 });
 

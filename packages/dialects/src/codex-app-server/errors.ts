@@ -74,10 +74,15 @@ export function invalidParams(issues: readonly Issue[]): string {
   if (issue.code === "invalid_union") {
     const tag = tagOf(issue.input);
     if (tag === undefined) return "missing field `type`";
+    if (typeof tag !== "string") return `invalid type: ${named(tag)}, expected a string`;
     return "options" in issue && Array.isArray(issue.options)
       ? unknownVariant(tag, issue.options.map(String))
       : `unknown variant \`${tag}\``;
   }
+  const isSize = issue.code === "too_small" || issue.code === "too_big";
+  if (isSize && typeof issue.input === "number") return `invalid value: ${named(issue.input)}, expected u32`;
+  if (issue.code === "too_big") return `invalid value for \`${field}\`: it is longer than ${issue.maximum}`;
+  if (issue.code === "too_small") return `invalid value for \`${field}\`: it is shorter than ${issue.minimum}`;
   return `invalid value for \`${field}\`: ${issue.message}`;
 }
 
@@ -89,8 +94,8 @@ function deepest(issue: Issue | undefined): Issue | undefined {
   return ofString ?? inner.toSorted((a, b) => b.path.length - a.path.length)[0] ?? issue;
 }
 
-function tagOf(input: unknown): string | undefined {
-  return typeof input === "object" && input !== null && "type" in input ? String(input.type) : undefined;
+function tagOf(input: unknown): unknown {
+  return typeof input === "object" && input !== null && "type" in input ? input.type : undefined;
 }
 
 const EXPECTED: Readonly<Record<string, string>> = {

@@ -167,7 +167,9 @@ function pages(newStore: NewStore): void {
     const page = async (query: object): Promise<string[]> => idsOf(await journal.threads.page({ ...base, ...query }));
     expect(await page({ isArchived: true })).toEqual(["t04"]);
     expect(await page({ text: "50%_off" })).toEqual(["t03"]);
+    expect(await page({ text: "50%_OFF" })).toEqual(["t03"]);
     expect(await page({ text: "0%X" })).toEqual([]);
+    expect(await page({ text: "x".repeat(100_000) })).toEqual([]);
     expect(await page({ origin: { prefix: "door:", begins: false } })).toEqual(["t00", "t05", "t10", "t15", "t20"]);
     expect(await page({ workspaces: ["/odd"], excludedIds: ["t01"], limit: 2 })).toEqual(["t03", "t05"]);
     expect(await page({ workspaces: [] })).toEqual([]);

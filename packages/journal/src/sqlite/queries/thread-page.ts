@@ -24,8 +24,8 @@ export function threadPage(connection: Connection, request: ThreadPageRequest): 
     add(`substr(origin, 1, length(?)) ${origin.begins ? "=" : "<>"} ?`, origin.prefix, origin.prefix);
   }
   if (text !== undefined && text !== "") {
-    const like = `%${text.replaceAll(/[~%_]/g, "~$&")}%`;
-    add("(coalesce(name, '') LIKE ? ESCAPE '~' OR coalesce(preview, '') LIKE ? ESCAPE '~')", like, like);
+    // Not LIKE: its patterns have a limit.
+    add("(instr(lower(name), lower(?)) > 0 OR instr(lower(preview), lower(?)) > 0)", text, text);
   }
   const isDown = request.direction === "desc";
   if (from !== undefined) {
