@@ -25,6 +25,9 @@ export const threads: Projection = {
   needs({ stream, body }) {
     if (body.type === "thread.settings-changed") return [{ table, columns: ["settings"], where: { id: stream } }];
     if (body.type === "thread.metadata-changed") return [{ table, columns: ["git_info"], where: { id: stream } }];
+    if (body.type === "thread.created" && body.forkedFrom !== undefined) {
+      return [{ table, columns: ["provider"], where: { id: body.forkedFrom.threadId } }];
+    }
     return NO_LOOKS;
   },
   changes(event, [known]) {
@@ -34,7 +37,7 @@ export const threads: Projection = {
     const id = { id: stream };
     const count = logEntryCount(body);
     if (body.type === "thread.created") {
-      return [created(event, body), { kind: "update", table, where: id, add: { log_entries: count } }];
+      return [created(event, body, known?.[0]), { kind: "update", table, where: id, add: { log_entries: count } }];
     }
     const isActivity = !BESIDE.has(body.type);
     const set = { ...settingOf(body, known?.[0]), ...(isActivity ? { updated_at: at, last_position: position } : {}) };
@@ -76,17 +79,26 @@ function settingOf(body: EventBody, known: Row | undefined): Cells {
     case "thread.archived":
       return { is_archived: body.isArchived ? 1 : null };
     case "thread.settings-changed":
-      return { settings: settingsAfter(known && settingsIn(known), body.changes) };
+      return { settings: settingsAfter(known && settingsIn(known), body.changes), ...providerIn(body.changes) };
     case "thread.metadata-changed":
       return { git_info: gitInfoAfter(known && gitInfoIn(known), body.gitInfo) };
     case "turn.admitted":
-      return { last_turn_status: "open" };
+      return { last_turn_status: "open", provider: body.settings.provider };
     default:
       return {};
   }
 }
 
-function created({ stream, at, position }: StoredEvent, body: EventOf<"thread.created">): RowChange {
+/** Its next turn decides anew where none is named any more. */
+function providerIn({ model_provider: provider }: Readonly<Record<string, unknown>>): Cells {
+  return typeof provider === "string" ? { provider } : {};
+}
+
+function created(
+  { stream, at, position }: StoredEvent,
+  body: EventOf<"thread.created">,
+  parent: Row | undefined,
+): RowChange {
   const values = {
     workspace: body.workspace,
     origin: body.origin,
@@ -98,6 +110,7 @@ function created({ stream, at, position }: StoredEvent, body: EventOf<"thread.cr
     turn_count: 0,
     last_position: position,
     is_ephemeral: body.isEphemeral === true ? 1 : null,
+    provider: parent === undefined ? null : (optionalText(parent, "provider") ?? null),
   };
   return { kind: "insert", table, key: { id: stream }, values };
 }

@@ -56,6 +56,8 @@ export interface ThreadPageRequest {
   /** Begin at this thread, or after it. */
   readonly from?: { readonly thread: Pick<ThreadRow, "id" | "createdAt" | "updatedAt">; readonly isIncluded: boolean };
   readonly workspaces?: readonly string[];
+  /** Of their last turn, or named since. */
+  readonly providers?: readonly string[];
   /** Only origins that begin so, or only those that do not. */
   readonly origin?: { readonly prefix: string; readonly begins: boolean };
   readonly excludedIds?: readonly string[];

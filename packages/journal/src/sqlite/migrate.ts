@@ -15,9 +15,15 @@ import { integer } from "../record/rows.ts";
  * The first makes the tables that only grow; the others change projections, which are rebuilt after the last step: 2
  * names, previews and forks of threads, 3 moved and ephemeral ones, 4 archived ones, 5 settings and queued input, 6 git
  * info, 7 tasks and notifications, 8 sinks, 9 the ledger, 10 marks and the folders of tasks, 11 leases (whose owners
- * are in a table that is not a projection), 12 marks of tasks.
+ * are in a table that is not a projection), 12 marks of tasks, 13 providers of threads.
  */
-const MIGRATIONS: readonly string[] = [EVENTS_TABLE, ...Array.from({ length: 9 }, () => ""), LEASE_OWNERS_TABLE, ""];
+const MIGRATIONS: readonly string[] = [
+  EVENTS_TABLE,
+  ...Array.from({ length: 9 }, () => ""),
+  LEASE_OWNERS_TABLE,
+  "",
+  "",
+];
 const NEWEST = MIGRATIONS.length;
 
 /** "hedl": distinguishes a Heddle store from any other SQLite file. */

@@ -18,6 +18,7 @@ CREATE TABLE threads (
   is_archived INTEGER,
   settings TEXT,
   git_info TEXT,
+  provider TEXT,
   log_entries INTEGER NOT NULL DEFAULT 0,
   input_tokens INTEGER NOT NULL DEFAULT 0,
   cached_input_tokens INTEGER NOT NULL DEFAULT 0,

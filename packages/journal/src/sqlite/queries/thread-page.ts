@@ -6,7 +6,7 @@ import { COLUMNS, toThread } from "./thread-rows.ts";
 const SORT = { createdAt: "created_at", updatedAt: "updated_at" } as const;
 
 export function threadPage(connection: Connection, request: ThreadPageRequest): ThreadRow[] {
-  const { from, workspaces, origin, excludedIds = [], text } = request;
+  const { from, workspaces, providers, origin, excludedIds = [], text } = request;
   const key = SORT[request.sortBy];
   const where = [
     "deleted_at IS NULL AND is_ephemeral IS NULL",
@@ -19,6 +19,7 @@ export function threadPage(connection: Connection, request: ThreadPageRequest): 
     given.push(...values);
   };
   if (workspaces !== undefined) add("workspace IN (SELECT value FROM json_each(?))", JSON.stringify(workspaces));
+  if (providers !== undefined) add("provider IN (SELECT value FROM json_each(?))", JSON.stringify(providers));
   if (excludedIds.length > 0) add("id NOT IN (SELECT value FROM json_each(?))", JSON.stringify(excludedIds));
   if (origin !== undefined) {
     add(`substr(origin, 1, length(?)) ${origin.begins ? "=" : "<>"} ?`, origin.prefix, origin.prefix);

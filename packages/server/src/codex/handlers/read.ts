@@ -38,10 +38,11 @@ export const listThreads: Handler<"thread/list"> = async (params, { server }) =>
   const [isInteractiveWanted, isExecWanted] = [wanted.includes("vscode"), wanted.includes("exec")];
   const limit = pageLimit(params.limit);
   const folders = [params.cwd ?? []].flat();
+  const providers = params.modelProviders ?? [];
   const from = await beginOf(params.cursor, server);
   const isAny = (isInteractiveWanted || isExecWanted) && !RELATIONS.some((name) => typeof params[name] === "string");
   const page = isAny
-    ? await threadPage(server, params.modelProviders ?? [], {
+    ? await threadPage(server, {
         sortBy: params.sortKey === "updated_at" || params.sortKey === "recency_at" ? "updatedAt" : "createdAt",
         direction: params.sortDirection ?? "desc",
         limit,
@@ -50,6 +51,7 @@ export const listThreads: Handler<"thread/list"> = async (params, { server }) =>
         text: params.searchTerm ?? "",
         ...(from === undefined ? {} : { from }),
         ...(folders.length === 0 ? {} : { workspaces: folders }),
+        ...(providers.length === 0 ? {} : { providers }),
         ...(isInteractiveWanted && isExecWanted
           ? {}
           : { origin: { prefix: appServerOrigin(""), begins: isInteractiveWanted } }),
@@ -83,34 +85,10 @@ function checkFilters(params: CodexParams<"thread/list">): void {
   }
 }
 
-/** For a page of one provider. Which one a thread has is known only once it has been looked at. */
-const MAX_LOOKED_AT = 500;
-
-async function threadPage(
-  server: ServerContext,
-  providers: readonly string[],
-  request: ThreadPageRequest,
-): Promise<Page<CodexThread>> {
-  const limit = request.limit + 1;
-  const found: CodexThread[] = [];
-  let { from } = request;
-  for (let lookedAt = 0; lookedAt < MAX_LOOKED_AT; lookedAt += limit) {
-    const rows = await server.heddle.journal.threads.page({
-      ...request,
-      limit,
-      ...(from === undefined ? {} : { from }),
-    });
-    const shown = await Promise.all(rows.map((row) => describeThread(server, row)));
-    found.push(...shown.filter(({ modelProvider }) => providers.length === 0 || providers.includes(modelProvider)));
-    const last = rows.at(-1);
-    if (found.length >= limit || last === undefined || rows.length < limit) {
-      return pageFrom(found, request.limit, ({ id }) => id);
-    }
-    from = { thread: last, isIncluded: false };
-  }
-  // A page may be short, and go on.
-  const page = pageFrom(found, request.limit, ({ id }) => id);
-  return { ...page, nextCursor: from === undefined ? null : afterCursor(from.thread.id) };
+async function threadPage(server: ServerContext, request: ThreadPageRequest): Promise<Page<CodexThread>> {
+  const rows = await server.heddle.journal.threads.page({ ...request, limit: request.limit + 1 });
+  const shown = await Promise.all(rows.map((row) => describeThread(server, row)));
+  return pageFrom(shown, request.limit, ({ id }) => id);
 }
 
 /** A cursor names a thread, and is valid as long as that thread exists. */
