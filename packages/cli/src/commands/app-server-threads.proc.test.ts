@@ -193,6 +193,8 @@ test("metadata and settings are kept; settings hold from the next turn on, also 
   expect(await client.call("thread/settings/update", changes)).toEqual({});
   const told = await client.note("thread/settings/updated", from);
   expect(at(told, "params.threadSettings")).toMatchObject({ effort: "high", sandboxPolicy: { type: "readOnly" } });
+  const file = await client.ask("thread/settings/update", { threadId, cwd: process.execPath });
+  expect(file.error?.message).toBe(`${process.execPath} is not a folder`);
   expect(await client.call("thread/settings/update", { threadId })).toEqual({});
   expect(client.received.filter(({ method }) => method === "thread/settings/updated")).toHaveLength(1);
   const again = await o.restart();

@@ -2,7 +2,7 @@
  * Where turns may work. An owner names any folder; others one at or below the folder that the server was started in: an
  * agent writes there, and a user who could choose any folder would have the rights of the owner.
  */
-import { realpath } from "node:fs/promises";
+import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { scopeAllows, type Principal } from "./principals.ts";
@@ -26,9 +26,12 @@ export async function folderFor({ principal, wanted, cwd }: FolderRequest): Prom
 
 /** Without links. */
 export async function realFolder(folder: string): Promise<string> {
+  let isFolder: boolean;
   try {
-    return await realpath(folder);
+    isFolder = (await stat(folder)).isDirectory();
   } catch (cause) {
     throw new HeddleError("workspace.missing", `${folder} does not exist; make it or name another folder`, { cause });
   }
+  if (!isFolder) throw new HeddleError("workspace.missing", `${folder} is not a folder`);
+  return realpath(folder);
 }
