@@ -46,12 +46,6 @@ export const OF_METHODS: readonly Difference[] = [
     why: "what waits has the id of the turn it will be",
   },
   {
-    in: /^queue-changed$/,
-    kind: "added",
-    message: /^thread\/queue\/changed$/,
-    why: "each input that moves is an event, and each is told",
-  },
-  {
     in: /^queue-interrupted/,
     kind: "added",
     message: /^item\/completed commandExecution$/,

@@ -134,7 +134,12 @@ export const EventBody = z.discriminatedUnion("type", [
    * place of the earlier one, behind all others. `afterInterrupt` absent: it begins however the turn before it ended;
    * `wait`: not behind a turn that the user interrupted.
    */
-  turnEvent("turn.queued", { ...asked, afterInterrupt: z.literal("wait").optional() }),
+  turnEvent("turn.queued", {
+    ...asked,
+    afterInterrupt: z.literal("wait").optional(),
+    /** The same change moves the input of the next event too. */
+    isMore: z.literal(true).optional(),
+  }),
   /** It will not run. */
   turnEvent("turn.dequeued", { failure: Failure }),
   turnEvent("turn.started", {

@@ -112,7 +112,8 @@ export class TurnQueue implements AsyncDisposable {
       const after = change(before);
       const first = after.findIndex((input, index) => input !== before[index]);
       if (first < 0) return after;
-      const events = after.slice(first).map((input) => queuedEvent(input.turnId, input));
+      const moved = after.slice(first).map((input) => queuedEvent(input.turnId, input));
+      const events = moved.map((event, at) => (at === moved.length - 1 ? event : { ...event, isMore: true as const }));
       await journal.append({ stream: threadId, author: by, events, expectedVersion });
       return after;
     });

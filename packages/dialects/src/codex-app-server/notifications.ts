@@ -191,6 +191,7 @@ export class ThreadDialect {
       case "turn.dequeued":
         if (body.type === "turn.queued") this.#queued.add(body.turnId);
         else this.#queued.delete(body.turnId);
+        if (body.type === "turn.queued" && body.isMore === true) return [];
         return [notify(stored, "thread/queue/changed", { threadId })];
       default:
         return [];
