@@ -115,7 +115,7 @@ export function restsReview(
   const isWild = ({ path }: Change): boolean => isMatched(toText(path));
   const kinds = [
     ["files that no check names as the work", needed.filter((change) => !isWild(change))],
-    ["files that a check names only by a wildcard and that may judge the work", needed.filter(isWild)],
+    ["files that a check names only by a wildcard or their folder, and that may judge the work", needed.filter(isWild)],
   ] as const;
   const lists = kinds.flatMap(([what, some]) => (some.length === 0 ? [] : [`${what}: ${listedPaths(some)}`]));
   const known =
