@@ -97,6 +97,19 @@ export const SETTING_CASES: readonly ExecCase[] = [
     config: `no_such_key = true\n${MOCK_CONFIG}`,
     runs: [json("--strict-config")],
   },
+  {
+    id: "config-strict-shared",
+    about: "keys of Codex in tables that other programs have too, and --strict-config",
+    config: `${MOCK_CONFIG}supports_websockets = false\n[sandbox_workspace_write]\nexclude_slash_tmp = true\n[shell_environment_policy]\nexperimental_use_profile = false\n`,
+    script: HELLO,
+    runs: [json("--strict-config")],
+  },
+  {
+    id: "config-strict-nested",
+    about: "a key nobody knows in the table of a provider, and --strict-config",
+    config: `${MOCK_CONFIG}no_such_key = true\n`,
+    runs: [json("--strict-config")],
+  },
   { id: "config-broken", about: "config.toml is not TOML", config: "model = \n", runs: [json()] },
   {
     id: "config-ignored",

@@ -6,7 +6,8 @@ import { parse, TomlError } from "smol-toml";
 import { z } from "zod";
 import { parseToml } from "./parse-toml.ts";
 import type { LoadOptions } from "./read-config.ts";
-import { CODEX_ONLY_KEYS, ConfigFile } from "./schema.ts";
+import { isOfCodex } from "./codex-keys.ts";
+import { ConfigFile } from "./schema.ts";
 import { isTable, lineOfKey, splitKey } from "./toml-lines.ts";
 
 export interface CheckedConfig {
@@ -73,10 +74,9 @@ function withoutNulls(value: unknown): unknown {
 
 type MayPass = (key: readonly string[]) => boolean;
 
-/** `--strict-config` refuses what Codex would refuse, as far as whole tables go. */
+/** `--strict-config` refuses what Codex would refuse. */
 function passes(isStrict: boolean | undefined): MayPass {
-  if (isStrict !== true) return () => true;
-  return ([first = ""]) => CODEX_ONLY_KEYS.has(first) || first.startsWith("experimental_");
+  return isStrict === true ? isOfCodex : () => true;
 }
 
 /** The whole text of Heddle's own file, checked. */

@@ -210,6 +210,34 @@ describe("Codex's config.toml", () => {
     await expect(loadConfig(env, { isStrict: true })).rejects.toThrow(/config\.toml:3: unknown key "frobnication"/);
   });
 
+  test("with --strict-config has keys of Codex in tables of both passed over, and others refused", async () => {
+    const shared = `
+[model_providers.x]
+base_url = "http://h/v1"
+supports_websockets = false
+experimental_bearer_token = "t"
+[mcp_servers.y]
+command = "true"
+supports_parallel_tool_calls = true
+[sandbox_workspace_write]
+exclude_slash_tmp = true
+[profiles.p]
+include_apps_instructions = false
+`;
+    await writeFile(codex(), shared);
+    expect((await loadConfig(env, { isStrict: true })).passedOver).toEqual([
+      "model_providers.x.supports_websockets",
+      "model_providers.x.experimental_bearer_token",
+      "mcp_servers.y.supports_parallel_tool_calls",
+      "sandbox_workspace_write.exclude_slash_tmp",
+      "profiles.p.include_apps_instructions",
+    ]);
+    for (const table of ["model_providers.x", "mcp_servers.y", "sandbox_workspace_write", "profiles.p"]) {
+      await writeFile(codex(), shared.replace(`[${table}]`, `[${table}]\nfrobnicate = 1`));
+      await expect(loadConfig(env, { isStrict: true })).rejects.toThrow(/unknown key "frobnicate"/);
+    }
+  });
+
   test("is left alone with --ignore-user-config, like Heddle's own", async () => {
     await writeFile(codex(), `model = "a"`);
     await writeFile(own(), `model = "b"`);

@@ -342,33 +342,3 @@ export const ConfigFile = z.object({
   profiles: z.record(text, z.object(Choices)).optional(),
 });
 export type ConfigFile = z.infer<typeof ConfigFile>;
-
-/** Keys of Codex that have no effect here; `--strict-config` lets them pass. */
-export const CODEX_ONLY_KEYS: ReadonlySet<string> = new Set([
-  "analytics",
-  "chatgpt_base_url",
-  "check_for_update_on_startup",
-  "cli_auth_credentials_store",
-  "compact_prompt",
-  "disable_response_storage",
-  "features",
-  "feedback",
-  "file_opener",
-  "forced_chatgpt_workspace_id",
-  "forced_login_method",
-  "hide_agent_reasoning",
-  "history",
-  "model_max_output_tokens",
-  "model_supports_reasoning_summaries",
-  "notice",
-  "notify",
-  "otel",
-  "preferred_auth_method",
-  "review_model",
-  "show_raw_agent_reasoning",
-  "skills",
-  "tool_output_token_limit",
-  "tools",
-  "tui",
-  "windows_wsl_setup_acknowledged",
-]);

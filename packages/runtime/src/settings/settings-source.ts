@@ -2,7 +2,9 @@
 import type { ResolvedSettings, SettingsRequest, SettingsSource } from "@heddle/server";
 import { isKeyWithoutEffect } from "@heddle/dialects/codex-app-server";
 import { checkValues, type CheckedConfig } from "../config/check-config.ts";
-import { CODEX_ONLY_KEYS, type ConfigFile } from "../config/schema.ts";
+import { isOfCodex } from "../config/codex-keys.ts";
+import type { ConfigFile } from "../config/schema.ts";
+import { splitKey } from "../config/toml-lines.ts";
 import { effectiveConfig, mergeConfig, profileOf, type Layers } from "../config/layers.ts";
 import { environmentOf } from "./environment.ts";
 import { callerLayers, defaultLayer, patchOfConfig, settle } from "./settings.ts";
@@ -30,8 +32,7 @@ export function settingsSource(options: SourceOptions): SettingsSource {
       return (await import("./mcp-servers.ts")).broughtServers(servers, options.env);
     },
     // Libraries send Codex's own keys with every thread, and show a warning as if the agent had said it.
-    unusedOf: (config) =>
-      clientConfig(config).passedOver.filter((key) => !CODEX_ONLY_KEYS.has(key.split(".")[0] ?? "")),
+    unusedOf: (config) => clientConfig(config).passedOver.filter((key) => !isOfCodex(splitKey(key))),
   };
 }
 
