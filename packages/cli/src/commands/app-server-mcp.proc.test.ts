@@ -59,6 +59,10 @@ args = [${JSON.stringify(file)}]
 disabled_tools = ["gone"]
 [mcp_servers.lost]
 command = "/no/such/program"
+[mcp_servers.loud]
+command = ${JSON.stringify(process.execPath)}
+args = ["-e", "console.error('no entry for ' + process.env.DOOR_TOKEN); process.exit(3)"]
+env = { DOOR_TOKEN = "a-token-that-is-loud" }
 [mcp_servers.far]
 url = "http://127.0.0.1:9/mcp?key=hidden"
 bearer_token_env_var = "MOCK_KEY"
@@ -81,8 +85,8 @@ test("mcpServerStatus/list tells what each configured server has, and why one ha
   await using served = await opened(world);
   const { client } = served;
   const { data } = (await client.call("mcpServerStatus/list", {})) as { data: readonly unknown[] };
-  expect(data.map((status) => at(status, "name"))).toEqual(["own", "lost", "far"]);
-  const [own, lost, far] = data;
+  expect(data.map((status) => at(status, "name"))).toEqual(["own", "lost", "loud", "far"]);
+  const [own, lost, loud, far] = data;
   expect(own).toMatchObject({
     serverInfo: { name: "own", version: "3" },
     toolsError: null,
@@ -93,6 +97,12 @@ test("mcpServerStatus/list tells what each configured server has, and why one ha
   });
   expect(Object.keys((own as { tools: object }).tools)).toEqual(["echo", "write", "peek"]);
   expect(text(lost, "toolsError")).toContain("/no/such/program");
+  expect(text(loud, "toolsError")).toMatch(/^the server exited with code 3; it had written: no entry for \[/);
+  const threadId = text(await client.call("thread/start", {}), "thread.id");
+  const call = await refused(client, "mcpServer/tool/call", { threadId, server: "loud", tool: "x" });
+  expect(call).toMatch(/^-32603 the server exited with code 3; it had written: no entry for \[/);
+  expect(at(await client.call("config/read", {}), "config.mcp_servers.far.url")).toBe("[hidden]");
+  expect(JSON.stringify(client.received)).not.toContain("a-token-that-is-loud");
   expect(far).toMatchObject({ httpOrigin: "http://127.0.0.1:9", authStatus: "bearerToken", tools: {} });
   expect(JSON.stringify(data)).not.toContain("hidden");
   expect(await client.call("mcpServerStatus/list", { serverName: "nope" })).toEqual({ data: [], nextCursor: null });

@@ -148,10 +148,16 @@ function hidden(config: Readonly<Record<string, unknown>>): Readonly<Record<stri
   for (const { key, value } of leavesOf(config)) {
     const isHidden =
       (key.length > 2 && HIDDEN_TABLES.has(key.at(-2) ?? "")) ||
-      (typeof value === "string" && HIDDEN_KEYS.test(key.at(-1) ?? ""));
+      (typeof value === "string" && (HIDDEN_KEYS.test(key.at(-1) ?? "") || opensByItself(value)));
     put(shown, key, isHidden ? HIDDEN : value);
   }
   return shown;
+}
+
+/** An address with a name, a password or a query: any of them may be a key. */
+function opensByItself(value: string): boolean {
+  const url = value.includes("://") ? URL.parse(value) : null;
+  return url !== null && `${url.username}${url.password}${url.search}` !== "";
 }
 
 /** Later wins, leaf by leaf. */

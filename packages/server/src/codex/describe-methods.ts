@@ -15,7 +15,8 @@ const DIFFERS: Readonly<Record<string, string>> = {
   "config/mcpServer/reload": "refused when the servers have changed: start the server again",
   "config/value/write": "the file in force, Heddle's own or else Codex's, checked before it is replaced",
   "config/batchWrite": "the file in force, Heddle's own or else Codex's, checked before it is replaced",
-  "config/read": "values of headers and of servers' variables are `[hidden]`",
+  "config/read":
+    "values of headers and of servers' variables, and addresses with a password or a query, are `[hidden]`",
   "account/usage/read": "from the ledger of the home, without a login; in tokens and dollars, credits are 0",
   "experimentalFeature/enablement/set": "changes nothing: what Heddle has is on",
   "experimentalFeature/list": "what Heddle has is on, what it has not is off",

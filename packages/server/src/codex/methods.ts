@@ -160,7 +160,12 @@ export async function callMethod(name: string, params: unknown, call: Call): Pro
     if (!client.isExperimental) refuseExperimental(name, known.isExperimental, params);
   }
   if (carryOut === undefined) throw unsupportedError(name);
-  return warned(await carryOut(call), unusedParams(params), { params, connection: call.connection });
+  const reply = await carryOut(call).catch((error: unknown) => {
+    // What failed may quote a program, and a program its token.
+    if (error instanceof Error) error.message = call.server.heddle.journal.redactor.text(error.message);
+    throw error;
+  });
+  return warned(reply, unusedParams(params), { params, connection: call.connection });
 }
 
 const OfThread = z.object({ threadId: z.string() });

@@ -30,7 +30,9 @@ export const listMcpStatus: Handler<"mcpServerStatus/list"> = async (params, cal
       data.map(async (config) => {
         const found = inspector.inspect(config.name, { withResources, signal });
         const status = statusOf(config, await found, await logins.status(config, signal));
-        return { ...status, pluginId: plugins.get(config.name) ?? null };
+        const { problem } = await found;
+        const toolsError = problem === undefined ? null : server.heddle.journal.redactor.text(problem);
+        return { ...status, toolsError, pluginId: plugins.get(config.name) ?? null };
       }),
     ),
   );
@@ -65,7 +67,6 @@ function statusOf(
     serverCapabilities: found.capabilities,
     toolListMeta: null,
     tools: Object.fromEntries(tools),
-    toolsError: found.problem ?? null,
     resources: found.resources,
     resourceTemplates: found.resourceTemplates,
     authStatus,
