@@ -70,6 +70,7 @@ export function threadSuite(newStore: NewStore): void {
 
   settingsAndQueue(newStore);
   pages(newStore);
+  providers(newStore);
 
   test.each([
     ["a short prompt", "fix it", "fix it"],
@@ -130,6 +131,39 @@ function settingsAndQueue(newStore: NewStore): void {
   });
 }
 
+function providers(newStore: NewStore): void {
+  test("threads are listed by the provider of their last turn or the one named since, forks by their parent's, and rebuild so", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    const put = (stream: string, ...events: readonly EventBody[]) =>
+      journal.append({ stream, author: "user:owner", events });
+    const turn = (id: string, provider: string): EventBody => {
+      const body = admitted(id);
+      return { ...body, settings: { ...body.settings, provider } };
+    };
+    const named = (provider: string | null): EventBody => ({
+      type: "thread.settings-changed",
+      v: 1,
+      changes: { model_provider: provider },
+    });
+    await put("a", created, turn("a1", "one"));
+    await put("b", created, turn("b1", "one"), completed("b1"), turn("b2", "two"), completed("b2"), named(null));
+    await put("c", created, turn("c1", "one"), completed("c1"), named("two"));
+    const forkedFrom = { threadId: "c", version: 2 };
+    await put("d", { type: "thread.created", v: 1, workspace: "/w", origin: "exec", forkedFrom });
+    const base = { sortBy: "createdAt", direction: "asc", limit: 10, isArchived: false } as const;
+    const of = async (providers: readonly string[]): Promise<string[]> =>
+      (await journal.threads.page({ ...base, providers })).map(({ id }) => id);
+    for (const look of [async () => undefined, () => journal.rebuildProjections()]) {
+      await look();
+      expect(await of(["one"])).toEqual(["a"]);
+      expect(await of(["two"])).toEqual(["b", "c", "d"]);
+      expect(await of(["one", "two"])).toEqual(["a", "b", "c", "d"]);
+      expect(await of(["three"])).toEqual([]);
+    }
+  });
+}
+
 function pages(newStore: NewStore): void {
   test("threads come in pages, each beginning where the last one ended, sorted and filtered", async () => {
     await using store = await newStore();
@@ -176,37 +210,6 @@ function pages(newStore: NewStore): void {
     expect(await page({ workspaces: [] })).toEqual([]);
     const thread = await journal.threads.get("t20");
     expect(await page({ from: { thread, isIncluded: true }, limit: 2 })).toEqual(["t20", "t21"]);
-  });
-
-  test("threads are listed by the provider of their last turn or the one named since, forks by their parent's, and rebuild so", async () => {
-    await using store = await newStore();
-    await using journal = await store.open();
-    const put = (stream: string, ...events: readonly EventBody[]) =>
-      journal.append({ stream, author: "user:owner", events });
-    const turn = (id: string, provider: string): EventBody => {
-      const body = admitted(id);
-      return { ...body, settings: { ...body.settings, provider } };
-    };
-    const named = (provider: string | null): EventBody => ({
-      type: "thread.settings-changed",
-      v: 1,
-      changes: { model_provider: provider },
-    });
-    await put("a", created, turn("a1", "one"));
-    await put("b", created, turn("b1", "one"), completed("b1"), turn("b2", "two"), completed("b2"), named(null));
-    await put("c", created, turn("c1", "one"), completed("c1"), named("two"));
-    const forkedFrom = { threadId: "c", version: 2 };
-    await put("d", { type: "thread.created", v: 1, workspace: "/w", origin: "exec", forkedFrom });
-    const base = { sortBy: "createdAt", direction: "asc", limit: 10, isArchived: false } as const;
-    const of = async (providers: readonly string[]): Promise<string[]> =>
-      (await journal.threads.page({ ...base, providers })).map(({ id }) => id);
-    for (const look of [async () => undefined, () => journal.rebuildProjections()]) {
-      await look();
-      expect(await of(["one"])).toEqual(["a"]);
-      expect(await of(["two"])).toEqual(["b", "c", "d"]);
-      expect(await of(["one", "two"])).toEqual(["a", "b", "c", "d"]);
-      expect(await of(["three"])).toEqual([]);
-    }
   });
 
   test("what was said is found in steps, newest first, as it stands in the record", async () => {
