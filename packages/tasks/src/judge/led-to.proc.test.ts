@@ -351,6 +351,8 @@ test("13: new source may have the name of an installed module that is loaded as 
   const files = {
     "node_modules/tool/sub.js": "module.exports = 1;\n",
     "check.js": 'if (require("tool/sub") + require("./src/main") !== 3) process.exit(1);\n',
+    // What lies in folders of a common name is no module of that name.
+    ...Object.fromEntries(Array.from({ length: 1001 }, (_, index) => [`node_modules/tool/src/f${index}.js`, ""])),
   };
   const verdict = await judge({ files, checks: [{ kind: "command", run: [node, "check.js"] }] }, async (fixture) => {
     await fixture.write("src/main.js", 'module.exports = require("./sub");\n');

@@ -19,7 +19,7 @@ export async function shadowing(
   { baseline, room }: ToJudge,
   found: readonly Change[],
 ): Promise<readonly Change[]> {
-  const installed = installedAs(room.base.manifest, new Set(found.map(({ path }) => subjectOf(path))));
+  const installed = installedAs(room.base.manifest, found);
   const some = found.filter(({ path }) => installed.has(subjectOf(path)));
   const watched = [...installed.values()].flat();
   if (watched.length === 0 || watched.length > MAX_WATCHED) return some;
@@ -34,14 +34,18 @@ export async function shadowing(
   return some.filter(({ path }) => installed.get(subjectOf(path))?.some(isGone));
 }
 
-/** By name: files, and what lies in folders of that name; what a tool made of them to load it sooner too. */
-function installedAs(manifest: Manifest, names: ReadonlySet<string>): ReadonlyMap<string, readonly RawPath[]> {
-  const found = new Map<string, RawPath[]>();
+/** By name, as `subjectOf` tells it; what a tool made of them to load them sooner too (`__pycache__/yaml.cpython-312.pyc`). */
+function installedAs(manifest: Manifest, found: readonly Change[]): ReadonlyMap<string, readonly RawPath[]> {
+  const wanted = new Set(found.map(({ path }) => subjectOf(path) + posix.extname(path)));
+  const names = new Set(found.map(({ path }) => subjectOf(path)));
+  const installed = new Map<string, RawPath[]>();
   for (const [path, { kind }] of manifest) {
-    const [name = ""] = posix.basename(path).split(".");
-    const known = [name, posix.basename(parentOf(path))].find((one) => names.has(one));
-    if (kind === "file" && known !== undefined && /^(dependency|cache)$/.test(roleOf(toText(path))))
-      found.set(known, [...(found.get(known) ?? []), path]);
+    const role = kind === "file" ? roleOf(toText(path)) : "other";
+    if (role !== "dependency" && role !== "cache") continue;
+    const [first = ""] = posix.basename(path).split(".");
+    const name = subjectOf(posix.join(parentOf(path).replace(/(^|\/)__pycache__$/, ""), `${first}.x`));
+    if (role === "cache" ? names.has(name) : wanted.has(name + posix.extname(path)))
+      installed.set(name, [...(installed.get(name) ?? []), path]);
   }
-  return found;
+  return installed;
 }
