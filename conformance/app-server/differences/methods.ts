@@ -58,6 +58,18 @@ export const OF_METHODS: readonly Difference[] = [
     why: "what a request used is told with the end of its calls, also when they were stopped",
   },
   {
+    in: /^running-turn-model$/,
+    kind: "missing",
+    message: /^warning$/,
+    why: "changes of a running turn are no unfinished feature here",
+  },
+  {
+    in: /^running-turn-model$/,
+    message: /^answer turn\/settings\/update$/,
+    path: /^error\.message$/,
+    why: "a running turn keeps its model; Codex refuses models that it has no facts of",
+  },
+  {
     in: /^running-turn-settings$/,
     message: /^answer turn\/settings\/update$/,
     path: /^(error|result|error\.message)$/,

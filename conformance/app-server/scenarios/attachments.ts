@@ -1,5 +1,5 @@
 /** What clients keep beside a thread, and what they change of a running turn. */
-import { command, say } from "../../exec-case.ts";
+import { command, MOCK_CONFIG, say } from "../../exec-case.ts";
 import { threadStarted, turn, type Move, type Scenario } from "../scenario.ts";
 
 const ON_THREAD = { threadId: "{thread}" };
@@ -94,6 +94,23 @@ export const ATTACHMENTS: readonly Scenario[] = [
       settings({ cwd: "/" }),
       settings({ approvalsReviewer: "user", threadId: NOBODY }),
       { until: "turn/completed" },
+    ],
+  },
+  {
+    id: "running-turn-model",
+    about: "model and effort of a running turn, where the feature is on",
+    config: `${MOCK_CONFIG}\n[features]\nstep_model_switching = true\n`,
+    script: [command("sleep 2"), say("One."), say("Two.")],
+    moves: [
+      ...threadStarted({}, true),
+      ...turn("one", "item/started"),
+      { until: "item/started", where: { item: { type: "commandExecution" } } },
+      settings({ effort: "low" }),
+      settings({ model: "gpt-5.4" }),
+      settings({ effort: "high", turnId: "nope" }),
+      settings({}),
+      { until: "turn/completed" },
+      ...turn("two"),
     ],
   },
 ];

@@ -20,6 +20,7 @@ import type { ThreadBeginning } from "./threads/create-thread.ts";
 import type { IdleLimits } from "./sandboxes/idle-sandboxes.ts";
 import type { ThreadServers } from "./mcp/thread-servers.ts";
 import type { DeltaListener } from "./turns/live.ts";
+import type { TurnChange } from "./turns/sent.ts";
 import type { Sample, SampleQuestion } from "./side-requests/sample.ts";
 import type { Runner } from "./runners/runner.ts";
 import type { SkillChoices } from "./context/skills.ts";
@@ -176,6 +177,8 @@ export interface Acts {
   runShell(shell: RunShell): Promise<ShellHandle>;
   /** Adds input to a running turn of any process; the agent sees it at the next safe point. The same client id adds once. */
   steer(turnId: string, input: readonly InputPart[], clientId?: string): Promise<void>;
+  /** How a running turn asks its model from the next request on. `turn.not-found`: it has ended. */
+  changeTurn(turnId: string, change: TurnChange): Promise<void>;
   interrupt(turnId: string, reason: InterruptReason): Promise<void>;
   /** Answers a question of any kind; the first answer wins. */
   answer(given: GivenAnswer): Promise<void>;

@@ -169,6 +169,8 @@ class Engine implements Heddle {
       runShell: (shell) => this.#runShell({ ...shell, by }),
       steer: async (turnId, input, clientId) =>
         (await import("./turns/sent.ts")).steerOnce(journal, turnId, { input, clientId, by }),
+      changeTurn: async (turnId, change) =>
+        (await import("./turns/sent.ts")).changeTurn(journal, turnId, { ...change, by }),
       interrupt: (turnId, reason) =>
         interruptTurn(journal, this.#running.get(turnId), { turnId, reason, by, ends: this.#ends }),
       answer: (given) => this.#answer({ ...given, by }),

@@ -16,7 +16,7 @@ import { InputPart, Item, PlanStep } from "./items.ts";
 import { ModelOutputPart, Usage } from "./model-output.ts";
 import { taskEvents } from "./task-events.ts";
 import { ClientTool, ConversationEntry, GitInfoChange, Goal } from "./thread-facts.ts";
-import { ClientContext, TurnSettings } from "./turn-settings.ts";
+import { ClientContext, ReasoningSummary, TurnSettings } from "./turn-settings.ts";
 
 export {
   BroughtServer,
@@ -151,6 +151,12 @@ export const EventBody = z.discriminatedUnion("type", [
   /** The first call of a thread entered a new sandbox, with these limits. */
   turnEvent("sandbox.opened", { level: SandboxLevel, holds: SandboxHolds }),
   turnEvent("turn.steered", { input: z.array(InputPart), context, clientId: z.string().optional() }),
+  /** Of its requests from here on; absent keys stay. `serviceTier` null: none. */
+  turnEvent("turn.settings-changed", {
+    effort: z.string().optional(),
+    summary: ReasoningSummary.optional(),
+    serviceTier: z.string().nullable().optional(),
+  }),
   turnEvent("turn.interrupt-requested", { failure: Failure }),
   /** Its process died while a question was open, and this one continues. Older events have no `epoch`: it is one more than before. */
   turnEvent("turn.resumed", { holder: Holder, epoch: z.number().int().optional() }),

@@ -30,6 +30,7 @@ export const EVENT_VERSIONS: { readonly [T in EventType]: EventOf<T>["v"] } = {
   "turn.dequeued": 1,
   "turn.started": 1,
   "turn.steered": 1,
+  "turn.settings-changed": 1,
   "turn.interrupt-requested": 1,
   "turn.resumed": 1,
   "turn.completed": 1,

@@ -3,7 +3,7 @@
  * and reports settings that were fitted to the model. Each is recorded before the request that follows, and happens
  * once per turn for the same reason.
  */
-import { defined, isHeddleError, type EventOf } from "@heddle/protocol";
+import { defined, isHeddleError, type EventOf, type TurnSettings } from "@heddle/protocol";
 import { answeringNotes, fitEffort, modelInfo, type ModelRequest, type Provider } from "@heddle/models";
 import { WEB_SEARCH, type Toolset } from "@heddle/tools";
 import type { Context } from "../context/context.ts";
@@ -65,8 +65,20 @@ export function createAsker(
     return true;
   }
 
+  /** As clients have changed them since the turn began, before a restart too. */
+  function changed(): TurnSettings {
+    const earlier = turn.history.flatMap(({ body }) =>
+      body.type === "turn.settings-changed" && body.turnId === turnId ? [body] : [],
+    );
+    return [...earlier, ...io.changes()].reduce((now, { effort, summary, serviceTier }) => {
+      const { serviceTier: before, ...others } = now;
+      const tier = serviceTier === undefined ? before : (serviceTier ?? undefined);
+      return { ...others, ...defined({ effort, summary, serviceTier: tier }) };
+    }, settings);
+  }
+
   async function askOnce(): ReturnType<typeof askModel> {
-    const request = modelRequest({ ...turn, settings }, tools.toolset, context);
+    const request = modelRequest({ ...turn, settings: changed() }, tools.toolset, context);
     const search = hasSearch(turn)
       ? defined({ webSearch: settings.webSearch, searchOptions: settings.searchOptions })
       : {};

@@ -125,6 +125,8 @@ export interface TurnIo {
   takeSteering(): Promise<readonly SteeringInput[]>;
   /** Entries that were injected since the last call, oldest first; they are stored already. */
   takeInjected(): readonly (EventOf<"context.injected"> | EventOf<"context.added">)[];
+  /** Changes of what the turn runs with, as of the last call of `takeSteering`, oldest first. */
+  changes(): readonly EventOf<"turn.settings-changed">[];
   /** The version of the thread's last event; all events up to it were handled. */
   seenVersion(): Promise<number>;
   /** Reports the progress of a model request to the turn: it works ahead, and knows that bytes come. */

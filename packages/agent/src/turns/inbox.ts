@@ -32,6 +32,7 @@ export function openInbox(journal: ReadJournal, options: InboxOptions) {
   const clientAnswers = createReplies<EventOf<"tool.answered">>();
   const steering: SteeringInput[] = [];
   const injected: Injected[] = [];
+  const changes: EventOf<"turn.settings-changed">[] = [];
   let seen = options.after;
 
   function look(event: StoredEvent): void {
@@ -45,6 +46,7 @@ export function openInbox(journal: ReadJournal, options: InboxOptions) {
 
   function receive({ body, author }: StoredEvent): void {
     if (body.type === "turn.steered") steering.push({ ...body, by: author });
+    if (body.type === "turn.settings-changed") changes.push(body);
     if (body.type === "turn.interrupt-requested") options.onInterrupt(body);
     if (body.type === "approval.resolved") resolutions.put(body.approvalId, { ...body, by: author });
     if (body.type === "tool.answered") clientAnswers.put(body.itemId, body);
@@ -90,6 +92,7 @@ export function openInbox(journal: ReadJournal, options: InboxOptions) {
       return seen;
     },
     hasSteering: (): boolean => steering.length > 0,
+    changes: (): readonly EventOf<"turn.settings-changed">[] => changes,
     takeInjected: (): readonly Injected[] => injected.splice(0),
     async [Symbol.asyncDispose](): Promise<void> {
       closing.abort();

@@ -52,19 +52,38 @@ export interface Steering extends By {
   readonly context?: readonly ClientContext[] | undefined;
 }
 
+export type TurnChange = Omit<EventOf<"turn.settings-changed">, "type" | "v" | "turnId">;
+
+/** `turn.not-found` when it has ended. */
+export async function changeTurn(journal: Journal, turnId: string, { by, ...change }: TurnChange & By): Promise<void> {
+  const event: EventBody = { type: "turn.settings-changed", v: 1, turnId, ...change };
+  await appendWhileOpen(journal, turnId, { author: by, events: [event] });
+}
+
 /** Adds input to a running turn; the same client id again adds nothing. `turn.not-found` when it has ended. */
 export async function steerOnce(journal: Journal, turnId: string, steering: Steering): Promise<void> {
   const { clientId, input, context = [], by } = steering;
+  const named = clientId === undefined ? {} : { clientId };
+  const added = context.length === 0 ? {} : { context: [...context] };
+  const event: EventBody = { type: "turn.steered", v: 1, turnId, input: [...input], ...added, ...named };
+  const keyIn = clientId === undefined ? undefined : (stream: string) => `turn.steered:${stream}:${clientId}`;
+  await appendWhileOpen(journal, turnId, { author: by, events: [event], keyIn });
+}
+
+interface WhileOpen {
+  readonly author: By["by"];
+  readonly events: readonly EventBody[];
+  readonly keyIn?: ((stream: string) => string) | undefined;
+}
+
+async function appendWhileOpen(journal: Journal, turnId: string, { author, events, keyIn }: WhileOpen): Promise<void> {
   const stream = (await journal.threads.turn(turnId))?.threadId ?? "";
   await appendAt(journal, stream, async (expectedVersion) => {
-    // Read after the version: what ends the turn from here on is a conflict, so that no input lands after the end.
+    // Read after the version: what ends the turn from here on is a conflict, so that nothing lands after the end.
     if ((await journal.threads.turn(turnId))?.status !== "open") {
       throw new HeddleError("turn.not-found", `turn ${turnId} takes no more input`);
     }
-    const named = clientId === undefined ? {} : { clientId };
-    const key = clientId === undefined ? {} : { key: `turn.steered:${stream}:${clientId}` };
-    const added = context.length === 0 ? {} : { context: [...context] };
-    const event: EventBody = { type: "turn.steered", v: 1, turnId, input: [...input], ...added, ...named };
-    await journal.append({ stream, author: by, events: [event], expectedVersion, ...key });
+    const key = keyIn === undefined ? {} : { key: keyIn(stream) };
+    await journal.append({ stream, author, events, expectedVersion, ...key });
   });
 }

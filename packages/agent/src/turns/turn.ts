@@ -245,6 +245,7 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
     },
     clientAnswer: (itemId, answered) => inbox.clientAnswer(itemId, answered),
     takeSteering: () => inbox.takeSteering(),
+    changes: () => inbox.changes(),
     takeInjected: () => inbox.takeInjected(),
     seenVersion: () => inbox.seenVersion(),
     ahead: () => workAhead(turn.sandboxContext.sandbox, () => deps.live.active(turn.threadId)),

@@ -53,6 +53,14 @@ function textsOf(body: EventBody): readonly string[] {
       ];
     case "turn.steered":
       return [sourcesText(instructionSources({}, body.context)), inputText(body.input)];
+    case "turn.settings-changed": {
+      const { effort, summary, serviceTier } = body;
+      return [
+        Object.entries({ effort, summary, serviceTier })
+          .flatMap(([key, value]) => (value === undefined ? [] : [`${key} ${value}`]))
+          .join(", "),
+      ];
+    }
     case "turn.interrupt-requested":
       return [`${body.failure.code}: ${body.failure.message}`];
     case "turn.completed": {

@@ -209,6 +209,8 @@ const Choices = {
       web_search: z.boolean().optional(),
       web_search_request: z.boolean().optional(),
       web_search_cached: z.boolean().optional(),
+      /** Clients may change effort, summary and tier of a running turn. */
+      step_model_switching: z.boolean().optional(),
     })
     .optional(),
 };
