@@ -1,6 +1,7 @@
+import { randomUUID } from "node:crypto";
 import { McpServerConfig } from "@heddle/protocol/mcp";
 import { expect, test } from "vitest";
-import { fixture, mcpCall, mcpItems, notices, play } from "../../test/mcp-play.ts";
+import { fixture, mcpCall, mcpItems, notices, play, processesWith } from "../../test/mcp-play.ts";
 import { openTestHeddle } from "../../test/test-heddle.ts";
 
 const SECRET = "brought-value-0123456789";
@@ -53,4 +54,22 @@ test("a fork has the values of its parent, and a thread beyond the bound has non
   expect(await brought.serversOf("child", [], kept)).toEqual(servers);
   for (let count = 0; count < 1000; count += 1) brought.keep(`thread-${count}`, []);
   expect(await brought.serversOf("parent", [], kept)).toEqual(kept);
+});
+
+test("a server that hangs while it starts with its thread holds up no interrupt, and ends with the thread", async () => {
+  const mark = `mark-${randomUUID()}`;
+  const hanging = fixture("silent", { startupTimeoutMs: 3_600_000, env: { MARK: mark } });
+  await using t = await openTestHeddle({ script: [{ text: "never" }], mcpServers: [hanging], isUnattended: false });
+  const { heddle, workspace, settings } = t;
+  const acts = heddle.as("user:owner");
+  const threadId = await acts.createThread({ workspace, origin: "test" });
+  const told: string[] = [];
+  using _told = heddle.mcp.onState(threadId, ({ status }) => told.push(status));
+  expect(await heddle.mcp.start({ threadId, workspace, settings })).toBe(true);
+  expect(await heddle.mcp.start({ threadId, workspace, settings })).toBe(false);
+  const turn = await acts.startTurn({ thread: threadId, input: [{ type: "text", text: "go" }], settings });
+  await acts.interrupt(turn.turnId, { code: "turn.interrupted", message: "enough" });
+  expect((await turn.done).body.status).toBe("interrupted");
+  expect(told).toEqual(["starting", "cancelled"]);
+  expect(await processesWith(mark)).toEqual([]);
 });

@@ -119,9 +119,9 @@ export class McpServer implements AsyncDisposable {
 
   /** Starts it unless it runs; a failure becomes news. Bounded by its start-up time. */
   async start(signal: AbortSignal): Promise<void> {
-    const ahead = this.#ahead;
+    const end = this.#ahead && (await unlessAborted(this.#ahead, signal));
+    if (signal.aborted) return;
     this.#ahead = undefined;
-    const end = ahead && (await unlessAborted(ahead, signal));
     // What has just failed is reported before it is tried again; somebody may have logged in since.
     if (end === "down") return;
     if (end === "without login") this.#news = [];

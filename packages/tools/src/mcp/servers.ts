@@ -88,7 +88,7 @@ export function openMcpServers(options: McpServersOptions): McpServers {
   const opened: McpServers = {
     async startAhead() {
       const required = servers.filter(({ config }) => config.required);
-      const starting = servers.map(async (server) => ({ server, end: await server.startAhead() }));
+      const starting = servers.map((server) => server.startAhead());
       await Promise.all(starting.filter((_, index) => servers[index]?.config.required));
       return required.flatMap(({ state }) => (state?.status === "failed" ? [`${state.server}: ${state.error}`] : []));
     },

@@ -52,6 +52,7 @@ export const startThread: Handler<"thread/start"> = async (params, { server, con
     using unless = endedUnless(server, id);
     const threadId = await server.heddle.as(connection.by).createThread(thread, beginning);
     unless.isBegun = threadId === id;
+    if (servers !== undefined) (await mcp.brought()).keep(threadId, servers);
     // A repeated request may name a thread that is loaded already.
     return server.threads.get(threadId) ?? server.threads.load({ threadId, workspace, isEphemeral });
   };
