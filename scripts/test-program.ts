@@ -11,8 +11,9 @@ import path from "node:path";
 const ROOT = path.join(import.meta.dirname, "..");
 const CLI = path.join("packages", "cli");
 
-/** Vitest calls it before the first test that starts processes, and what it returns after the last one. */
+/** Vitest calls it for each project that starts processes, before the first test, and what it returns after the last one. */
 export function setup(): () => void {
+  if (process.env["HEDDLE_E2E_LAUNCHER"] !== undefined) return () => undefined;
   const root = mkdtempSync(path.join(tmpdir(), "heddle-program-"));
   // Tests start it as other users too.
   chmodSync(root, 0o755);

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test, vi } from "vitest";
+import { inMemory } from "./test-folders.ts";
 
 const SCRIPT = fileURLToPath(new URL("test.ts", import.meta.url));
 const NODE_MODULES = fileURLToPath(new URL("../node_modules", import.meta.url));
@@ -157,6 +158,32 @@ test("tests see a fresh home, a compile cache of the run and no keys", async () 
     NODE_COMPILE_CACHE: "/x",
   };
   expect(await run({ "a.test.ts": suite }, [], environment)).toMatchObject({ code: 0, lastLine: "1 passed, 0 failed" });
+});
+
+const canMount = inMemory({ temporary: tmpdir() }).length > 0;
+
+test.runIf(canMount)(
+  "14: the temporary folder is in memory and gone afterwards; a full run has it on disk (needs the right to mount)",
+  async () => {
+    const suite = `import { statSync, writeFileSync } from "node:fs";
+      import { tmpdir } from "node:os";
+      import { dirname } from "node:path";
+      test("looks", () => {
+        const [inner, outer] = [tmpdir(), dirname(tmpdir())];
+        writeFileSync(inner + "/a", "a");
+        writeFileSync("seen.json", JSON.stringify([statSync(inner).dev !== statSync(outer).dev, outer]));
+      });`;
+    for (const isFull of [false, true]) {
+      using project = plant({ "a.test.ts": suite });
+      await start(project.root, [], { HEDDLE_E2E_FULL: isFull ? "1" : "0" }).ended;
+      const [isMounted, outer] = JSON.parse(readFileSync(join(project.root, "seen.json"), "utf8")) as [boolean, string];
+      expect({ isFull, isMounted, isLeft: existsSync(outer) }).toEqual({ isFull, isMounted: !isFull, isLeft: false });
+    }
+  },
+);
+
+test("14: where nothing can be mounted the command stays as it is", () => {
+  expect(inMemory({ temporary: join(tmpdir(), "not-there") })).toEqual([]);
 });
 
 test("a wrong flag is one line and runs nothing", async () => {

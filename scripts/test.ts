@@ -9,7 +9,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { testEnvironment } from "./test-environment.ts";
-import { makeFolders, type Folders } from "./test-folders.ts";
+import { inMemory, makeFolders, type Folders } from "./test-folders.ts";
 import {
   count,
   failures,
@@ -88,7 +88,10 @@ function startVitest(options: Options, folders: Folders): ChildProcess {
   args.push("--configLoader=runner", "--no-cache", "--fsModuleCache=false");
   if (process.stdout.isTTY !== true) args.push("--no-color");
   if (options.isFast) args.push("--project=unit");
-  return spawn(process.execPath, [...args, ...options.filters], {
+  // Those that look closer use the disk.
+  const isOnDisk = options.isHostile || process.env["HEDDLE_E2E_FULL"] === "1";
+  const [program = "", ...rest] = [...(isOnDisk ? [] : inMemory(folders)), process.execPath, ...args];
+  return spawn(program, [...rest, ...options.filters], {
     cwd: options.root,
     env: testEnvironment(process.env, folders),
     stdio: ["ignore", "inherit", "inherit", "ipc"],
