@@ -224,9 +224,4 @@ export const MEANT: readonly Difference[] = [
     path: /^params\.error$/,
     why: "the words say what happened here",
   },
-  {
-    in: /^mcp-brought-kept$/,
-    message: /^mcpServer\/startupStatus\/updated$/,
-    why: "a thread keeps the servers that were brought to it, also when the program was killed",
-  },
 ];

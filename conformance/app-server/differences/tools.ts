@@ -3,14 +3,8 @@ import type { Difference } from "../differences.ts";
 
 export const AROUND_TOOLS: readonly Difference[] = [
   {
-    in: /^mcp-brought-broken$/,
-    kind: "added",
-    message: /^warning$/,
-    why: "a server that cannot be used is told in words too, beside its state",
-  },
-  {
     in: /^mcp-brought-kept$/,
-    message: /^item\/(started|completed) mcpToolCall$/,
+    message: /^(item\/(started|completed) mcpToolCall|mcpServer\/startupStatus\/updated)$/,
     why: "a thread keeps the servers that were brought to it; Codex forgets them with its process",
   },
   {
