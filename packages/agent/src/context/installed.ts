@@ -2,14 +2,12 @@
 import { existsSync } from "node:fs";
 import type { McpServerConfig } from "@heddle/protocol";
 import { pluginsRoot } from "@heddle/tools";
-import type { InstalledPlugin } from "@heddle/tools/plugins";
-
-type Plugins = typeof import("@heddle/tools/plugins");
+import type * as Plugins from "@heddle/tools/plugins";
 
 /** Of each plugin; most homes have none, and load nothing for it. */
 export async function installedWith<T>(
   home: string,
-  read: (plugin: InstalledPlugin, plugins: Plugins) => Promise<T>,
+  read: (plugin: Plugins.InstalledPlugin, plugins: typeof Plugins) => Promise<T>,
 ): Promise<readonly T[]> {
   if (!existsSync(pluginsRoot(home))) return [];
   const plugins = await import("@heddle/tools/plugins");

@@ -65,20 +65,8 @@ export function createAsker(
     return true;
   }
 
-  /** As clients have changed them since the turn began, before a restart too. */
-  function changed(): TurnSettings {
-    const earlier = turn.history.flatMap(({ body }) =>
-      body.type === "turn.settings-changed" && body.turnId === turnId ? [body] : [],
-    );
-    return [...earlier, ...io.changes()].reduce((now, { effort, summary, serviceTier }) => {
-      const { serviceTier: before, ...others } = now;
-      const tier = serviceTier === undefined ? before : (serviceTier ?? undefined);
-      return { ...others, ...defined({ effort, summary, serviceTier: tier }) };
-    }, settings);
-  }
-
   async function askOnce(): ReturnType<typeof askModel> {
-    const request = modelRequest({ ...turn, settings: changed() }, tools.toolset, context);
+    const request = modelRequest({ ...turn, settings: changedSince(settings, turn, io) }, tools.toolset, context);
     const search = hasSearch(turn)
       ? defined({ webSearch: settings.webSearch, searchOptions: settings.searchOptions })
       : {};
@@ -119,6 +107,22 @@ export function createAsker(
       if (outcome.kind === "failed") throw outcome.error;
     },
   };
+}
+
+/** As clients have changed them since the turn began, before a restart too. */
+function changedSince(
+  settings: TurnSettings,
+  { history, turnId }: TurnRequest,
+  io: Pick<RunContext["io"], "changes">,
+): TurnSettings {
+  const earlier = history.flatMap(({ body }) =>
+    body.type === "turn.settings-changed" && body.turnId === turnId ? [body] : [],
+  );
+  return [...earlier, ...io.changes()].reduce((now, { effort, summary, serviceTier }) => {
+    const { serviceTier: before, ...others } = now;
+    const tier = serviceTier === undefined ? before : (serviceTier ?? undefined);
+    return { ...others, ...defined({ effort, summary, serviceTier: tier }) };
+  }, settings);
 }
 
 type LeftOut = EventOf<"context.left-out">["parts"];

@@ -1,5 +1,6 @@
 /** One stored event as a person reads it in `heddle threads show`: when, what, by whom, and the few words that matter. */
 import {
+  type EventOf,
   isOutsideThreads,
   never,
   visibleLine,
@@ -53,14 +54,8 @@ function textsOf(body: EventBody): readonly string[] {
       ];
     case "turn.steered":
       return [sourcesText(instructionSources({}, body.context)), inputText(body.input)];
-    case "turn.settings-changed": {
-      const { effort, summary, serviceTier } = body;
-      return [
-        Object.entries({ effort, summary, serviceTier })
-          .flatMap(([key, value]) => (value === undefined ? [] : [`${key} ${value}`]))
-          .join(", "),
-      ];
-    }
+    case "turn.settings-changed":
+      return [changeText(body)];
     case "turn.interrupt-requested":
       return [`${body.failure.code}: ${body.failure.message}`];
     case "turn.completed": {
@@ -241,4 +236,9 @@ function itemTexts(item: Item): readonly string[] {
 function actTexts(act: ClientAct): string {
   if (act.kind === "mcpTool") return `calls ${act.tool} of the MCP server ${act.server}`;
   return `runs ${act.argv.join(" ")} in ${act.cwd}${act.isConfined ? "" : ", with full access"}`;
+}
+
+function changeText({ effort, summary, serviceTier }: EventOf<"turn.settings-changed">): string {
+  const changes = Object.entries({ effort, summary, serviceTier }).filter(([, value]) => value !== undefined);
+  return changes.map(([key, value]) => `${key} ${value}`).join(", ");
 }
