@@ -13,6 +13,7 @@ import {
   type CodexParams,
   type SupportedMethod,
 } from "@heddle/dialects/codex-app-server";
+import { HeddleError, isHeddleError } from "@heddle/protocol";
 import { z } from "zod";
 import type { Call, Handler } from "../rpc/call.ts";
 import { RPC, RpcError, type Reply } from "../rpc/peer.ts";
@@ -161,9 +162,10 @@ export async function callMethod(name: string, params: unknown, call: Call): Pro
   }
   if (carryOut === undefined) throw unsupportedError(name);
   const reply = await carryOut(call).catch((error: unknown) => {
+    if (!isHeddleError(error)) throw error;
     // What failed may quote a program, and a program its token.
-    if (error instanceof Error) error.message = call.server.heddle.journal.redactor.text(error.message);
-    throw error;
+    const message = call.server.heddle.journal.redactor.text(error.message);
+    throw new HeddleError(error.code, message, { cause: error.cause, details: error.details });
   });
   return warned(reply, unusedParams(params), { params, connection: call.connection });
 }

@@ -90,7 +90,8 @@ export async function startServers({ heddle }: ServerContext, thread: Starting):
     return await heddle.mcp.start(thread);
   } catch (error) {
     if (!isHeddleError(error) || error.code !== "mcp.failed") throw error;
-    const message = `error creating thread: Fatal error: Failed to initialize session: ${error.message}`;
+    const why = heddle.journal.redactor.text(error.message);
+    const message = `error creating thread: Fatal error: Failed to initialize session: ${why}`;
     throw new RpcError(RPC.internal, message);
   }
 }

@@ -248,7 +248,7 @@ function parse(text: string): Incoming | undefined {
 }
 
 /** As the client wrote it, whatever it wrote: an object of a stranger cannot be made a string by `String`. */
-function messageOf(error: unknown): string {
-  const given = typeof error === "object" && error !== null && "message" in error ? error.message : error;
+function messageOf(answer: unknown): string {
+  const given = typeof answer === "object" && answer !== null && "message" in answer ? answer.message : answer;
   return typeof given === "string" ? given : JSON.stringify(given);
 }
