@@ -5,7 +5,7 @@
  */
 import type { Heddle } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
-import type { By, ItemDelta, StoredEvent } from "@heddle/protocol";
+import type { By, ItemDelta, McpState, StoredEvent } from "@heddle/protocol";
 import {
   mcpStartup,
   ThreadDialect,
@@ -67,7 +67,7 @@ export class ThreadFeed implements AsyncDisposable {
       delta: (delta: ItemDelta) => feed.#deliverAll(feed.#dialect.delta(delta)),
     };
     feed.#listening.use(fanOut.listen(listener, threadId));
-    feed.#listening.use(heddle.mcp.onState(threadId, (state) => feed.tell(mcpStartup(threadId, state))));
+    feed.#listening.use(heddle.mcp.onState(threadId, (state) => feed.#tellStart(state)));
     try {
       await feed.#begin(heddle.journal, threadId);
     } catch (error) {
@@ -131,9 +131,18 @@ export class ThreadFeed implements AsyncDisposable {
   tellStarts(): void {
     const { heddle, threadId } = this.#options;
     for (const state of heddle.mcp.states(threadId)) {
-      if (state.status !== "starting") this.tell(mcpStartup(threadId, { ...state, status: "starting" }));
-      this.tell(mcpStartup(threadId, state));
+      if (state.status !== "starting") this.#tellStart({ ...state, status: "starting" });
+      this.#tellStart(state);
     }
+  }
+
+  /** A server that failed is quoted, and may have printed its token. */
+  #tellStart(state: McpState): void {
+    const { heddle, threadId } = this.#options;
+    const { redactor } = heddle.journal;
+    this.tell(
+      mcpStartup(threadId, state.status === "failed" ? { ...state, error: redactor.text(state.error) } : state),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
