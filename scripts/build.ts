@@ -57,6 +57,8 @@ async function bundleInto(dir: string): Promise<Bundle> {
     resolve: { conditionNames: ["heddle-source", "node", "import", "default"] },
     logLevel: "warn",
     transform: { define: { HEDDLE_BUILD: JSON.stringify(fingerprint) } },
+    // It does not say so itself, and a run that only reads a configuration would load what writes one.
+    treeshake: { moduleSideEffects: [{ test: /node_modules\/smol-toml\//, sideEffects: false }] },
   });
   const options: OutputOptions = {
     dir,

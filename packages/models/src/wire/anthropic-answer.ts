@@ -4,8 +4,7 @@ import type { Answer } from "../answer.ts";
 import { failureIn, failureOfReport } from "../failure.ts";
 import { readCall, shapesOf } from "./calls.ts";
 import { endingIn } from "./endings.ts";
-import { sourcesIn } from "./sources.ts";
-import { count, list, parseJson, record, text, type Fields, type Json } from "./untrusted.ts";
+import { count, list, parseJson, record, sourcesIn, text, type Fields, type Json } from "./untrusted.ts";
 import { fieldsIn, keep, requireFewParts, type Decoder, type WireContext } from "./wire.ts";
 
 export function decodeAnthropic(context: WireContext, answer: Answer): Decoder {

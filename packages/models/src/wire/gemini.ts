@@ -10,8 +10,7 @@ import type { Provider } from "../providers.ts";
 import type { ModelInput, ModelRequest, ToolSpec } from "../stream.ts";
 import { argumentsObject, readCall, shapesOf } from "./calls.ts";
 import { fitSchema } from "./tool-schema.ts";
-import { sourcesIn } from "./sources.ts";
-import { count, list, record, text, type Fields, type Json } from "./untrusted.ts";
+import { count, list, record, sourcesIn, text, type Fields, type Json } from "./untrusted.ts";
 import {
   fieldsIn,
   instructionTexts,

@@ -10,8 +10,7 @@ import { argumentsPiece, givenArguments } from "./calls.ts";
 import { brokenOff } from "./endings.ts";
 import { readUsage } from "./openai.ts";
 import { callContent, createPartSlots, type SeenWhole } from "./part-slots.ts";
-import { sourcesIn } from "./sources.ts";
-import { count, list, parseJson, record, text, type Fields, type Json } from "./untrusted.ts";
+import { count, list, parseJson, record, sourcesIn, text, type Fields, type Json } from "./untrusted.ts";
 import { keep, type Decoder, type WireContext } from "./wire.ts";
 
 export function decodeResponses({ provider }: WireContext, answer: Answer): Decoder {

@@ -1,4 +1,6 @@
 /** JSON from a peer, where a wrong shape is `undefined`, never an exception; and JSON for strict peers. */
+import type { Source } from "@heddle/protocol";
+
 export type Json = unknown;
 export type Fields = Readonly<Record<string, Json>>;
 
@@ -48,4 +50,21 @@ function wellFormed(_name: string, value: unknown): unknown {
   const fields = record(value);
   if (fields === undefined || Object.keys(fields).every((name) => name.isWellFormed())) return value;
   return Object.fromEntries(Object.entries(fields).map(([name, entry]) => [name.toWellFormed(), entry]));
+}
+
+/** Of one text; more are not read by anybody. */
+const MAX_SOURCES = 100;
+
+/** Pages that a provider names for a text, as a field of a part: each once, none where nothing was named. */
+export function sourcesIn(named: readonly Json[]): { readonly sources?: Source[] } {
+  const found = new Map<string, Source>();
+  for (const one of named) {
+    const fields = record(one);
+    const url = text(fields?.["url"]) ?? text(fields?.["uri"]) ?? "";
+    const title = text(fields?.["title"]) ?? "";
+    if (url === "" || found.has(url)) continue;
+    if (found.size === MAX_SOURCES) break;
+    found.set(url, title === "" ? { url } : { url, title });
+  }
+  return found.size === 0 ? {} : { sources: [...found.values()] };
 }
