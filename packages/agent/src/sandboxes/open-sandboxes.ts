@@ -1,5 +1,5 @@
 /**
- * One sandbox and one set of processes per thread, kept between its turns while folder and walls stay the same, and closed
+ * One sandbox and one set of processes per thread, kept between its turns while what they are made from stays the same, and closed
  * with everything inside when it changes or the thread is left.
  */
 import { join } from "node:path";
@@ -64,7 +64,7 @@ type Violations = readonly ProtectedPathViolation[];
 
 /** With the wider sandboxes, by envelope. */
 interface OpenSandbox extends TurnSandbox {
-  readonly walls: string;
+  readonly madeFrom: string;
   readonly wider: Map<string, Promise<SandboxContext>>;
 }
 
@@ -101,9 +101,9 @@ export function openSandboxes(options: SandboxOptions) {
     /** Throws `sandbox.unavailable` when the host cannot enforce this envelope. */
     async enter({ threadId, workspace, envelope, policy, allowTools, mcpServers }: EnterOptions): Promise<TurnSandbox> {
       const environment = { ...environmentOf(options, policy), ...QUIET };
-      const walls = wallsOf({ workspace, envelope, mcpServers, allowTools });
+      const madeFrom = originOf({ workspace, envelope, mcpServers, allowTools });
       const known = open.get(threadId);
-      if (known?.walls === walls) {
+      if (known?.madeFrom === madeFrom) {
         known.state.useEnvironment(environment);
         const entry = { ...known, envelope };
         open.set(threadId, entry);
@@ -124,7 +124,7 @@ export function openSandboxes(options: SandboxOptions) {
       const openLike = (network: "none" | "all"): Promise<Sandbox> => openFor({ ...envelope, network }, workspace, own);
       const wider = widerSandboxes(state, (to) => openFor(to, workspace, own));
       const servers = await openServers(own, { workspace, allowTools, sandbox, openSandbox: openLike });
-      const entry: OpenSandbox = { walls, envelope, sandbox, state, ...wider, ...servers };
+      const entry: OpenSandbox = { madeFrom, envelope, sandbox, state, ...wider, ...servers };
       open.set(threadId, entry);
       return entry;
     },
@@ -155,7 +155,7 @@ export function openSandboxes(options: SandboxOptions) {
 }
 
 /** What the sandbox and the servers in it are made from. What is allowed within it may change. */
-function wallsOf({ workspace, envelope, mcpServers, allowTools }: Omit<EnterOptions, "threadId" | "policy">): string {
+function originOf({ workspace, envelope, mcpServers, allowTools }: Omit<EnterOptions, "threadId" | "policy">): string {
   const { writeRoots, masked, network, sandbox } = envelope;
   return canonical({ workspace, writeRoots, masked, network, sandbox, mcpServers, allowTools });
 }
