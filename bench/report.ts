@@ -33,6 +33,11 @@ export const METRICS = [
   "treeReadMs",
   "treeFreezeMs",
   "treeFreezeRatio",
+  "evidenceAppends",
+  "evidenceIndexedMs",
+  "evidenceWordsMs",
+  "envelopeHelloMs",
+  "envelopeCallMs",
 ] as const;
 export type Metric = (typeof METRICS)[number];
 export type SubjectFigures = Record<Metric, number[]>;
@@ -109,6 +114,13 @@ const ROWS: readonly Row[] = [
   { label: "reading its manifest", key: "treeReadMs", unit: "ms", absolute: 150 },
   { label: "freezing 1,000 changed files of it", key: "treeFreezeMs", unit: "ms", absolute: 200 },
   { label: "the same, against a bare walk", key: "treeFreezeRatio", unit: "×", absolute: 2 },
+  { label: "appends of 20 entries with all indexes", key: "evidenceAppends", unit: "entries / CPU-s", atLeast: 5_000 },
+  // Of CPU, over 100,000 entries, or as many as `--evidence` says.
+  { label: "evidence: 100 entries by an index, p95", key: "evidenceIndexedMs", unit: "ms", absolute: 20 },
+  { label: "evidence: 100 entries by words, p95", key: "evidenceWordsMs", unit: "ms", absolute: 100 },
+  // Of CPU, against the same program without what they put on record.
+  { label: "evidence and envelopes, of a turn", key: "envelopeHelloMs", unit: "ms", absolute: 2 },
+  { label: "the same, of a call of a tool", key: "envelopeCallMs", unit: "ms", absolute: 1 },
 ];
 
 export function report(figures: Figures, rounds: number): string {

@@ -4,6 +4,7 @@
  *
  *   npm run bench                     measure, print, check the budgets
  *   npm run bench -- --rounds 15      more rounds
+ *   npm run bench -- --evidence 1000000   questions to that many entries, which takes minutes
  *   npm run bench -- --write          also write docs/bench.md and bench/results.json
  */
 import { execFileSync } from "node:child_process";
@@ -16,6 +17,8 @@ import { startModelServer } from "@heddle/models/testing";
 import { calm, measure, median, percentile, type Run } from "./measure.ts";
 import { openSubjects, type Subject } from "./subjects.ts";
 import { measureServer } from "./app-server.ts";
+import { measureEnvelopeCost } from "./envelope-cost.ts";
+import { measureEvidence } from "./evidence.ts";
 import { measureFanOut } from "./fan-out.ts";
 import { measureLongRead, measureResume } from "./long-read.ts";
 import { measureRooms } from "./rooms.ts";
@@ -23,7 +26,13 @@ import { measureTasks } from "./tasks.ts";
 import { measureTrees } from "./trees.ts";
 import { checkBudgets, noFigures, report, type Figures, type SubjectFigures } from "./report.ts";
 
-const { values } = parseArgs({ options: { rounds: { type: "string", default: "9" }, write: { type: "boolean" } } });
+const { values } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "9" },
+    evidence: { type: "string", default: "100000" },
+    write: { type: "boolean" },
+  },
+});
 const rounds = Number(values.rounds);
 
 const DELTAS = 5000;
@@ -100,6 +109,8 @@ async function measureAll(subjects: readonly Subject[], cwd: string): Promise<Fi
     await taskRound(own, root);
     await roomRound(own, root);
     await treeRound(own, root);
+    await evidenceRound(own, root);
+    await envelopeRound(own, root);
   }
   for (let round = 0; round < rounds; round += 1) {
     await calm();
@@ -149,6 +160,19 @@ async function treeRound(of: SubjectFigures, folder: string): Promise<void> {
   of.treeReadMs.push(...readMs);
   of.treeFreezeMs.push(...freezeMs);
   of.treeFreezeRatio.push(...freezeRatios);
+}
+
+async function evidenceRound(of: SubjectFigures, folder: string): Promise<void> {
+  const { appendsPerSecond, indexedMs, wordsMs } = await measureEvidence(folder, Number(values.evidence));
+  of.evidenceAppends.push(appendsPerSecond);
+  of.evidenceIndexedMs.push(indexedMs);
+  of.evidenceWordsMs.push(wordsMs);
+}
+
+async function envelopeRound(of: SubjectFigures, folder: string): Promise<void> {
+  const { helloMs, callMs } = await measureEnvelopeCost(folder);
+  of.envelopeHelloMs.push(helloMs);
+  of.envelopeCallMs.push(callMs);
 }
 
 async function serverRound(subject: Subject, of: SubjectFigures, cwd: string): Promise<void> {

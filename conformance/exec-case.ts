@@ -5,6 +5,7 @@
  * script, "{session}" (the number of the command that the model was told is still running).
  */
 import type { Fault, ModelServerOptions } from "@heddle/models/testing";
+import type { Aspect } from "./compare.ts";
 
 export type Step = NonNullable<ModelServerOptions["script"]>[number];
 
@@ -47,6 +48,8 @@ export interface ExecCase {
   readonly isUnordered?: boolean;
   /** Codex shows an item of this case or not, by chance; which events there are is not compared. */
   readonly isUnsteady?: boolean;
+  /** In what Codex differs from run to run, by a race of its own: Heddle is held to its listed part there, Codex to nothing. */
+  readonly raced?: readonly Aspect[];
   /** How long one invocation may take before it is ended from outside. */
   readonly deadlineMs?: number;
 }

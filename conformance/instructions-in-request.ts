@@ -6,11 +6,12 @@ export interface Instructed {
   readonly verbosity?: unknown;
   readonly summary?: unknown;
   readonly tier?: unknown;
+  readonly model?: unknown;
 }
 
 /** How long a model answers by default is its catalogue's business; what was asked for is compared. */
 export function instructionsIn(body: unknown, marks: readonly string[], asks: string): Instructed {
-  const { instructions, input, text, reasoning, service_tier: tier } = fields(body);
+  const { instructions, input, text, reasoning, service_tier: tier, model } = fields(body);
   const items = (Array.isArray(input) ? input : []).map(fields);
   const pieces = items.map(({ role, content }, index) => ({
     // Codex sends its base instructions as the first message.
@@ -23,6 +24,7 @@ export function instructionsIn(body: unknown, marks: readonly string[], asks: st
     ...(asks.includes("verbosity") ? { verbosity: fields(text)["verbosity"] } : {}),
     ...(asks.includes("summary") ? { summary: fields(reasoning)["summary"] } : {}),
     ...(/tier/i.test(asks) ? { tier } : {}),
+    ...(asks.includes("step_model_switching") ? { model } : {}),
   };
 }
 

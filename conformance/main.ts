@@ -36,6 +36,7 @@ async function main(argv: string[]): Promise<number> {
     },
   });
   install();
+  buildHeddle();
   await removeOldFixtures();
   if (positionals[0] === "methods") {
     writeMethods({ codex: versionOf("@openai/codex"), ...describedMethods() });
@@ -90,6 +91,14 @@ function install(): void {
   console.log("installing Codex and its clients (about 500 MB)");
   const { status } = spawnSync("npm", ["ci", "--ignore-scripts"], { cwd: HERE, stdio: "inherit" });
   if (status !== 0) throw new Error("npm ci failed in conformance/");
+}
+
+/** In a checkout the first start after a change builds the program, which takes longer than any case waits. */
+function buildHeddle(): void {
+  const { status } = spawnSync(process.execPath, [heddle.file, "--version"], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  if (status !== 0) throw new Error("Heddle does not start");
 }
 
 function versionOf(name: string): string {

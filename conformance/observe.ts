@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { startModelServer, type ModelServer, type RecordedRequest } from "@heddle/models/testing";
 import type { ExecCase, Invocation } from "./exec-case.ts";
 import { openFixture, type Fixture } from "./fixture.ts";
-import type { Program } from "./program.ts";
+import { NO_HELPER, type Program } from "./program.ts";
 import { instructionsIn, type Instructed } from "./instructions-in-request.ts";
 
 /** What the model was asked first in an invocation, as far as it is the same for every program. */
@@ -125,10 +125,16 @@ async function play({ program, invocation, fixture, server, names, deadlineMs, m
     args,
     exit: isOver ? "deadline" : (child.exitCode ?? child.signalCode ?? "unknown"),
     stdout: args.includes("--help") ? shown(seen.stdout) : blank(seen.stdout).split("\n").map(shortLine).join("\n"),
-    stderr: blank(seen.stderr).slice(0, MAX_STDERR_CHARS),
+    stderr: blank(withoutRemarks(seen.stderr)).slice(0, MAX_STDERR_CHARS),
     requests: server.requests.length - before,
     ...(asked === undefined ? {} : { asked: askedOf(asked, { blank, args, marks }) }),
   };
+}
+
+/** What Codex says of the machine it runs on. */
+function withoutRemarks(stderr: string): string {
+  const lines = stderr.split("\n");
+  return lines.filter((line) => !line.includes(NO_HELPER)).join("\n");
 }
 
 function watchOutput(child: ChildProcess, { isReaderGone, signal }: Invocation): { stdout: string; stderr: string } {

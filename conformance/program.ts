@@ -20,9 +20,13 @@ const TARGETS: Readonly<Record<string, readonly [name: string, triple: string]>>
   "darwin-arm64": ["codex-darwin-arm64", "aarch64-apple-darwin"],
 };
 
+/** The one that was built for a run of the tests, or that of the checkout. */
+const LAUNCHER =
+  process.env["HEDDLE_E2E_LAUNCHER"] ?? path.join(import.meta.dirname, "..", "packages", "cli", "bin", "heddle.cjs");
+
 export const heddle: Program = {
   name: "heddle",
-  file: path.join(import.meta.dirname, "..", "packages", "cli", "bin", "heddle.cjs"),
+  file: LAUNCHER,
   adapt: (args) => {
     // Heddle tells failures apart by exit code; this flag gives them the codes that users of Codex know.
     const at = args.indexOf("exec") + 1;
@@ -44,3 +48,6 @@ export function codex(): Program {
     env: { HTTPS_PROXY: DEAD_ADDRESS, HTTP_PROXY: DEAD_ADDRESS, NO_PROXY: "127.0.0.1,localhost" },
   };
 }
+
+/** What Codex says of a machine without a sandbox helper of its own; it brings one along. Not what is compared here. */
+export const NO_HELPER = "Codex could not find bubblewrap on PATH.";

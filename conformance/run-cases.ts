@@ -56,7 +56,7 @@ export function createJudge(): Judge {
         found,
         ...(listed === undefined ? {} : { listed }),
         problems: [
-          ...problemsOf(found, listed?.found ?? []),
+          ...problemsOf(found, listed?.found ?? [], execCase.raced ?? []),
           ...(listed?.why === "" ? ["the entry has no reason; write one into differences.json"] : []),
         ],
       };
@@ -70,15 +70,18 @@ export function createJudge(): Judge {
   };
 }
 
-function problemsOf(found: readonly Found[], listed: readonly Found[]): readonly string[] {
+/** Where Codex `raced`, Heddle comes out as listed or as Codex did, however far Codex came this time. */
+function problemsOf(found: readonly Found[], listed: readonly Found[], raced: readonly Aspect[]): readonly string[] {
   const unlisted = found.flatMap(({ aspect, codex, heddle }) => {
     const entry = listed.find((other) => other.aspect === aspect);
     if (entry === undefined)
       return [`${aspect} differs, which is not listed\n    codex   ${codex}\n    heddle  ${heddle}`];
-    if (entry.codex === codex && entry.heddle === heddle) return [];
+    if (entry.heddle === heddle && (entry.codex === codex || raced.includes(aspect))) return [];
     const [was, is] = entry.codex === codex ? [entry.heddle, heddle] : [entry.codex, codex];
     return [`${aspect} differs in another way than listed\n    listed  ${was}\n    seen    ${is}`];
   });
-  const gone = listed.filter(({ aspect }) => !found.some((other) => other.aspect === aspect));
+  const gone = listed.filter(
+    ({ aspect }) => !raced.includes(aspect) && !found.some((other) => other.aspect === aspect),
+  );
   return [...unlisted, ...gone.map(({ aspect }) => `${aspect} no longer differs; remove the entry`)];
 }

@@ -43,7 +43,11 @@ test("an effect that happened twice is found", async () => {
 
 test("a second terminal event is found", async () => {
   const found = await checkWith("terminal", (events) => [bodyOf(events, "turn.completed")]);
-  expect(found).toEqual({ ...NOTHING_FOUND, turnsWithoutOneEnd: [expect.stringContaining("has 2 ends")] });
+  expect(found).toEqual({
+    ...NOTHING_FOUND,
+    turnsWithoutOneEnd: [expect.stringContaining("has 2 ends")],
+    damage: [expect.stringContaining("ended_twice")],
+  });
 });
 
 test("an item that ends twice, and one that never ends, are found", async () => {
@@ -64,7 +68,11 @@ test("an intent that nobody settled is found", async () => {
     { ...bodyOf(events, "tool.intended"), turnId: "t2", itemId: "left" },
     ended("t2"),
   ]);
-  expect(found).toEqual({ ...NOTHING_FOUND, unsettledIntents: ["left was settled 0 times"] });
+  expect(found).toEqual({
+    ...NOTHING_FOUND,
+    unsettledIntents: ["left was settled 0 times"],
+    damage: [expect.stringContaining("spec_unknown"), expect.stringContaining("unfinished_call")],
+  });
 });
 
 test("a client id that started two turns is found", async () => {

@@ -28,6 +28,8 @@ export interface Findings {
   readonly itemsWithoutOneEnd: readonly string[];
   readonly repeatedEffects: readonly string[];
   readonly unsettledIntents: readonly string[];
+  /** Sent and not delivered exactly once, nor refused; or a question with two ends, or none after the turn it caused. */
+  readonly lostMessages: readonly string[];
   readonly damage: readonly string[];
 }
 
@@ -38,6 +40,7 @@ export const NOTHING_FOUND: Findings = {
   itemsWithoutOneEnd: [],
   repeatedEffects: [],
   unsettledIntents: [],
+  lostMessages: [],
   damage: [],
 };
 
@@ -53,8 +56,15 @@ export async function checkHome(home: string, outside: Outside): Promise<Finding
 
 export async function check(heddle: Heddle, outside: Outside): Promise<Findings> {
   const { damage } = await heddle.journal.verify();
+  const { findings } = await heddle.journal.replay();
   const events = await heddle.journal.read({ after: 0, limit: Number.MAX_SAFE_INTEGER });
-  return { ...findingsIn(events, outside), damage: damage.map(({ kind, message }) => `${kind}: ${message}`) };
+  return {
+    ...findingsIn(events, outside),
+    damage: [
+      ...damage.map(({ kind, message }) => `${kind}: ${message}`),
+      ...findings.filter(({ weight }) => weight !== "warning").map(({ code, message }) => `${code}: ${message}`),
+    ],
+  };
 }
 
 /** Everything but damage. Pure. */
@@ -66,6 +76,7 @@ function findingsIn(events: readonly StoredEvent[], outside: Outside): Omit<Find
     itemsWithoutOneEnd: itemsWithoutOneEnd(events),
     repeatedEffects: repeated(outside.effects),
     unsettledIntents: unsettledIntents(events),
+    lostMessages: lostMessages(events),
   };
 }
 
@@ -140,6 +151,31 @@ function unsettledIntents(events: readonly StoredEvent[]): string[] {
   return [...settled]
     .filter(([, count]) => count !== 1)
     .map(([itemId, count]) => `${itemId} was settled ${count} times`);
+}
+
+function lostMessages(events: readonly StoredEvent[]): string[] {
+  const idsOf = (type: "message.sent" | "message.received" | "message.settled"): string[] =>
+    events.flatMap(({ body }) => (body.type === type ? [body.messageId] : []));
+  const [received, settled] = [idsOf("message.received"), idsOf("message.settled")];
+  const undelivered = idsOf("message.sent").filter((id) => !received.includes(id) && !settled.includes(id));
+  return [
+    ...undelivered.map((id) => `${id} was sent, and neither delivered nor refused`),
+    ...repeated(received).map((id) => `${id} was delivered twice`),
+    ...repeated(settled).map((id) => `${id} ended twice`),
+    ...questionsOfEndedTurns(events)
+      .filter((id) => !settled.includes(id))
+      .map((id) => `${id} has no end, the turn that was to answer it has`),
+  ];
+}
+
+function questionsOfEndedTurns(events: readonly StoredEvent[]): string[] {
+  const ended = new Set(events.flatMap(({ body }) => (body.type === "turn.completed" ? [body.turnId] : [])));
+  const asks = new Set(
+    events.flatMap(({ body }) => (body.type === "message.received" && body.kind === "ask" ? [body.messageId] : [])),
+  );
+  return events.flatMap(({ body }) =>
+    body.type === "turn.admitted" && ended.has(body.turnId) ? (body.messages ?? []).filter((id) => asks.has(id)) : [],
+  );
 }
 
 function repeated(values: readonly string[]): string[] {

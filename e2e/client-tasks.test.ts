@@ -101,8 +101,9 @@ test("there is a method for every route", async () => {
   expect([...asked].filter((route) => !routes.includes(route))).toEqual([]);
 });
 
-/** Other words for the same, probes, and the door of programs that sign. */
+/** Other words for the same, probes, the door of programs that sign, and that of MCP, whose clients are others. */
 const NOT_FOR_CLIENTS = [
+  "DELETE /mcp/envelopes/{envelope}",
   "GET /api/openapi.json",
   "GET /api/webhooks/sources",
   "GET /healthz",
@@ -111,6 +112,8 @@ const NOT_FOR_CLIENTS = [
   "POST /api/tasks/clear-completed",
   "POST /api/tasks/{taskId}/abort",
   "POST /api/webhooks/{source}",
+  "POST /mcp",
+  "POST /mcp/envelopes/{envelope}",
 ];
 
 /** Calls every method once; what is asked goes nowhere. */
@@ -145,6 +148,28 @@ async function askEverything(): Promise<ReadonlySet<string>> {
     client.unarchiveThread(thread),
     client.deleteThread(thread),
     client.forkThread(thread),
+    client.hopThread(thread, { to: "explore", reason: "r" }),
+    client.evidence.query(),
+    client.evidence.count(),
+    client.evidence.get("{entryId}"),
+    client.evidence.chain("{entryId}"),
+    client.evidence.note(thread, { claim: "step", text: "t" }),
+    client.evidence.noteAbout({ claim: "step", text: "t", subject: { type: "file", id: "a.ts" } }),
+    client.evidence.gate(thread, "{name}"),
+    client.evidence.verify(),
+    client.evidence.export(thread),
+    client.evidence.import(""),
+    client.evidence.purge("{id}"),
+    client.envelopes(),
+    client.envelope("{name}"),
+    client.agents.list(),
+    client.agents.read("{agent}"),
+    client.agents.change("{agent}", { name: "n" }),
+    client.agents.messages("{agent}"),
+    client.agents.message("{messageId}"),
+    client.agents.tell("{agent}", { text: "t" }),
+    client.agents.ask("{agent}", { text: "t", timeoutMs: 1 }),
+    client.evidence.follow().next(),
     client.startTurn(thread, { input: "go" }),
     client.listTurns(thread),
     client.readTurn(thread, turn),

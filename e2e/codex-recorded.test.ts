@@ -75,6 +75,26 @@ describe("what Codex did, Heddle does", () => {
   });
 });
 
+test("where Codex races, it may come as far as it likes, and Heddle may not", () => {
+  const [execCase, codex] = [EXEC_CASES.find(({ id }) => id === "reader-gone"), readRecord("reader-gone")];
+  const [run] = codex.runs;
+  if (execCase === undefined || run === undefined) throw new Error("there is no such case");
+  const asked = { model: "gpt-5.5", prompt: "do it", images: 0, path: "/v1/responses" };
+  const whole = { ...run, requests: 2, asked: { ...asked, headers: { authorization: "Bearer test-key" } } };
+  const made = { "ws/made.txt": "x\n" };
+  const problems = (theirs: CaseSeen, ours: Partial<RunSeen> = {}): readonly string[] =>
+    createJudge().judge(execCase, {
+      codex: theirs,
+      heddle: { ...codex, runs: [{ ...whole, exit: 0, ...ours }], files: made },
+    }).problems;
+  const none = { ...codex, runs: [{ ...run, requests: 0 }] };
+  expect(problems(none)).toEqual([]);
+  expect(problems({ ...none, runs: [{ ...whole, requests: 1 }] })).toEqual([]);
+  expect(problems({ ...none, runs: [whole], files: made })).toEqual([]);
+  expect(problems(none, { requests: 3 })).toEqual([expect.stringContaining("requests differs in another way")]);
+  expect(problems(none, { exit: 7 })).toEqual([expect.stringContaining("exit differs in another way")]);
+});
+
 type Change = (run: RunSeen) => RunSeen;
 
 function withoutLine(index: number): Change {

@@ -1,6 +1,6 @@
 /**
  * Every act at every door, seen at every other one in its own format, with its author. One server; app-server and chat over
- * WebSocket, HTTP with server-sent events, and commands in processes beside it, each with a name of its own.
+ * WebSocket, HTTP with server-sent events, and commands and an editor in processes beside it, each with a name of its own.
  */
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
@@ -8,7 +8,8 @@ import { HeddleClient } from "@heddle/client";
 import { startModelServer } from "@heddle/models/testing";
 import { addToken } from "@heddle/server/http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { dial, type Dialled, type Received } from "./dialled.ts";
+import { begin, dial, type Dialled, type Received } from "./dialled.ts";
+import { editorDoor } from "./editor.ts";
 import { serve, type Served } from "./served-world.ts";
 import { askServer, jsonLines, openWorld, run, start, type World } from "./world.ts";
 
@@ -67,12 +68,13 @@ beforeAll(async () => {
     chat: chatDoor(chat),
     HTTP: httpDoor(new HeddleClient({ url, token: cid })),
     "the command line": commandLine(askServer(model)),
+    ACP: ends.use(await editorDoor(world, askServer(model))),
   };
 }, 60_000);
 
 afterAll(() => ends[Symbol.asyncDispose]());
 
-describe.each(["app-server", "chat", "HTTP", "the command line"])(
+describe.each(["app-server", "chat", "HTTP", "the command line", "ACP"])(
   "14: what is done at %s is seen everywhere",
   (name) => {
     test("with the name of whoever did it", async () => {
@@ -305,11 +307,6 @@ function watchHttp(client: HeddleClient): Stored {
       await following;
     },
   };
-}
-
-async function begin(client: Dialled): Promise<void> {
-  const clientInfo = { name: "probe", title: "Probe", version: "0.0.1" };
-  await client.call("initialize", { clientInfo, capabilities: { experimentalApi: true } });
 }
 
 function appServer(client: Dialled): Door {

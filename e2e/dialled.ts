@@ -51,3 +51,9 @@ export async function dial(url: string, token: string): Promise<Dialled> {
     [Symbol.dispose]: () => socket.close(),
   };
 }
+
+/** The handshake of app-server. */
+export async function begin(client: Dialled): Promise<void> {
+  const clientInfo = { name: "probe", title: "Probe", version: "0.0.1" };
+  await client.call("initialize", { clientInfo, capabilities: { experimentalApi: true } });
+}

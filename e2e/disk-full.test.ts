@@ -7,7 +7,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { HeddleClient, type Turn } from "@heddle/client";
 import { startModelServer, type ModelServer } from "@heddle/models/testing";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { NOTHING_FOUND, type Acknowledged } from "./checker.ts";
 import { canMountSmallDisk, openSmallDisk, type SmallDisk } from "./small-disk.ts";
 import {
@@ -198,7 +198,7 @@ async function endOf(client: HeddleClient, { threadId, id }: Turn): Promise<Turn
 
 /** SQLite finds its files only where their disk is. */
 async function check(disk: SmallDisk, world: World, acknowledged: readonly Acknowledged[]): Promise<unknown> {
-  const program = path.join(import.meta.dirname, "check-worker.ts");
+  const program = path.join(inject("children"), "check-worker.mjs");
   const ran = await run([disk.home, JSON.stringify(acknowledged)], { world, wrapper: disk.wrapper, program });
   return JSON.parse(ran.stdout === "" ? JSON.stringify(ran) : ran.stdout);
 }

@@ -5,9 +5,9 @@
 import { ERROR_CODES } from "@heddle/protocol";
 import { FAILPOINTS, type Failpoint } from "@heddle/protocol/failpoints";
 import { describe, expect, test } from "vitest";
-import { NOTHING_FOUND } from "./checker.ts";
+import { NOTHING_FOUND, reopen } from "./checker.ts";
 import { strike, worksReaching, type Struck } from "./strike.ts";
-import { jsonLines } from "./world.ts";
+import { execArgs, jsonLines, openWorld, run } from "./world.ts";
 
 const isFull = process.env["HEDDLE_E2E_FULL"] === "1";
 
@@ -44,6 +44,20 @@ describe("F06 an error at every failpoint", () => {
   });
 });
 
+test("V13: where the intent of a call cannot be stored the caller is told, and its tool does not run", async () => {
+  await using world = await openWorld();
+  const steps = [{ calls: [{ tool: "bash", args: { command: "echo went >> effects.log" } }] }, { text: "done" }];
+  const script = await world.file("script.json", JSON.stringify(steps));
+  const env = { HEDDLE_FAILPOINT: "turn.before-intent=enospc" };
+  const ran = await run(execArgs("--script", script), { world, env });
+  expect(ran).toMatchObject({ code: 8 });
+  expect(failuresIn(ran)).toEqual(["store.full", "store.full"]);
+  expect(await world.effects()).toEqual([]);
+  await using heddle = await reopen(world.home);
+  const types = (await heddle.journal.read({ after: 0 })).map(({ body }) => body.type);
+  expect(types.filter((type) => type === "tool.intended" || type === "turn.completed")).toEqual(["turn.completed"]);
+});
+
 function expectDefined({ ran, found, foundLater, statuses, laterStatuses }: Struck, where: string): void {
   expect(ran, `${where}\n${ran.stderr}${ran.stdout}`).toMatchObject({ signal: null });
   expect({ where, found }).toEqual({ where, found: NOTHING_FOUND });
@@ -57,8 +71,12 @@ function expectDefined({ ran, found, foundLater, statuses, laterStatuses }: Stru
   const isCompleted = statuses.at(-1) === "completed";
   expect({ where, isCompleted, isZero: ran.code === 0 }).toEqual({ where, isCompleted, isZero: isCompleted });
   if (isCompleted || where.startsWith("approval.")) return;
-  const codes = jsonLines(ran.stdout).flatMap(({ type, code, error }) =>
+  expect(ERROR_CODES, where).toContain(failuresIn(ran).at(-1));
+}
+
+/** Codes of the lines that tell of the failure. */
+function failuresIn({ stdout }: Struck["ran"]): readonly string[] {
+  return jsonLines(stdout).flatMap(({ type, code, error }) =>
     type === "error" || type === "turn.failed" ? [code ?? error?.code ?? "none"] : [],
   );
-  expect(ERROR_CODES, where).toContain(codes.at(-1));
 }

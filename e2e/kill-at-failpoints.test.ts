@@ -22,6 +22,7 @@ describe("F01 kill -9 at every failpoint", () => {
     // The abandoned thread's first command, the new thread's two, then one more turn in each, the newest first.
     ["recovery", ["first", "first", "second", "third", "second"]],
     ["approval", ["approved"]],
+    ["messages", ["first", "second", "third"]],
   ] as const)("without a strike %s does all of its work", async (work, words) => {
     const whole = await strike(work, "");
     expectWhole(whole, work, { code: 0 });

@@ -9,8 +9,7 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { openJournal } from "@heddle/journal";
-import { expect, test } from "vitest";
-import { bundled } from "./bundled.ts";
+import { expect, inject, test } from "vitest";
 import type { BusyLine, BusyThread } from "./busy-worker.ts";
 import { check, NOTHING_FOUND, reopen, type Acknowledged } from "./checker.ts";
 import { figure, linesOf, openWorld, percentile, randomFrom, sourceEnv, type World } from "./world.ts";
@@ -26,10 +25,10 @@ const KILLS_PER_ERA = 15;
 const EARLY_SHARE = 0.25;
 const EARLY_MS = 200;
 const WORK_MS = 400;
-const WORKER = await bundled("busy-worker.ts");
+const WORKER = path.join(inject("children"), "busy-worker.mjs");
 
 test(
-  `F02 ${KILLS} kills (${FULL_KILLS} with HEDDLE_E2E_FULL=1) at random times, seed ${SEED}: no acknowledged input lost, none run twice, no tool run again, one end each, chain clean (G1 G2 G3 G4 G5 G8)`,
+  `V14: F02 ${KILLS} kills (${FULL_KILLS} with HEDDLE_E2E_FULL=1) at random times, seed ${SEED}: no acknowledged input lost, none run twice, no tool run again, one end each, chain clean (G1 G2 G3 G4 G5 G8)`,
   {
     timeout: Math.max(240_000, KILLS * 2000),
   },

@@ -114,11 +114,11 @@ async function expectNowhere(world: World, secret: string): Promise<void> {
 async function everythingIn(world: World): Promise<string> {
   await using heddle = await reopen(world.home);
   const events = JSON.stringify(await heddle.journal.read({ after: 0 }));
-  // Its folder is made with the first output that is too long for the record.
-  const outputs = path.join(world.home, "outputs");
+  // Their folders are made with the first output that is too long for the record.
+  const outputs = ["blobs", "outputs"].map((folder) => path.join(world.home, folder));
   const entries = await readdir(world.home, { recursive: true, withFileTypes: true });
   const files = entries
-    .filter((entry) => entry.isFile() && entry.parentPath.startsWith(outputs))
+    .filter((entry) => entry.isFile() && outputs.some((folder) => entry.parentPath.startsWith(folder)))
     .map(({ parentPath, name }) => path.join(parentPath, name));
   return [events, ...(await Promise.all(files.map((file) => readFile(file, "utf8"))))].join("\n");
 }

@@ -203,7 +203,7 @@ describe("F45 a torn configuration", () => {
 });
 
 async function intended(heddle: Heddle, stream: string): Promise<void> {
-  const signal = AbortSignal.timeout(10_000);
+  const signal = AbortSignal.timeout(60_000);
   for await (const { body } of heddle.journal.tail({ stream, after: 0, signal })) {
     if (body.type === "tool.intended") return;
   }

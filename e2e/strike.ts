@@ -6,6 +6,7 @@ import path from "node:path";
 import type { Heddle } from "@heddle/agent";
 import { startModelServer, type ModelServer, type ModelServerOptions } from "@heddle/models/testing";
 import type { Failpoint } from "@heddle/protocol/failpoints";
+import { inject } from "vitest";
 import { check, reopen, type Acknowledged, type Findings } from "./checker.ts";
 import { askServer, execArgs, jsonLines, openWorld, run, type Ran, type World } from "./world.ts";
 
@@ -13,9 +14,9 @@ type ScriptStep = Awaited<ReturnType<NonNullable<ModelServerOptions["respond"]>>
 
 /**
  * `exec`: a turn with commands, a patch and a retry. `batch`: the same with artifacts. `recovery`: the same on a home with
- * an abandoned turn.
+ * an abandoned turn. `messages`: a turn that tells another agent something and asks it a question, which wakes it.
  */
-export type Work = "exec" | "batch" | "recovery" | "approval";
+export type Work = "exec" | "batch" | "recovery" | "approval" | "messages";
 
 export interface Struck {
   readonly ran: Ran;
@@ -34,12 +35,29 @@ export interface Struck {
 
 const PATCH = ["*** Begin Patch", "*** Add File: a.txt", "+a", "*** Add File: b.txt", "+b", "*** End Patch"].join("\n");
 
+const ASKED = "asked";
+/** Longer than any answer takes here; a question whose answer an error kept back waits it out. */
+const ASK_MS = 5_000;
+
+/** The agent that is told and asked; any thread but this one does the work. */
+const ANSWERS: readonly ScriptStep[] = [{ text: "I am here." }, { text: "It is 4617." }, { text: "I heard." }];
+
 /** The first turn ends with step 4, the next one with step 6. A step is played once in a thread, so are its effects. */
-function scriptOf(thread: string): readonly ScriptStep[] {
+function scriptOf(thread: string, work: Work): readonly ScriptStep[] {
   const echo = (word: string): NonNullable<ScriptStep["calls"]>[number] => ({
     tool: "exec_command",
     args: { cmd: `echo ${word}-${thread} >> effects.log` },
   });
+  if (work === "messages") {
+    return [
+      { calls: [echo("first"), { tool: "tell_agent", args: { to: ASKED, text: "I begin." } }] },
+      { calls: [{ tool: "ask_agent", args: { to: ASKED, text: "Which port is it?", timeout_ms: ASK_MS } }] },
+      { calls: [echo("second")] },
+      { text: "The first part is done." },
+      { calls: [echo("third")] },
+      { text: "All is done." },
+    ];
+  }
   return [
     { text: "I begin.", calls: [echo("first")] },
     { calls: [{ tool: "apply_patch", args: PATCH }, echo("second")] },
@@ -51,27 +69,35 @@ function scriptOf(thread: string): readonly ScriptStep[] {
   ];
 }
 
-const APPROVAL_WORKER = path.join(import.meta.dirname, "approval-worker.ts");
+const APPROVAL_WORKER = path.join(inject("children"), "approval-worker.mjs");
 
 export function worksReaching(name: Failpoint): readonly Work[] {
   if (name.startsWith("approval.")) return ["approval"];
   if (name.startsWith("artifact.")) return ["batch"];
   if (name.startsWith("recover.")) return ["recovery"];
+  if (name.startsWith("message.")) return ["messages"];
   // Only a server goes on with a turn that waited for an answer; app-server-parked.proc.test.ts strikes it.
   if (name === "turn.after-resume") return [];
   // No run writes credentials; packages/models/src/auth/store.proc.test.ts strikes whoever does.
   if (name.startsWith("credentials.")) return [];
+  // No output is long enough here; packages/cli/src/evidence/outputs.proc.test.ts strikes whole outputs.
+  if (name.startsWith("blob.")) return [];
+  // No run hops here; packages/agent/src/approvals/thread-hop.proc.test.ts strikes hops.
+  if (name.startsWith("hop.")) return [];
   // No run deletes; packages/journal/src/sqlite/purge.proc.test.ts strikes a deletion.
   if (name.startsWith("purge.")) return [];
-  // No run has tasks; task-kills.test.ts strikes the harness, and other tests of tasks the rest (trees: tree.proc.test.ts).
-  if (/^(task|check|notify|inbox|worktree|tree)\./.test(name)) return [];
+  // No run has tasks; task-kills.test.ts strikes the harness, and other tests of tasks the rest (trees: tree.proc.test.ts,
+  // merges: commit-into.proc.test.ts, contests: contest-kill.proc.test.ts).
+  if (/^(task|check|contest|notify|inbox|worktree|tree|merge)\./.test(name)) return [];
   return name.startsWith("journal.") && name !== "journal.migrate.before-commit" ? ["exec", "recovery"] : ["exec"];
 }
 
 export async function strike(work: Work, failpoint: string): Promise<Struck> {
   await using world = await openWorld();
-  await using server = await startServer();
+  const asked = new Set<string>();
+  await using server = await startServer(work, asked);
   if (work === "recovery") await abandonTurn(world, server);
+  if (work === "messages") asked.add(await makeAsked(world, server));
   const ran = await doWork(work, world, server, failpoint);
   const threads = jsonLines(ran.stdout).flatMap(({ type, thread_id }) =>
     type === "thread.started" ? [thread_id ?? ""] : [],
@@ -81,17 +107,22 @@ export async function strike(work: Work, failpoint: string): Promise<Struck> {
   await using heddle = await reopen(world.home, [server.provider("openai-responses")]);
   const reopenMs = performance.now() - startedAt;
   const found = await check(heddle, { acknowledged, effects: await world.effects() });
-  const statuses = await statusesOf(heddle);
+  const statuses = await statusesOf(heddle, asked);
   const laterStatuses = await oneMoreTurnEach(heddle, world);
   const effects = await world.effects();
   const foundLater = await check(heddle, { acknowledged, effects });
   return { ran, found, statuses, foundLater, laterStatuses, effects, reopenMs };
 }
 
-function startServer(): Promise<ModelServer> {
+function startServer(work: Work, asked: ReadonlySet<string>): Promise<ModelServer> {
   let refusals = 0;
+  const isAsked = (thread: string): boolean => work === "messages" && (asked.size === 0 || asked.has(thread));
   return startModelServer({
-    respond: ({ answers, body }) => scriptOf(threadIn(body))[answers] ?? { text: "Nothing is left to do." },
+    respond: ({ answers, body }) => {
+      const thread = threadIn(body);
+      const script = isAsked(thread) ? ANSWERS : scriptOf(thread, work);
+      return script[answers] ?? { text: "Nothing is left to do." };
+    },
     // One attempt is refused on the way, so that a retry is part of every run.
     faults: ({ answers }) => {
       if (answers !== 2 || refusals > 0) return undefined;
@@ -113,6 +144,7 @@ async function doWork(work: Work, world: World, server: ModelServer, failpoint: 
     const kept = ["--artifact-root", path.join(world.root, "artifacts"), "--run-id", "struck"];
     return run(execArgs(...askServer(server), ...kept), { world, env });
   }
+  if (work === "messages") return run(execArgs(...askServer(server), "-c", "messages.tools=true"), { world, env });
   if (work !== "approval") return run(execArgs(...askServer(server)), { world, env });
   return run([world.home, world.workspace], { world, env, program: APPROVAL_WORKER });
 }
@@ -123,8 +155,20 @@ async function abandonTurn(world: World, server: ModelServer): Promise<void> {
   if (signal !== "SIGKILL") throw new Error(`the turn was to be abandoned, and was not: ${stderr}`);
 }
 
-async function statusesOf(heddle: Heddle): Promise<string[]> {
-  const threads = await heddle.journal.threads.list({ limit: 10 });
+/** The agent that messages go to, in a thread of its own, which they may wake. */
+async function makeAsked(world: World, server: ModelServer): Promise<string> {
+  const made = await run(execArgs(...askServer(server), "--agent-name", ASKED), { world });
+  const woken = await run(["agents", "wake", ASKED, "on"], { world });
+  const [first] = jsonLines(made.stdout);
+  if (made.code !== 0 || woken.code !== 0 || first?.thread_id === undefined) {
+    throw new Error(`the other agent could not be made: ${made.stderr}${woken.stderr}`);
+  }
+  return first.thread_id;
+}
+
+/** Not of those that only answer. */
+async function statusesOf(heddle: Heddle, asked: ReadonlySet<string>): Promise<string[]> {
+  const threads = (await heddle.journal.threads.list({ limit: 10 })).filter(({ id }) => !asked.has(id));
   const turns = await Promise.all(threads.map(({ id }) => heddle.journal.threads.turns(id)));
   return turns.flat().map(({ status }) => status);
 }

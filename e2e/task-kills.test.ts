@@ -7,18 +7,17 @@ import path from "node:path";
 import { FAILPOINTS, type Failpoint } from "@heddle/protocol/failpoints";
 import { openJournal } from "@heddle/journal";
 import type { StoredEvent, TaskRecord } from "@heddle/protocol";
-import { describe, expect, test } from "vitest";
-import { bundled } from "./bundled.ts";
+import { describe, expect, inject, test } from "vitest";
 import { check, NOTHING_FOUND, reopen } from "./checker.ts";
 import { linesOf, openWorld, run, start, until, type Ran, type World } from "./world.ts";
 
-const WORKER = await bundled("task-worker.ts");
+const WORKER = path.join(inject("children"), "task-worker.mjs");
 /** Longer than the worker itself waits. */
 const DEADLINE_MS = 85_000;
 /** In the past, so that it is due at once; the hours after it are not. */
 const TIME = String(Date.now() - 1000);
 
-type Kind = "work" | "schedule" | "queue" | "quiet";
+type Kind = "work" | "hops" | "schedule" | "queue" | "quiet";
 
 const args = (world: World, kind: Kind): string[] => [world.home, world.workspace, kind, TIME];
 
@@ -60,7 +59,24 @@ function turnsOf({ events }: Left): readonly string[] {
   );
 }
 
+/** The envelopes that its thread entered, and of each hop the task stored, where it led. */
+function hopsOf({ events }: Left): readonly (readonly string[])[] {
+  const entered = events.flatMap(({ body }) => (body.type === "envelope.entered" ? [body.envelope.id] : []));
+  return [entered, events.flatMap(({ body }) => (body.type === "task.hopped" ? [body.to] : []))];
+}
+
+const THROUGH_ALL = [
+  ["begin", "middle", "end"],
+  ["middle", "end"],
+] as const;
+
 const strikes = FAILPOINTS.filter((name) => name.startsWith("task."));
+
+/** What passes there, as often as a failpoint is struck. */
+function kindReaching(name: Failpoint): "work" | "hops" | "schedule" {
+  if (name.endsWith("-fire")) return "schedule";
+  return name.includes("-hop") ? "hops" : "work";
+}
 
 describe("kill -9 of a harness", () => {
   test("31: without a strike the work is done in two rounds", async () => {
@@ -71,9 +87,18 @@ describe("kill -9 of a harness", () => {
     expect(left.effects).toEqual(["first-work", "second-work"]);
   });
 
+  test("31: without a strike a task with hops goes through its envelopes", async () => {
+    await using world = await openWorld();
+    expect(await work(world, "hops")).toMatchObject({ code: 0 });
+    const left = await look(world);
+    expect(left.tasks).toMatchObject([{ state: "verified", attempt: 1, round: 3, hops: { taken: 2 } }]);
+    expect(left.effects).toEqual(["first-hops", "second-hops"]);
+    expect(hopsOf(left)).toEqual(THROUGH_ALL);
+  });
+
   test.each(strikes)(
     "31 %s: the task goes on in the same thread, nothing is said twice, nothing is lost",
-    { timeout: 90_000 },
+    { timeout: 240_000 },
     async (name) => {
       // What happens once in a task cannot be struck a second time.
       const isOnce = /-(?:take|prepare|fire)$/.test(name);
@@ -85,7 +110,7 @@ describe("kill -9 of a harness", () => {
 async function strike(name: Failpoint, time: number): Promise<void> {
   const where = `${name}@${time}`;
   await using world = await openWorld();
-  const kind = name.endsWith("-fire") ? "schedule" : "work";
+  const kind = kindReaching(name);
   const struck = await work(world, kind, `${where}=kill`);
   expect(struck, where + struck.stderr).toMatchObject({ signal: "SIGKILL" });
   const again = await work(world, kind);
@@ -101,11 +126,13 @@ async function strike(name: Failpoint, time: number): Promise<void> {
     where,
   ).toEqual(["first", "second"]);
   // A turn that died is followed by one more prompt; nothing else is.
-  expect(promptsOf(left).length, where).toBe(name === "task.after-start" ? 3 : 2);
+  const prompts = kind === "hops" ? THROUGH_ALL[0].length : 2;
+  expect(promptsOf(left).length, where).toBe(name === "task.after-start" ? prompts + 1 : prompts);
+  if (kind === "hops") expect(hopsOf(left), where).toEqual(THROUGH_ALL);
 }
 
 describe("two harnesses on one store", () => {
-  test("32 D17: twenty tasks are each run once, whoever takes them", { timeout: 90_000 }, async () => {
+  test("32 D17: twenty tasks are each run once, whoever takes them", { timeout: 240_000 }, async () => {
     await using world = await openWorld();
     const both = await Promise.all([work(world, "queue"), work(world, "queue")]);
     expect(
@@ -121,7 +148,7 @@ describe("two harnesses on one store", () => {
     expect(new Set(holders).size).toBe(2);
   });
 
-  test("F39: a long quiet run of a live process is left alone", { timeout: 90_000 }, async () => {
+  test("F39: a long quiet run of a live process is left alone", { timeout: 240_000 }, async () => {
     await using world = await openWorld();
     await using first = start(args(world, "quiet"), { world, program: WORKER, deadlineMs: DEADLINE_MS });
     await until(() => isCommandBegun(world), "the first has begun its command", DEADLINE_MS);
@@ -133,7 +160,7 @@ describe("two harnesses on one store", () => {
     expect(left.tasks).toMatchObject([{ state: "verified", attempt: 1, round: 1 }]);
   });
 
-  test("F37: when a process dies another one that lives goes on with its task", { timeout: 90_000 }, async () => {
+  test("F37: when a process dies another one that lives goes on with its task", { timeout: 240_000 }, async () => {
     await using world = await openWorld();
     await using doomed = start(args(world, "quiet"), { world, program: WORKER, deadlineMs: DEADLINE_MS });
     await until(() => isCommandBegun(world), "the doomed one has begun its command", DEADLINE_MS);

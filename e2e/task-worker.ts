@@ -1,8 +1,9 @@
 /**
  * A harness in a process of its own, to be struck. It adds its task, or finds that it is there, and works until nothing moves.
- * Usage: task-worker.ts HOME WORKSPACE KIND [TIME], KIND: work | schedule (one time, TIME) | queue (twenty tasks) | quiet
+ * Usage: task-worker.ts HOME WORKSPACE KIND [TIME], KIND: work | hops (through three envelopes) |
+ * schedule (one time, TIME) | queue (twenty tasks) | quiet
  */
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { openHeddle } from "@heddle/agent";
 import { openHarness, openTasks } from "@heddle/tasks";
@@ -60,8 +61,21 @@ async function add(name: string, more: Partial<TaskSpecInput> = {}, notBefore?: 
   return task.id;
 }
 
+/** In each envelope a task may write; the harness takes it on when the agent is done there. */
+async function addHopping(): Promise<string> {
+  const folder = path.join(home, "envelopes");
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const exit = (to: string): string => `extends: edit\nexits: [{ to: ${to}, by: [task], approval: auto }]\n`;
+  await writeFile(path.join(folder, "begin.yaml"), exit("middle"));
+  await writeFile(path.join(folder, "middle.yaml"), exit("end"));
+  await writeFile(path.join(folder, "end.yaml"), "extends: edit\n");
+  return await add("hops", { envelope: "begin", hops: [{ to: "middle" }, { to: "end" }] });
+}
+
 async function addAll(): Promise<readonly string[]> {
   switch (kind) {
+    case "hops":
+      return [await addHopping()];
     case "schedule":
       return [await add("nightly", { schedule: { everyMs: HOUR_MS, catchUp: "once" } }, Number(time))];
     case "queue":
@@ -79,7 +93,8 @@ await using harness = await openHarness({
   home,
   concurrency: 3,
   log: (line) => process.stderr.write(`${line}\n`),
-  settingsFor: ({ provider }) => ({
+  settingsFor: ({ provider, envelope }) => ({
+    ...(envelope === undefined ? {} : { envelope }),
     provider: provider ?? "scripted",
     model: "scripted",
     sandboxMode: "workspace-write",

@@ -7,7 +7,7 @@ const RUNS = 10;
 
 test(
   "F10 ten runs at once on one fresh home all succeed and none is told of a lock (G8)",
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   async () => {
     await using world = await openWorld();
     const script = await world.file(

@@ -115,7 +115,7 @@ describe("F30 a compaction", () => {
     body: { error: { code: "context_length_exceeded", message: "maximum context length exceeded" } },
   };
   const isForSummary = ({ body }: RecordedRequest): boolean =>
-    JSON.stringify(body).includes("Write the summary it will go on from");
+    JSON.stringify(body).includes("Write the summary it will continue from");
   const long = `answer ${"a".repeat(12_000)}`;
 
   async function turns(world: World, server: ModelServer, count: number, env = {}): Promise<readonly Ran[]> {

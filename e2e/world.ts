@@ -11,7 +11,7 @@ export const LAUNCHER =
   process.env["HEDDLE_E2E_LAUNCHER"] ?? path.join(import.meta.dirname, "..", "packages", "cli", "bin", "heddle.cjs");
 
 /** No run of a test takes longer; one that does hangs. */
-const DEADLINE_MS = 30_000;
+const DEADLINE_MS = 90_000;
 
 export interface World extends AsyncDisposable {
   readonly root: string;

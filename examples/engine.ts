@@ -24,7 +24,7 @@ try {
     `${status}${failure === undefined ? "" : ` (${failure.code})`}, ${usage.outputTokens} tokens, thread ${turn.threadId}`,
   );
 
-  // The same thread goes on, in the same sandbox and with the same model.
+  // The same thread continues, in the same sandbox and with the same model.
   const second = await heddle.startTurn({ thread: turn.threadId, input: "say it in one sentence" });
   console.log((await second.result()).message);
 } catch (error) {

@@ -84,11 +84,19 @@ async function bundleInto(dir: string): Promise<Bundle> {
     codeSplitting: { groups: [group("start", start, 2), group("run", run, 1)] },
   });
   for (const file of output)
-    if (file.type === "chunk") await writeFile(path.join(dir, file.fileName), inAscii(file.code));
+    if (file.type === "chunk") await writeFile(path.join(dir, file.fileName), inAscii(withShortExports(file.code)));
   const data = globSync(DATA_FILES, { cwd: root });
   for (const file of data) await copyFile(path.join(root, file), path.join(dir, path.basename(file)));
   const [{ fileName: entry }] = output;
   return { entry, files: [...output.map((file) => file.fileName), ...data.map((file) => path.basename(file))] };
+}
+
+/** What a run always loads is shared by hundreds of files that it may load later: each name costs a line, so a short one. */
+function withShortExports(code: string): string {
+  const getter = /Object\.defineProperty\(exports,("\w+"),\{enumerable:!0,get:function\(\)\{return ([\w$]+)\}\}\)/g;
+  if (!getter.test(code)) return code;
+  const define = "const $share=(name,get)=>Object.defineProperty(exports,name,{enumerable:!0,get});";
+  return define + code.replaceAll(getter, "$$share($1,()=>$2)");
 }
 
 /** One character outside Latin-1 makes V8 keep two bytes for each of a file's characters. Escapes say the same. */

@@ -36,6 +36,7 @@ function steps(isFast: boolean): Step[] {
     { name: "manifests", command: script("manifests") },
     { name: "failpoint calls", command: script("failpoint-calls") },
     { name: "foreign messages", command: script("foreign-messages") },
+    { name: "envelope checklist", command: script("envelope-checklist") },
     { name: "unused code", command: tool("knip", "--no-config-hints") },
     ...(hasBaseBranch() ? [{ name: "changesets", command: tool("changeset", "status") }] : []),
     { name: "tests", command: script("test", ...(isFast ? ["--fast"] : [])), isStreamed: true },

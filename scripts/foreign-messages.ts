@@ -8,7 +8,7 @@ import { runCheck, type CheckResult, type Finding } from "./finding.ts";
 import { isTestFile, parseSource, sourceFiles, type Source } from "./source-files.ts";
 
 /** Where the text of foreign errors is made. */
-const MAKERS = /^packages\/protocol\/src\/(?:errors|foreign-reasons)\.ts$/;
+const MAKERS = /^packages\/protocol\/src\/(?:errors|text\/foreign-reasons)\.ts$/;
 const USUAL_NAMES = new Set(["error", "cause", "err", "reason"]);
 /** Looks into a text and shows nothing of it. */
 const LOOKS = new Set(["includes", "startsWith"]);

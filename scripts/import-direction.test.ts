@@ -1,6 +1,7 @@
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { checkImportDirection } from "./import-direction.ts";
+import { checkImportDirection, MAY_IMPORT } from "./import-direction.ts";
 import { plantTree, type Files } from "./planted-tree.ts";
 
 function manifest(name: string, dependencies: readonly string[], exports: readonly string[] = ["."]): string {
@@ -44,6 +45,24 @@ test("this repository is examined whole and is clean", () => {
   const result = checkImportDirection(fileURLToPath(new URL("..", import.meta.url)));
   expect(result.findings).toEqual([]);
   expect(result.examined).toBeGreaterThan(20);
+});
+
+test("the table of AGENTS.md is the one that is checked", () => {
+  const text = readFileSync(new URL("../AGENTS.md", import.meta.url), "utf8");
+  const [, table = ""] = /\| may import +\|\n\| -[^\n]*\n((?:\|[^\n]*\n)+)/.exec(text) ?? [];
+  const written = table
+    .trim()
+    .split("\n")
+    .flatMap((row) => {
+      const [names = [], others = []] = row
+        .split("|")
+        .slice(1, 3)
+        .map((cell) => cell.trim().split(", "));
+      return names.map((name) => [name, others.filter((other) => other !== "nothing").toSorted()] as const);
+    });
+  const checked = Object.entries(MAY_IMPORT).map(([name, others]) => [name, others.toSorted()] as const);
+  expect(Object.fromEntries(written)).toEqual(Object.fromEntries(checked));
+  expect(written).toHaveLength(checked.length);
 });
 
 test.each([

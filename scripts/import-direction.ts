@@ -10,9 +10,9 @@ import { runCheck, type CheckResult, type Finding } from "./finding.ts";
 import { importsOf } from "./imports.ts";
 import { isTestFile, parseSource, sourceFiles } from "./source-files.ts";
 
-/** The three in one row never import each other. A package that is not in the table is an error. */
 const LOWER = ["protocol", "journal", "models", "tools"];
-const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+/** As in AGENTS.md. A package that is not in the table is an error. */
+export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
   journal: ["protocol"],
   models: ["protocol"],

@@ -1,22 +1,61 @@
 /**
- * The program that tests start, built once for a run. In a checkout the launcher looks at every source file at each start,
- * which costs more than a short command does; here it finds one. Compiled code is kept beside it, for all tests of the run.
+ * The programs that tests start, built once for a run. `heddle`: in a checkout the launcher looks at every source file at each
+ * start, which costs more than a short command does; here it finds one. The children of tests: from source each start resolves
+ * and links several hundred files. Compiled code is kept for all tests of the run.
  */
 import { execFileSync } from "node:child_process";
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { rolldown } from "rolldown";
+import type { TestProject } from "vitest/node";
 
 const ROOT = path.join(import.meta.dirname, "..");
 const CLI = path.join("packages", "cli");
+const LAUNCHER = path.join(CLI, "bin", "heddle.cjs");
+const CHILDREN = [
+  "packages/*/test/*-in-child.ts",
+  "packages/journal/src/suite/journal.appender-main.ts",
+  "packages/journal/src/sqlite/{sqlite.backend,disk.scenarios}.ts",
+  "e2e/*-worker.ts",
+];
+/** Read from beside the module that knows them. */
+const DATA_FILES = "packages/*/src/**/*.jsonl";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** The folder with a bundle of each child: `tree-in-child.mjs`. */
+    readonly children: string;
+  }
+}
 
 /** Vitest calls it for each project that starts processes, before the first test, and what it returns after the last one. */
-export function setup(): () => void {
-  if (process.env["HEDDLE_E2E_LAUNCHER"] !== undefined) return () => undefined;
-  const root = mkdtempSync(path.join(tmpdir(), "heddle-program-"));
-  // Tests start it as other users too.
+export async function setup(project: TestProject): Promise<() => void> {
+  const built = process.env["HEDDLE_E2E_LAUNCHER"];
+  const root =
+    built === undefined ? mkdtempSync(path.join(tmpdir(), "heddle-program-")) : built.slice(0, -LAUNCHER.length);
+  const children = path.join(root, "children");
+  project.provide("children", children);
+  if (built !== undefined) return () => undefined;
+  // Tests start them as other users too.
   chmodSync(root, 0o755);
+  buildHeddle(root);
+  await buildChildren(children);
+  process.env["HEDDLE_E2E_LAUNCHER"] = path.join(root, LAUNCHER);
+  return () => rmSync(root, { recursive: true, force: true });
+}
+
+function buildHeddle(root: string): void {
   const cli = path.join(root, CLI);
   for (const folder of ["bin", "src", "dist"]) mkdirSync(path.join(cli, folder), { recursive: true });
   mkdirSync(path.join(root, "node_modules"));
@@ -27,12 +66,25 @@ export function setup(): () => void {
   const build = path.join(ROOT, "scripts", "build.ts");
   execFileSync(process.execPath, [build, "--quiet", "--out", path.join(cli, "dist")], { stdio: "inherit" });
   const stamp = path.join(cli, "dist", "build-stamp.json");
-  const launcher = path.join(cli, "bin", "heddle.cjs");
-  const { sourceFingerprint } = createRequire(import.meta.url)(launcher) as {
+  const { sourceFingerprint } = createRequire(import.meta.url)(path.join(root, LAUNCHER)) as {
     sourceFingerprint: (root: string) => string;
   };
-  const built = JSON.parse(readFileSync(stamp, "utf8")) as object;
-  writeFileSync(stamp, JSON.stringify({ ...built, fingerprint: sourceFingerprint(root) }));
-  process.env["HEDDLE_E2E_LAUNCHER"] = launcher;
-  return () => rmSync(root, { recursive: true, force: true });
+  const known = JSON.parse(readFileSync(stamp, "utf8")) as object;
+  writeFileSync(stamp, JSON.stringify({ ...known, fingerprint: sourceFingerprint(root) }));
+}
+
+async function buildChildren(folder: string): Promise<void> {
+  const sources = CHILDREN.flatMap((pattern) => globSync(pattern, { cwd: ROOT }));
+  await using build = await rolldown({
+    cwd: ROOT,
+    input: Object.fromEntries(sources.map((file) => [path.basename(file, ".ts"), path.join(ROOT, file)])),
+    platform: "node",
+    external: [/^node:/],
+    resolve: { conditionNames: ["heddle-source", "node", "import", "default"] },
+    logLevel: "warn",
+  });
+  await build.write({ dir: folder, format: "esm", entryFileNames: "[name].mjs", chunkFileNames: "[name]-[hash].mjs" });
+  for (const file of globSync(DATA_FILES, { cwd: ROOT })) {
+    copyFileSync(path.join(ROOT, file), path.join(folder, path.basename(file)));
+  }
 }

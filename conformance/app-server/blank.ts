@@ -3,6 +3,7 @@
  * versions and process numbers become words. Pieces of one text that follow each other are joined.
  */
 import { hostname } from "node:os";
+import { NO_HELPER } from "../program.ts";
 import type { Message } from "./client.ts";
 import type { Received } from "./play.ts";
 
@@ -13,8 +14,14 @@ export function blankAll(received: readonly Received[], blankPaths: (text: strin
   for (const { messages } of received) names.collect(messages);
   return received.map(({ client, messages }) => ({
     client,
-    messages: joined(messages).map((message) => blankMessage(message, names, blankPaths)),
+    messages: joined(messages.filter((message) => !isAboutMachine(message))).map((message) =>
+      blankMessage(message, names, blankPaths),
+    ),
   }));
+}
+
+function isAboutMachine({ method, params }: Message): boolean {
+  return method === "configWarning" && JSON.stringify(params).includes(NO_HELPER);
 }
 
 /** Names for ids. The kind of an id is known from the field or the object it stands in. */

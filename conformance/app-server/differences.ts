@@ -23,6 +23,8 @@ export interface Difference {
   readonly heddle?: unknown;
   readonly why: string;
   readonly isGap?: true;
+  /** Codex does it this way or that; some runs have nothing to explain. */
+  readonly isByChance?: true;
 }
 
 export const DIFFERENCES: readonly Difference[] = [

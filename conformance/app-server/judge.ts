@@ -40,7 +40,7 @@ export function judge(
 /** Entries that explain nothing in any of these. */
 export function leftOver(verdicts: readonly Verdict[]): readonly string[] {
   const used = new Set(verdicts.flatMap(({ explained }) => explained));
-  return DIFFERENCES.filter((entry) => !used.has(entry)).map(
+  return DIFFERENCES.filter((entry) => entry.isByChance !== true && !used.has(entry)).map(
     (entry) => `no longer differs; remove the entry: ${titleOf(entry)} (${entry.why})`,
   );
 }

@@ -142,6 +142,7 @@ class Table {
       if (this.#isRefused) return move.until;
       const found = await client.next(move.until, this.#fill(move.where), DEADLINE_MS);
       if (found === undefined) return move.until;
+      this.#keep(move.until, found["params"], move.keep ?? {});
     } else if ("reply" in move) {
       const isThere = await client.reply(move.to, this.#fill(move.reply), DEADLINE_MS);
       if (!isThere) return move.to;

@@ -19,8 +19,8 @@ export type Move = { readonly client?: string } & (
     }
   /** A line as it is, or a message without an id. */
   | { readonly say: unknown }
-  /** The next notification or question of this method whose params hold `where`. */
-  | { readonly until: string; readonly where?: unknown }
+  /** The next notification or question of this method whose params hold `where`; `keep` names parts of them. */
+  | { readonly until: string; readonly where?: unknown; readonly keep?: Readonly<Record<string, string>> }
   /** The answer to the oldest question of this method that has none. */
   | { readonly reply: unknown; readonly to: string }
   | { readonly open: string }

@@ -193,6 +193,18 @@ export const SEARCH_CASES: readonly ExecCase[] = [
   },
   { id: "search-tool", about: "the older switch of tools", script: HELLO, runs: [json("-c", "tools.web_search=true")] },
   {
+    id: "search-tool-open",
+    about: "the older switch of tools, and as a table, with full access",
+    script: HELLO,
+    runs: [json(...OPEN, "-c", "tools.web_search=true"), json(...OPEN, "-c", "tools.web_search.context_size=low")],
+  },
+  {
+    id: "search-cached-open",
+    about: "a search of copies alone, with full access",
+    script: HELLO,
+    runs: [json(...OPEN, "-c", 'web_search="cached"')],
+  },
+  {
     id: "search-tool-wrong",
     about: "a tool of searches that is neither a switch nor a table, and a table with a wrong value",
     script: HELLO,

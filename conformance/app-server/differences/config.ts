@@ -15,7 +15,7 @@ export const AROUND_CONFIG: readonly Difference[] = [
     why: "there is no configuration of the system",
   },
   {
-    in: /^config-write-wrong$/,
+    in: /^config-write-(wrong|no-key)$/,
     message: /^answer config\/value\/write$/,
     path: /^error\.(message|data\.code)$/,
     why: "the words name file and line, and programs decide by a code",
@@ -42,10 +42,23 @@ export const AROUND_CONFIG: readonly Difference[] = [
     why: "a client's search needs the network of its thread, and the client is told; the owner's does not",
   },
   {
+    in: /^(config-layers$|approve-escalation-wider$|permissions-)/,
+    kind: "added",
+    message: /^configWarning$/,
+    why: "keys that have no effect here are named, whether Codex knows them or not",
+  },
+  {
+    in: /^config-unknown$/,
+    kind: "missing",
+    message: /^configWarning$/,
+    why: "keys that came with a thread are named in the warning about it alone; Codex names them to all clients too",
+  },
+  {
     in: /^config-unknown$/,
     kind: "moved",
-    message: /^thread\/started$/,
-    why: "the warning about a thread comes after the thread",
+    message: /^(thread\/started|warning)$/,
+    isByChance: true,
+    why: "the warning about a thread comes after the thread; Codex sends them in any order",
   },
   {
     in: /^model-unnamed$/,

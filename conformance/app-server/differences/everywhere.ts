@@ -19,7 +19,6 @@ export const OF_EVERY_MESSAGE: readonly Difference[] = [
   { message: /^answer initialize$/, path: /^result\.heddle$/, codex: undefined, why: "who really answers" },
   { message: /^answer initialize$/, path: /^result\.userAgent$/, why: "it names the system and the program it is" },
   // What Codex says of its own.
-  { kind: "missing", message: /^configWarning$/, why: "a remark about Codex's own sandbox helper" },
   { kind: "missing", message: /^account\/rateLimits\/updated$/, why: "limits of an account that nobody has here" },
   { path: /(thread|data\.\d+)\.path$/, why: "the record is the journal; a thread's export lies in Heddle's own home" },
   {

@@ -3,6 +3,12 @@ import type { Difference } from "../differences.ts";
 
 export const AROUND_INSTRUCTIONS: readonly Difference[] = [
   {
+    in: /^instructions-by-missing-file$/,
+    kind: "missing",
+    message: /^configWarning$/,
+    why: "no configuration is passed over for defaults; the call that needs the file tells that it is missing",
+  },
+  {
     in: /^instructions-(resumed|forked)-otherwise$/,
     message: /^model\/asked$/,
     path: /^params\.marks/,

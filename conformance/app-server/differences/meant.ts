@@ -28,16 +28,22 @@ export const MEANT: readonly Difference[] = [
     why: "every call is answered; Codex never answers a second interrupt",
   },
   {
-    in: /^(interrupt|approve-interrupted|approve-change-cancel)$/,
+    in: /^(interrupt|interrupt-(compact|steered)|steer-compact|approve-interrupted|approve-change-cancel)$/,
     kind: "added",
-    message: /^item\/completed (commandExecution|fileChange)$/,
+    message: /^item\/completed (commandExecution|fileChange|contextCompaction)$/,
     why: "an item that began has an end; Codex leaves it open",
   },
   {
-    in: /^(interrupt|approve-interrupted)$/,
+    in: /^(interrupt|interrupt-steered|approve-interrupted)$/,
     kind: "moved",
     message: /^thread\/tokenUsage\/updated$/,
     why: "what a request used is told with the end of its calls, also when they were stopped",
+  },
+  {
+    in: /^(interrupt|steer)-compact$/,
+    kind: "missing",
+    message: /^thread\/tokenUsage\/updated$/,
+    why: "a compaction that was stopped used nothing that is known; Codex tells the old figures again",
   },
   {
     in: /^approve-interrupted$/,
@@ -205,6 +211,26 @@ export const MEANT: readonly Difference[] = [
     kind: "added",
     message: /^deprecationNotice$/,
     why: "reading the turns of a thread that is not kept is answered, and answered as of any other",
+  },
+  {
+    in: /^thread-ephemeral$/,
+    kind: "moved",
+    message: /^answer turn\/start$/,
+    isByChance: true,
+    why: "the answer to a call comes before what the call sets going; Codex sends them in any order",
+  },
+  {
+    in: /^unreadable$/,
+    message: /^answer thread\/loaded\/list$/,
+    path: /^id$/,
+    isByChance: true,
+    why: "calls are answered in their order; Codex answers them in any order",
+  },
+  {
+    in: /^search-session$/,
+    message: /^fuzzyFileSearch\/session(Updated|Completed)$/,
+    isByChance: true,
+    why: "what a search has found is told when it is found; Codex tells it then, after a later call, twice or not at all",
   },
   {
     message: /^ask mcpServer\/elicitation\/request$/,

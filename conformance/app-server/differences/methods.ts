@@ -58,21 +58,21 @@ export const OF_METHODS: readonly Difference[] = [
     why: "what a request used is told with the end of its calls, also when they were stopped",
   },
   {
-    in: /^running-turn-model$/,
+    in: /^running-turn-model(-of-thread)?$/,
     kind: "missing",
     message: /^warning$/,
     why: "changes of a running turn are no unfinished feature here",
-  },
-  {
-    in: /^running-turn-model$/,
-    message: /^answer turn\/settings\/update$/,
-    path: /^error\.message$/,
-    why: "a running turn keeps its model; Codex refuses models that it has no facts of",
   },
   {
     in: /^running-turn-settings$/,
     message: /^answer turn\/settings\/update$/,
     path: /^(error|result|error\.message)$/,
     why: "a refusal names what changes the next turn, or the one reviewer there is; Codex lists the fields it knows",
+  },
+  {
+    in: /^steer-compact$/,
+    message: /^answer turn\/steer$/,
+    path: /^(error|result)$/,
+    why: "input while a thread is compacted is kept and told to the model after it, in the same turn; Codex refuses it",
   },
 ];

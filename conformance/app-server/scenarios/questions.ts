@@ -17,6 +17,14 @@ export const QUESTIONS: readonly Scenario[] = [
     ],
   },
   {
+    id: "initialize-names",
+    about: "a client whose name no header can hold, and one of two words",
+    moves: [
+      { call: "initialize", params: { clientInfo: { name: "a\r\nb", version: "1" } } },
+      { call: "initialize", params: { clientInfo: { name: "Some Editor", version: "1" } } },
+    ],
+  },
+  {
     id: "unreadable",
     about: "lines that are no message, and messages nobody asked for",
     moves: [

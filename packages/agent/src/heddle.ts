@@ -1,6 +1,7 @@
 /** The calls of an open Heddle, for every door, and its options. `open.ts` is the only implementation. */
 import type { readStoredSettings } from "./settings/stored.ts";
 import type { Journal, Redactor, ThreadRow } from "@heddle/journal";
+import type { CollectRule } from "@heddle/journal/blobs";
 import type { ProviderConfig } from "@heddle/models";
 import type { McpAccounts } from "@heddle/models/accounts";
 import type {
@@ -10,21 +11,31 @@ import type {
   ErrorCode,
   HookConfig,
   InputPart,
+  InputRole,
+  InputSource,
   McpServerConfig,
   ApprovalAnswer,
   NoticeText,
+  ThreadParent,
   TurnSettings,
 } from "@heddle/protocol";
 import type { SandboxLimits } from "@heddle/tools";
 import type { ThreadBeginning } from "./threads/create-thread.ts";
 import type { IdleLimits } from "./sandboxes/idle-sandboxes.ts";
 import type { ThreadServers } from "./mcp/thread-servers.ts";
+import type { MessageActs } from "./messages/acts.ts";
+import type { MessageRules } from "./messages/rules.ts";
 import type { DeltaListener } from "./turns/live.ts";
-import type { TurnChange } from "./turns/sent.ts";
+import type { Steering, TurnChange } from "./turns/sent.ts";
 import type { Sample, SampleQuestion } from "./side-requests/sample.ts";
+import type { AttachThread } from "./runners/attached.ts";
+import type { OutsideActs } from "./runners/outside.ts";
+import type { RunnerConfigs } from "./runners/config.ts";
 import type { Runner } from "./runners/runner.ts";
 import type { SkillChoices } from "./context/skills.ts";
 import type { StartWatch } from "./turns/start-watch.ts";
+import type { GateRun, RunGate } from "./approvals/gates.ts";
+import type { HopThread, ThreadHop } from "./approvals/thread-hop.ts";
 import type { ArchiveThread, DeleteThread, ForkThread, NameThread, ThreadSelector } from "./threads/threads.ts";
 import type { TerminalEvent } from "./turns/terminal.ts";
 
@@ -49,7 +60,10 @@ export interface HeddleOptions {
   readonly slowStartMs?: number | undefined;
   /** How long leases last without renewal; absent: twelve seconds. */
   readonly leaseMs?: number | undefined;
+  /** In place of Heddle's own loop. */
   readonly runner?: Runner | undefined;
+  /** Agent programs, by name, as the owner wants them. */
+  readonly runners?: RunnerConfigs | undefined;
   /** From Heddle's own configuration, never from a workspace. */
   readonly hooks?: readonly HookConfig[];
   /** Skills besides those in the usual folders, and which are disabled. */
@@ -60,16 +74,33 @@ export interface HeddleOptions {
   readonly masked?: readonly string[];
   /** From the user's own configuration, never from a workspace. */
   readonly mcpServers?: readonly McpServerConfig[];
+  /** Threads may start child threads; absent: they may not. */
+  readonly childThreads?: ChildLimits | undefined;
+  /** Agents may search the evidence and note in it; absent: no. */
+  readonly hasEvidenceTools?: boolean | undefined;
+  /** Which whole outputs of commands the home keeps; absent: 2 GiB of them, of any age. */
+  readonly outputRule?: CollectRule | undefined;
+  /** Messages between agents; absent: no tools for them, and none starts a turn. */
+  readonly messages?: MessageRules | undefined;
   /** Titles of chats; absent: none. `model`: absent: the thread's own. */
   readonly background?: { readonly model?: string | undefined } | undefined;
   /** How often protected paths are checked while commands run on after their turn; absent: every two seconds. */
   readonly sweepEveryMs?: number | undefined;
   /** How long a client may take to carry out its own tool; absent: five minutes. */
   readonly clientToolMs?: number | undefined;
+  /** The longest that an outside agent may call nothing before its session ends; absent: half an hour. */
+  readonly sessionIdleMs?: number | undefined;
   /** Gets lines for the operator that no caller receives. */
   readonly log?: ((line: string) => void) | undefined;
   /** Shared with whatever stores or renews credentials, so that their secrets are never stored here. */
   readonly redactor?: Redactor | undefined;
+}
+
+export interface ChildLimits {
+  /** 1: a child starts none. */
+  readonly maxDepth: number;
+  /** Of one thread, until it closes them. */
+  readonly maxOpen: number;
 }
 
 export interface NewThread {
@@ -78,6 +109,8 @@ export interface NewThread {
   readonly title?: string;
   /** Deleted when the run is over, by this process or by the next one that opens. */
   readonly isEphemeral?: true;
+  /** Started by a call in that thread; its turns are allowed no more than is said there. */
+  readonly parent?: ThreadParent;
 }
 
 export interface StartTurn {
@@ -89,18 +122,28 @@ export interface StartTurn {
    */
   readonly workspace?: string;
   readonly input: readonly InputPart[];
+  /** What the input is to the agent; absent: a command. */
+  readonly role?: InputRole | undefined;
+  /** The thread whose agent sends it; absent: the caller does. */
+  readonly source?: InputSource | undefined;
+  /** Of the task `message`: those that start it. */
+  readonly messages?: readonly string[] | undefined;
+  /** By which others know the agent of the thread from here on. */
+  readonly agentName?: string | undefined;
   /** Told before the input. */
   readonly context?: readonly ClientContext[] | undefined;
   readonly settings: TurnSettings;
   /** Keys of settings for this turn alone. */
   readonly once?: readonly string[] | undefined;
+  /** Settings that the thread keeps, under the keys of the journal, although turns do not: its ceiling. */
+  readonly keep?: Readonly<Record<string, unknown>> | undefined;
   readonly clientId?: string;
   /** Of queued input (`queue.ts`): the turn begins under the id it was queued with. */
   readonly turnId?: string;
   /** The version it was queued with: input that was changed meanwhile does not begin as it was. */
   readonly queuedVersion?: number;
-  /** `review`: an answer as findings is shown as text. `goal`: no input but the goal. */
-  readonly task?: "review" | "goal";
+  /** `review`: an answer as findings is shown as text. `goal`: no input but the goal. `message`: none but `messages`. */
+  readonly task?: "review" | "goal" | "message";
   readonly subject?: string;
   /** Recorded when the turn begins. */
   readonly notices?: readonly NoticeText[];
@@ -162,10 +205,20 @@ export interface Acts {
   /** Archives a thread or restores it. What still runs in an archived one is ended, unless a turn runs there. */
   archiveThread(thread: ArchiveThread): Promise<void>;
   /**
-   * Removes the content of a thread, its spilled outputs and its quarantine; that it existed stays on record. Refused
+   * Removes the content of a thread and of its children, spilled outputs and quarantine; that they existed stays on record. Refused
    * with `turn.active` while a turn runs, and with `thread.has-forks`, naming them, while a fork has its past there.
    */
   deleteThread(thread: DeleteThread): Promise<void>;
+  /**
+   * Takes an idle thread into another envelope by name, or back into the one before. Durable when it resolves; a refusal
+   * is typed and recorded. `hop.busy`: a turn runs.
+   */
+  hopThread(hop: HopThread): Promise<ThreadHop>;
+  /**
+   * Looks at the guards of a gate in the envelope of an idle thread. Durable when it resolves, passed or refused. `gate.unknown`:
+   * neither the user nor the project has one of the name; `turn.active`: a turn runs.
+   */
+  runGate(run: RunGate): Promise<GateRun>;
   /** Resolves when the input is durable. Every refusal is typed and comes before anything is written. */
   startTurn(start: StartTurn): Promise<TurnHandle>;
   /** Makes the context of a thread smaller, as a turn without input; absent settings: those of its last turn. */
@@ -175,18 +228,38 @@ export interface Acts {
    * request.
    */
   runShell(shell: RunShell): Promise<ShellHandle>;
-  /** Adds input to a running turn of any process; the agent sees it at the next safe point. The same client id adds once. */
-  steer(turnId: string, input: readonly InputPart[], clientId?: string): Promise<void>;
+  /**
+   * Adds input to a running turn of any process; the agent sees it at the next safe point. The same client id adds once.
+   * `runner.unsupported`: its agent takes none.
+   */
+  steer(
+    turnId: string,
+    input: readonly InputPart[],
+    said?: Pick<Steering, "clientId" | "context" | "role" | "source">,
+  ): Promise<void>;
   /** How a running turn asks its model from the next request on. `turn.not-found`: it has ended. */
   changeTurn(turnId: string, change: TurnChange): Promise<void>;
   interrupt(turnId: string, reason: InterruptReason): Promise<void>;
   /** Answers a question of any kind; the first answer wins. */
   answer(given: GivenAnswer): Promise<void>;
+  /** For a caller that is the agent of its turns itself. */
+  outside(): Promise<OutsideActs>;
+  /**
+   * A person takes an idle thread over in a terminal, in the own interface of its agent's program; the turn ends with that.
+   * `runner.unsupported`: there is none. `ceiling.exceeded`: that is outside the sandbox, and above what the thread allows.
+   */
+  attach(thread: AttachThread): Promise<TurnHandle>;
+  /** Names of agents, and messages to them. */
+  messages(): Promise<MessageActs>;
 }
 
 export interface Heddle extends AsyncDisposable {
   readonly journal: Journal;
   readonly recoveredTurns: number;
+  /** Threads may start child threads. */
+  readonly mayStartThreads: boolean;
+  /** The owner's rules for messages between agents. */
+  readonly messageRules: MessageRules;
   /** Turns without a terminal event because the store could not take it; the next Heddle that opens closes them. */
   readonly unstoredTurnEnds: number;
   /** The only way to calls that change something, so that none is without an author. */

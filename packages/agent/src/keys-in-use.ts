@@ -6,6 +6,7 @@ import { BUILT_IN_PROVIDERS, isKeyVariable, storedSecrets, type ProviderConfig }
 import type { Redactor } from "@heddle/journal";
 import type { McpServerConfig } from "@heddle/protocol";
 import type { HeddleOptions } from "./heddle.ts";
+import { serverSecrets } from "./mcp/server-secrets.ts";
 
 /** The journal removes these exact values, whatever they look like. */
 export function keysInUse(options: Pick<HeddleOptions, "home" | "providers" | "env" | "mcpServers">): string[] {
@@ -58,18 +59,9 @@ function namedKeys(env: NodeJS.ProcessEnv): string[] {
   });
 }
 
-/** Names of variables that hold secrets. */
-const SECRET_NAME = /key|token|secret|passw|credential|auth/i;
-
-/** Its token, its headers, and variables named like keys. */
 function mcpSecrets(servers: readonly McpServerConfig[], env: NodeJS.ProcessEnv): string[] {
   return servers.flatMap((server) => {
-    if (!("url" in server)) {
-      return Object.entries(server.env).flatMap(([name, value]) => (SECRET_NAME.test(name) ? [value] : []));
-    }
-    const token = server.bearerTokenEnv === undefined ? undefined : env[server.bearerTokenEnv];
-    // "Bearer abc": the value alone must not be found either.
-    const values = Object.values(server.headers).flatMap((value) => [value, value.split(" ").at(-1) ?? value]);
-    return token === undefined ? values : [token, ...values];
+    const token = "url" in server && server.bearerTokenEnv !== undefined ? env[server.bearerTokenEnv] : undefined;
+    return [...(token === undefined ? [] : [token]), ...serverSecrets(server)];
   });
 }

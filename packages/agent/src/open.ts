@@ -2,16 +2,19 @@
  * The only assembly: opens the journal, closes what a crash left open, and provides the calls that every door makes. A
  * turn belongs to the Heddle that admitted it, never to the connection that asked for it.
  */
-import { openJournal, type Journal, type ThreadRow } from "@heddle/journal";
-import { FIRST_EPOCH, HeddleError, newThreadId, reasonOf } from "@heddle/protocol";
-import type { Author, By, TurnSettings } from "@heddle/protocol";
+import { openJournal, type Journal } from "@heddle/journal";
+import { FIRST_EPOCH, HeddleError, newThreadId, type Author, type By, type TurnSettings } from "@heddle/protocol";
 import { requireOwnFolder } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./turns/admission.ts";
 import { answer } from "./approvals/approvals.ts";
+import { begin, type Begun } from "./begin.ts";
 import { parking } from "./approvals/carried.ts";
-import type { createParkedTurns, ParkedTurns } from "./approvals/carry-on.ts";
+import type { CarryOn, ParkedTurns } from "./approvals/carry-on.ts";
+import { hopActs, type HopEngine } from "./approvals/hop-acts.ts";
 import type { Background } from "./side-requests/background.ts";
-import { createBeside, userTimeoutMs } from "./turns/beside.ts";
+import type { AllChildren, ParentTurn } from "./children/child-threads.ts";
+import { createMeter, type Meter } from "./turns/limits.ts";
+import { createBeside, runBesideOrAlone, userTimeoutMs } from "./turns/beside.ts";
 import type {
   Acts,
   GivenAnswer,
@@ -21,105 +24,87 @@ import type {
   RunShell,
   ShellHandle,
   StartTurn,
-  Terminal,
   TurnHandle,
 } from "./heddle.ts";
 import { grantedSandbox } from "./approvals/hop.ts";
-import type { readStoredSettings } from "./settings/stored.ts";
 import { keysInUse } from "./keys-in-use.ts";
 import { createLive } from "./turns/live.ts";
+import { engineMessages, type EngineMessages } from "./messages/engine-messages.ts";
 import { lazyMcpLogins, type LazyMcpLogins } from "./mcp/mcp-logins.ts";
 import { createPendingEnds, type PendingEnds } from "./recovery/pending-ends.ts";
-import type { Recovered } from "./recovery/recover.ts";
+import { EMBEDDED } from "./runners/config.ts";
+import { createRunners, type Runners } from "./runners/registry.ts";
 import type { Runner, TurnRequest } from "./runners/runner.ts";
-import { createEmbeddedRunner } from "./runners/embedded.ts";
-import type { Sample, SampleQuestion } from "./side-requests/sample.ts";
+import { asksModel, createTurnsByOthers, sandboxSettings, type TurnsByOthers } from "./runners/by-others.ts";
 import { createSerial } from "./turns/serial.ts";
 import { endInputs, endTerminals, listCommands, listTerminals } from "./sandboxes/terminals.ts";
-import type { ArchiveThread, DeleteThread, ThreadSelector } from "./threads/threads.ts";
+import type { EndingThreads } from "./threads/end-threads.ts";
 import { StartWatch } from "./turns/start-watch.ts";
 import { interruptTurn, type Interruptible } from "./turns/turn-acts.ts";
 import { createThreadSandboxes, type EnterThread, type ThreadSandboxes } from "./sandboxes/thread-sandboxes.ts";
 import { holdTurn } from "./turns/turn-lease.ts";
-import { createPolicies, type OpenHooks, type Policies } from "./turns/policy.ts";
+import { createPolicies, type Policies } from "./turns/policy.ts";
+import { admissionOf } from "./turns/outcome.ts";
 import { awaitTerminal, type TerminalEvent } from "./turns/terminal.ts";
 import { runTurn, type TurnDeps } from "./turns/turn.ts";
 
-/** For existing threads: a plain run makes a new one and does not load this. */
+/** Not loaded by a plain run, which makes a new thread. */
 const threads = () => import("./threads/threads.ts");
+const ends = () => import("./threads/end-threads.ts");
 
 export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
-  const { home, redactor, hooks = [], isUnattended } = options;
+  const { home, redactor } = options;
   const journal = await openJournal({ home, secrets: keysInUse(options), redactor, leaseMs: options.leaseMs });
   // A token that is fetched while a turn runs must not be stored.
   for (const { credential } of options.providers) credential?.onSecrets?.(journal.redactor.learn);
   try {
-    const recovered = await recoverOnOpen(journal, home);
-    const openHooks = hooks.length === 0 ? undefined : (await import("./hooks/hooks.ts")).checkedHooks(hooks);
-    const openParked = isUnattended ? undefined : (await import("./approvals/carry-on.ts")).createParkedTurns;
-    const background = await openBeside(options, journal);
-    return new Engine(options, journal, { recovered, openHooks, openParked, background });
+    return new Engine(options, journal, await begin(options, journal));
   } catch (error) {
     await journal[Symbol.asyncDispose]();
     throw error;
   }
 }
 
-/** Closes what dead processes left. Most starts find nothing and load nothing for it. */
-async function recoverOnOpen(journal: Journal, home: string): Promise<Recovered> {
-  if (journal.damage !== undefined) return NOTHING_RECOVERED;
-  const [held, ephemeral] = [await journal.leases.held(), await journal.threads.ephemeral()];
-  if (held.length + ephemeral.length === 0) return NOTHING_RECOVERED;
-  const { forgetEphemeral, recover } = await import("./recovery/recover.ts");
-  const recovered = await recover(journal);
-  await forgetEphemeral(journal, home);
-  return recovered;
-}
-
-const NOTHING_RECOVERED: Recovered = { closed: 0, parked: [] };
-
-/** For servers alone. */
-async function openBeside({ background, providers, env, isUnattended, log }: HeddleOptions, journal: Journal) {
-  if (!isUnattended) journal.finishPurges().catch((error: unknown) => log?.(reasonOf(error)));
-  if (background === undefined) return undefined;
-  const { openBackground } = await import("./side-requests/background.ts");
-  return openBackground({ journal, providers, env, model: background.model });
-}
-
 interface RunningTurn extends Interruptible {
+  readonly runner: string;
   readonly done: Promise<TerminalEvent>;
+  readonly meter: Meter;
 }
 
-interface Begun {
-  readonly recovered: Recovered;
-  readonly openHooks: OpenHooks | undefined;
-  readonly openParked: typeof createParkedTurns | undefined;
-  readonly background: Background | undefined;
-}
-
-type ThreadTurn = Omit<StartTurn, "task" | "thread"> & Pick<AdmitOptions, "by" | "task" | "timeoutMs">;
+/** `under`: of a turn of a child thread, the turn that has started it. */
+type ThreadTurn = Omit<StartTurn, "task" | "thread"> &
+  Pick<AdmitOptions & EnterThread, "by" | "task" | "timeoutMs" | "outside" | "staysInSandbox"> & {
+    readonly under?: ParentTurn;
+  };
 
 class Engine implements Heddle {
   readonly journal: Journal;
   readonly recoveredTurns: number;
+  readonly #messages: EngineMessages;
   readonly #options: HeddleOptions;
   readonly #live = createLive();
   readonly #sandboxes: ThreadSandboxes;
-  readonly #runner: Runner;
+  readonly #runners: Runners;
   readonly #beside = createBeside();
   readonly #policies: Policies;
   readonly #running = new Map<string, RunningTurn>();
   readonly #starts = createSerial();
   readonly #ends: PendingEnds;
   readonly #parked: ParkedTurns | undefined;
+  readonly #children: AllChildren | undefined;
   readonly #background: Background | undefined;
   readonly #mcpLogins: LazyMcpLogins;
+  readonly #byOthers: TurnsByOthers;
+  readonly #engine: CarryOn & HopEngine;
 
-  constructor(options: HeddleOptions, journal: Journal, { recovered, openHooks, openParked, background }: Begun) {
+  constructor(options: HeddleOptions, journal: Journal, begun: Begun) {
+    const { recovered, openHooks, openParked, openChildren, openMessages, background } = begun;
     this.journal = journal;
     this.recoveredTurns = recovered.closed;
     this.#background = background;
     this.#options = options;
+    this.#messages = engineMessages(this, options);
+    this.#byOthers = createTurnsByOthers(this, options, (start) => this.#startTurn(start));
     this.#ends = createPendingEnds(journal, options);
     this.#mcpLogins = lazyMcpLogins({ ...options, onSecrets: journal.redactor.learn });
     this.#sandboxes = createThreadSandboxes(options, {
@@ -129,19 +114,43 @@ class Engine implements Heddle {
       isWorkedIn: (threadId) => this.#isWorkedIn(threadId),
     });
     this.#policies = createPolicies(options, openHooks);
-    this.#runner = options.runner ?? createEmbeddedRunner(options, journal);
-    const engine = {
+    this.#children = openChildren?.({
+      journal,
+      limits: options.childThreads ?? { maxDepth: 0, maxOpen: 0 },
+      as: (by) => this.as(by),
+      start: (start) => this.#startTurn(start),
+      done: (turnId) => this.#running.get(turnId)?.done,
+    });
+    const messages = openMessages?.({ journal, ...this.#messages });
+    this.#runners = createRunners(options, journal, { children: this.#children, messages });
+    this.#engine = {
       journal,
       starts: this.#starts,
-      check: (settings: TurnSettings) => this.#runner.check(settings),
+      settings: (threadId: string) => this.lastSettings(threadId),
+      wait: (threadId: string) => this.#sandboxes.wait(threadId),
+      check: async (settings: TurnSettings) => (await this.#runners.of(settings)).check(settings),
       enter: (thread: EnterThread) => this.#sandboxes.enter(thread),
       run: (turn: TurnRequest, epoch: number) => void this.#run(turn, epoch).catch(() => undefined),
     };
-    this.#parked = openParked?.(engine, recovered.parked);
+    this.#parked = openParked?.(this.#engine, recovered.parked);
+  }
+
+  get #ending(): EndingThreads {
+    const [starts, sandboxes] = [this.#starts, this.#sandboxes];
+    const isWorkedIn = (threadId: string): boolean => this.#isWorkedIn(threadId);
+    return { journal: this.journal, home: this.#options.home, starts, sandboxes, isWorkedIn };
   }
 
   get mcp(): Heddle["mcp"] {
     return this.#sandboxes.servers;
+  }
+
+  get mayStartThreads(): boolean {
+    return this.#children !== undefined;
+  }
+
+  get messageRules(): Heddle["messageRules"] {
+    return this.#messages.rules;
   }
 
   get unstoredTurnEnds(): number {
@@ -157,8 +166,9 @@ class Engine implements Heddle {
       },
       forkThread: async (fork) => (await threads()).forkThread(journal, { ...fork, by }),
       nameThread: async (name) => (await threads()).nameThread(journal, { ...name, by }),
-      archiveThread: (thread) => this.#archiveThread({ ...thread, by }),
-      deleteThread: (thread) => this.#deleteThread({ ...thread, by }),
+      archiveThread: async (thread) => (await ends()).archiveOne(this.#ending, { ...thread, by }),
+      deleteThread: async (thread) => (await ends()).deleteOne(this.#ending, { ...thread, by }),
+      ...hopActs({ ...this.#engine, home: this.#options.home }, by),
       startTurn: (start) => this.#startTurn({ ...start, by }),
       compact: (threadId, given) =>
         this.#starts.run(threadId, async () => {
@@ -167,17 +177,20 @@ class Engine implements Heddle {
           return this.#continue(threadId, { input: [], settings, task: "compact", by });
         }),
       runShell: (shell) => this.#runShell({ ...shell, by }),
-      steer: async (turnId, input, clientId) =>
-        (await import("./turns/sent.ts")).steerOnce(journal, turnId, { input, clientId, by }),
+      steer: async (turnId, input, said) =>
+        (await import("./turns/sent.ts")).steer({ journal, runners: this.#runners }, turnId, { ...said, input, by }),
       changeTurn: async (turnId, change) =>
-        (await import("./turns/sent.ts")).changeTurn(journal, turnId, { ...change, by }),
+        (await import("./turns/sent.ts")).changeTurn({ journal, runners: this.#runners }, turnId, { ...change, by }),
       interrupt: (turnId, reason) =>
         interruptTurn(journal, this.#running.get(turnId), { turnId, reason, by, ends: this.#ends }),
       answer: (given) => this.#answer({ ...given, by }),
+      outside: () => this.#byOthers.outside(by),
+      attach: (given) => this.#byOthers.attach({ ...given, by }),
+      messages: () => this.#messages.acts(by),
     };
   }
 
-  async #startTurn({ thread, ...start }: StartTurn & By): Promise<TurnHandle> {
+  async #startTurn({ thread, ...start }: ThreadTurn & Pick<StartTurn, "thread">): Promise<TurnHandle> {
     if (typeof thread !== "string") return this.#startNew(thread, start);
     // One at a time in a thread: opening its sandbox for one turn must not end the sandbox of another.
     return this.#starts.run(thread, async () => {
@@ -187,8 +200,7 @@ class Engine implements Heddle {
   }
 
   async #startNew(thread: Exclude<StartTurn["thread"], string>, start: ThreadTurn): Promise<TurnHandle> {
-    const isNew = !("fork" in thread);
-    const newThread = isNew ? thread : await (await threads()).planSoundFork(this.journal, thread.fork);
+    const newThread = "fork" in thread ? await (await threads()).planSoundFork(this.journal, thread.fork) : thread;
     return this.#start(newThreadId(), newThread.workspace, start, { origin: newThread.origin, newThread });
   }
 
@@ -212,7 +224,7 @@ class Engine implements Heddle {
     start: ThreadTurn,
     { origin, ...thread }: Pick<AdmitOptions, "newThread" | "movedTo"> & Pick<TurnRequest, "origin">,
   ): Promise<TurnHandle> {
-    const { workspace: _workspace, notices = [], watch: given, ...asked } = start;
+    const { workspace: _workspace, notices = [], watch: given, under, staysInSandbox, ...asked } = start;
     const { slowStartMs: slowMs, log } = this.#options;
     const watch = given ?? new StartWatch("look at the thread", { slowMs, log });
     using unless = new DisposableStack();
@@ -222,19 +234,20 @@ class Engine implements Heddle {
     const repeat = await foresee(this.journal, request);
     if (repeat !== undefined) return this.#follow(threadId, repeat);
     requireOwnFolder(workspace);
-    // A command of the user asks no model.
-    const asksModel = task !== "shell";
     watch.step("check the settings");
-    if (asksModel) await this.#runner.check(settings);
+    const runner = asksModel(task) ? await this.#runners.ready(asked) : undefined;
     watch.step("open the sandbox");
-    const entering = this.#sandboxes.enter({ threadId, workspace, settings });
-    const [sandboxContext] = await Promise.all([entering, asksModel ? this.#runner.ahead?.(settings) : undefined]);
+    const { newThread } = thread;
+    const message = await this.#messages.boundOf(threadId, asked);
+    const within = { settings: sandboxSettings(task, settings), staysInSandbox, under: under?.envelope, message };
+    const entering = this.#sandboxes.enter({ threadId, workspace, newThread, ...within });
+    const [sandboxContext] = await Promise.all([entering, runner?.ahead?.(settings)]);
     watch.step("admit the turn");
     let admitted: Admitted;
     try {
-      admitted = await admit(this.journal, request);
+      admitted = await admit(this.journal, { ...request, bound: sandboxContext.bound });
     } catch (error) {
-      if (thread.newThread !== undefined) await this.#sandboxes.drop(threadId);
+      if (newThread !== undefined) await this.#sandboxes.drop(threadId);
       throw error;
     }
     if (admitted.kind === "repeat") return this.#follow(threadId, admitted);
@@ -242,29 +255,20 @@ class Engine implements Heddle {
     const turn = { threadId, turnId, workspace, origin, settings, history, sandboxContext, notices, watch };
     unless.move();
     // What was granted for the thread is for attended turns.
-    const done = this.#run(this.#options.isUnattended ? turn : { ...turn, sandboxContext: await grantedSandbox(turn) });
+    const ready = this.#options.isUnattended ? turn : { ...turn, sandboxContext: await grantedSandbox(turn) };
+    const done = this.#run(ready, FIRST_EPOCH, under?.turnId);
     return { threadId, turnId, admittedVersion: history.at(-1)?.version ?? 0, done };
   }
 
-  async #runShell({ threadId, command, settings, by, ...wanted }: RunShell & By): Promise<ShellHandle> {
-    const timeoutMs = userTimeoutMs(wanted.timeoutMs);
-    for (;;) {
-      const begun = await this.#starts.run(threadId, async () => {
-        const beside = this.#beside.run(threadId, { command, timeoutMs, by });
-        const running = beside === undefined ? undefined : this.#running.get(beside);
-        if (beside !== undefined && running !== undefined) return { turnId: beside, done: running.done };
-        if (this.#isWorkedIn(threadId)) return undefined;
-        return this.#continue(threadId, { input: [], settings, task: "shell", subject: command, timeoutMs, by });
-      });
-      if (begun !== undefined) return begun;
-      // A turn of this process takes no command while it begins or ends; both are soon over.
-      const here = [...this.#running.values()].filter((turn) => turn.threadId === threadId);
-      await Promise.race([this.#beside.opened(threadId), ...here.map(({ done }) => done.catch(() => undefined))]);
-    }
-  }
-
-  terminals(threadId: string): Promise<readonly Terminal[]> {
-    return listTerminals(this.journal, threadId, this.#sandboxes.state(threadId));
+  #runShell({ threadId, settings, by, ...shell }: RunShell & By): Promise<ShellHandle> {
+    const timeoutMs = userTimeoutMs(shell.timeoutMs);
+    const asked = { threadId, command: shell.command, timeoutMs, by };
+    return runBesideOrAlone(asked, {
+      starts: this.#starts,
+      beside: this.#beside,
+      running: this.#running,
+      begin: (subject) => this.#continue(threadId, { input: [], settings, task: "shell", subject, timeoutMs, by }),
+    });
   }
 
   endCommands(threadId: string): Promise<boolean> {
@@ -272,41 +276,6 @@ class Engine implements Heddle {
       if (this.#isWorkedIn(threadId)) return false;
       await this.#sandboxes.leave(threadId);
       return true;
-    });
-  }
-
-  async endInputs(threadId: string, processId?: string): Promise<number> {
-    return endInputs(this.#sandboxes.state(threadId), processId);
-  }
-
-  async findThread(selector: ThreadSelector): Promise<ThreadRow> {
-    return (await threads()).findThread(this.journal, selector);
-  }
-
-  async storedSettings(threadId: string, beforeClientId?: string): ReturnType<typeof readStoredSettings> {
-    const stored = await import("./settings/stored.ts");
-    return stored.readStoredSettings(this.journal, threadId, beforeClientId);
-  }
-
-  async lastSettings(threadId: string): Promise<TurnSettings | undefined> {
-    return (await import("./threads/past.ts")).readLastSettings(this.journal, threadId);
-  }
-
-  #archiveThread(thread: ArchiveThread & By): Promise<void> {
-    const { threadId, isArchived } = thread;
-    return this.#starts.run(threadId, async () => {
-      await (await threads()).archiveThread(this.journal, thread);
-      if (isArchived && !this.#isWorkedIn(threadId)) await this.#sandboxes.leave(threadId);
-    });
-  }
-
-  #deleteThread(thread: DeleteThread & By): Promise<void> {
-    const { threadId } = thread;
-    return this.#starts.run(threadId, async () => {
-      const { purgeThread, removeFiles } = await threads();
-      await purgeThread(this.journal, thread);
-      await this.#sandboxes.drop(threadId);
-      await removeFiles(this.#options.home, threadId);
     });
   }
 
@@ -334,11 +303,15 @@ class Engine implements Heddle {
     throw new HeddleError("provider.configuration-required", "summaries are turned off by background.model");
   }
 
-  async sample(question: SampleQuestion, signal: AbortSignal): Promise<Sample> {
-    const { sample } = await import("./side-requests/sample.ts");
-    return sample({ ...this.#options, journal: this.journal }, question, signal);
-  }
-
+  storedSettings: Heddle["storedSettings"] = async (threadId, beforeClientId) =>
+    (await import("./settings/stored.ts")).readStoredSettings(this.journal, threadId, beforeClientId);
+  sample: Heddle["sample"] = async (question, signal) =>
+    (await import("./side-requests/sample.ts")).sample({ ...this.#options, journal: this.journal }, question, signal);
+  findThread: Heddle["findThread"] = async (selector) => (await threads()).findThread(this.journal, selector);
+  lastSettings: Heddle["lastSettings"] = async (threadId) =>
+    (await import("./threads/past.ts")).readLastSettings(this.journal, threadId);
+  terminals: Heddle["terminals"] = (threadId) => listTerminals(this.journal, threadId, this.#sandboxes.state(threadId));
+  endInputs: Heddle["endInputs"] = async (threadId, id) => endInputs(this.#sandboxes.state(threadId), id);
   runningCommands: Heddle["runningCommands"] = (threadId) => listCommands(this.#sandboxes.state(threadId));
   endTerminals: Heddle["endTerminals"] = (threadId, id) => endTerminals(this.#sandboxes.state(threadId), id);
   mcpLogins: Heddle["mcpLogins"] = () => this.#mcpLogins.open();
@@ -356,36 +329,54 @@ class Engine implements Heddle {
       await done;
     });
     await Promise.allSettled(ends);
+    await this.#messages[Symbol.asyncDispose]();
     await this.#background?.[Symbol.asyncDispose]();
     await this.#mcpLogins[Symbol.asyncDispose]();
     await this.#sandboxes[Symbol.asyncDispose]();
     await this.journal[Symbol.asyncDispose]();
   }
 
-  #run(turn: TurnRequest, epoch = FIRST_EPOCH): Promise<TerminalEvent> {
+  #runnerOf(turn: TurnRequest): Runner {
+    const { task, settings } = admissionOf(turn);
+    // A command of the user needs no agent.
+    return this.#byOthers.runnerOf(task, turn.turnId) ?? this.#runners.loaded(task === "shell" ? {} : settings);
+  }
+
+  #run(turn: TurnRequest, epoch: number, parentTurnId?: string): Promise<TerminalEvent> {
     const control = new AbortController();
+    const outer = parentTurnId === undefined ? undefined : this.#running.get(parentTurnId)?.meter;
+    // What a person does in another interface is counted, and cannot be stopped by that.
+    const limits = admissionOf(turn).task === "attached" ? {} : (turn.settings.limits ?? {});
+    const meter = createMeter(limits, outer);
     const lease = holdTurn(this.journal, { subject: turn.turnId, epoch }, this.#options.log);
+    const runner = this.#runnerOf(turn);
     const deps: TurnDeps = {
       journal: this.journal,
       lease,
+      meter,
       live: this.#live,
-      runner: this.#runner,
+      runner,
       policies: this.#policies,
       beside: this.#beside,
       isUnattended: this.#options.isUnattended,
       approvalTimeoutMs: this.#options.approvalTimeoutMs,
       ends: this.#ends,
-      leave: (left, outcome) => this.#sandboxes.end(left, outcome),
+      leave: async (left, outcome) => {
+        await this.#children?.end(left.turnId);
+        await this.#sandboxes.end(left, outcome);
+      },
     };
     const done = lease.during(runTurn(deps, turn, control)).finally(() => {
       this.#running.delete(turn.turnId);
       this.#sandboxes.wait(turn.threadId);
     });
-    this.#running.set(turn.turnId, { threadId: turn.threadId, control, lease, done });
+    this.#running.set(turn.turnId, { runner: runner.name, threadId: turn.threadId, control, lease, meter, done });
     return done;
   }
 
+  /** Nobody carries on with a process of an agent program. */
   async #canBeLeft(threadId: string, turnId: string): Promise<boolean> {
+    if (this.#running.get(turnId)?.runner !== EMBEDDED) return false;
     return (await this.#parked?.canBeLeft(threadId, turnId)) ?? false;
   }
 

@@ -2,7 +2,8 @@
  * An MCP server of the session era (2025-11-25) written by hand, so that it can misbehave: speaks JSON-RPC over its standard
  * streams. Its arguments choose what goes wrong: `node mcp-stdio-in-child.ts <mode>`.
  */
-import { closeSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { closeSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
 
@@ -93,6 +94,7 @@ function page(cursor: unknown): Json {
       inputSchema: anything,
     },
   ];
+  if (mode === "runs") tools.push({ name: "run", description: "Runs a command", inputSchema: anything });
   // Two pages, as a server with many tools has.
   return cursor === undefined ? { tools: tools.slice(0, 2), nextCursor: "2" } : { tools: tools.slice(2) };
 }
@@ -136,9 +138,11 @@ async function call(name: string, args: Json, meta: Json | undefined): Promise<J
     case "echo":
       return { content: [{ type: "text", text: String(args["text"]) }], structuredContent: { said: args["text"] } };
     case "write":
-      return attempt(() => writeFileSync(String(args["path"]), "written"));
+      return attempt(() => written(String(args["path"])));
     case "dial":
       return { content: [{ type: "text", text: await dial(Number(args["port"])) }] };
+    case "run":
+      return { content: [{ type: "text", text: ran(String(args["cmd"])) }] };
     case "look":
       return { content: [{ type: "text", text: JSON.stringify(process.env) }] };
     default:
@@ -185,15 +189,26 @@ async function misbehave(how: string, progressToken: unknown): Promise<Json> {
       return {
         content: [{ type: "text", text: JSON.stringify(await ask("elicitation/create", { message: "who?" })) }],
       };
-    default:
-      return { content: [] };
+    default: {
+      const [, path] = /^read (.*)$/.exec(how) ?? [];
+      return path === undefined ? { content: [] } : attempt(() => readFileSync(path, "utf8"));
+    }
   }
 }
 
-function attempt(act: () => void): Json {
+function written(path: string): string {
+  writeFileSync(path, "written");
+  return "done";
+}
+
+function ran(cmd: string): string {
+  const { stdout, stderr } = spawnSync("sh", ["-c", cmd], { encoding: "utf8" });
+  return `${stdout}${stderr}`;
+}
+
+function attempt(act: () => string): Json {
   try {
-    act();
-    return { content: [{ type: "text", text: "done" }] };
+    return { content: [{ type: "text", text: act() }] };
   } catch (error) {
     return { isError: true, content: [{ type: "text", text: String(error) }] };
   }

@@ -22,12 +22,18 @@ export interface TestHeddleOptions {
   readonly providers?: readonly ProviderConfig[];
   readonly hooks?: HeddleOptions["hooks"];
   readonly runner?: HeddleOptions["runner"];
+  readonly runners?: HeddleOptions["runners"];
   readonly slowStartMs?: number;
   readonly sweepEveryMs?: number;
   readonly leaseMs?: number;
+  readonly childThreads?: HeddleOptions["childThreads"];
   readonly log?: HeddleOptions["log"];
   readonly mcpServers?: readonly McpServerInput[];
+  readonly sandboxBackend?: HeddleOptions["sandboxBackend"];
   readonly idleSandboxes?: HeddleOptions["idleSandboxes"];
+  readonly sandboxLimits?: HeddleOptions["sandboxLimits"];
+  readonly hasEvidenceTools?: boolean;
+  readonly messages?: HeddleOptions["messages"];
   /** Besides PATH. */
   readonly env?: Readonly<Record<string, string>>;
   /** Shared with an earlier one, to play a second process or a restart. */
@@ -48,7 +54,7 @@ export interface TestHeddle extends AsyncDisposable {
 }
 
 /** No test waits longer than this for an event that should come. */
-const DEADLINE_MS = 20_000;
+const DEADLINE_MS = 60_000;
 
 export async function openTestHeddle(options: TestHeddleOptions = {}): Promise<TestHeddle> {
   const folder = options.folder ?? (await mkdtemp(join(tmpdir(), "heddle-agent-")));
@@ -62,11 +68,17 @@ export async function openTestHeddle(options: TestHeddleOptions = {}): Promise<T
     mcpServers: (options.mcpServers ?? []).map((server) => McpServerConfig.parse(server)),
     isUnattended: options.isUnattended ?? true,
     idleSandboxes: options.idleSandboxes,
+    ...(options.sandboxLimits === undefined ? {} : { sandboxLimits: options.sandboxLimits }),
     slowStartMs: options.slowStartMs,
     runner: options.runner,
+    runners: options.runners,
+    hasEvidenceTools: options.hasEvidenceTools,
+    ...(options.sandboxBackend === undefined ? {} : { sandboxBackend: options.sandboxBackend }),
+    messages: options.messages,
     ...(options.hooks === undefined ? {} : { hooks: options.hooks }),
     sweepEveryMs: options.sweepEveryMs,
     leaseMs: options.leaseMs,
+    childThreads: options.childThreads,
     log: options.log,
   };
   const heddle = await openHeddle(heddleOptions);

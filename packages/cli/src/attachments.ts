@@ -22,7 +22,7 @@ export async function readImages(files: readonly string[], options: ImageOptions
 
 function asText(error: unknown, { mayBeUnreadable, notify }: ImageOptions): InputPart {
   if (!mayBeUnreadable) throw error;
-  notify(`${reasonOf(error)}; the model is told so`);
+  notify(`${reasonOf(error)}; the model gets a note instead`);
   return { type: "text", text: `[An image was given that could not be used: ${reasonOf(error)}]` };
 }
 

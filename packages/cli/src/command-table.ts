@@ -10,6 +10,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "Serve threads and turns over JSON-RPC, as codex app-server does",
     load: async () => (await import("./commands/app-server.ts")).appServerCommand,
   },
+  acp: {
+    summary: "Serve an editor over the Agent Client Protocol",
+    load: async () => (await import("./commands/acp.ts")).acpCommand,
+  },
   serve: {
     summary: "Serve threads, turns and events over HTTP and JSON-RPC, for several clients",
     load: async () => (await import("./commands/serve.ts")).serveCommand,
@@ -22,13 +26,37 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "Write, add, list and control tasks whose completion is decided by checks",
     load: async () => (await import("./commands/task.ts")).taskCommand,
   },
+  contest: {
+    summary: "Show how agents did at one task, or run several agents at a folder of tasks",
+    load: async () => (await import("./commands/contest.ts")).contestCommand,
+  },
   watch: {
     summary: "Run the tasks of this home and show their progress",
     load: async () => (await import("./commands/watch.ts")).watchCommand,
   },
+  envelopes: {
+    summary: "List, show, check or draw envelopes: what agents may do",
+    load: async () => (await import("./commands/envelopes.ts")).envelopesCommand,
+  },
   threads: {
     summary: "List, show, export, name or delete threads",
     load: async () => (await import("./commands/threads.ts")).threadsCommand,
+  },
+  attach: {
+    summary: "Take a thread over in its agent's own interface",
+    load: async () => (await import("./commands/attach.ts")).attachCommand,
+  },
+  agents: {
+    summary: "List agents, name them, and say whether messages wake them",
+    load: async () => (await import("./commands/agents.ts")).agentsCommand,
+  },
+  tell: {
+    summary: "Send an agent a message, with what you hand over named",
+    load: async () => (await import("./commands/messages.ts")).tellCommand,
+  },
+  ask: {
+    summary: "Ask an agent, and wait for its answer",
+    load: async () => (await import("./commands/messages.ts")).askCommand,
   },
   notify: {
     summary: "Show notification sinks, and deliver again what failed",
@@ -41,6 +69,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   verify: {
     summary: "Check that the record was not changed",
     load: async () => (await import("./commands/verify.ts")).verifyCommand,
+  },
+  evidence: {
+    summary: "Find what agents and users did, asked and concluded; note, export, purge",
+    load: async () => (await import("./commands/evidence.ts")).evidenceCommand,
   },
   store: {
     summary: "Free the disk space of what was deleted",
@@ -61,6 +93,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   mcp: {
     summary: "List MCP servers, log in to one, or log out",
     load: async () => (await import("./commands/mcp.ts")).mcpCommand,
+  },
+  runners: {
+    summary: "List who can carry out turns, and what is missing",
+    load: async () => (await import("./commands/runners.ts")).runnersCommand,
   },
   models: {
     summary: "List the models that can be used",

@@ -9,6 +9,8 @@ export interface Command {
   readonly subcommands?: readonly string[];
   readonly options: readonly OptionSpec[];
   readonly examples: readonly string[];
+  /** Of a command whose exit codes are its own: the one for wrong arguments. */
+  readonly usageExit?: number;
   /** Resolves to the exit code; failures are thrown as HeddleError. */
   run(args: ParsedArgs, context: CommandContext): Promise<number>;
 }
@@ -51,7 +53,7 @@ export function helpText(command: Command): string {
   ].join("\n");
 }
 
-const FOR_CODEX = "Understood for callers of Codex:";
+const FOR_CODEX = "Accepted for compatibility with Codex:";
 
 function titleOf(option: OptionSpec): string {
   if (option.isForCodex === true) return FOR_CODEX;

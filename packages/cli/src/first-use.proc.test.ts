@@ -6,14 +6,13 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { FIX, makeFailingProject } from "../test/failing-project.ts";
 import { MOCK_KEY, openMockWorld } from "../test/mock-model.ts";
-import { run } from "../test/heddle-process.ts";
+import { packAndInstall, REPOSITORY } from "../test/packed-package.ts";
 
-const ROOT = path.join(import.meta.dirname, "../../..");
 const exec = promisify(execFile);
 
 test(
   "14: README's first use, typed in a fresh project, leads from the packed package to a verified task",
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   async () => {
     await using mock = await openMockWorld({
       respond: ({ answers, body }) => {
@@ -23,11 +22,7 @@ test(
     });
     const { world } = mock;
     await makeFailingProject(world);
-    await run(["--version"], { world }); // makes the bundle where it is missing
-    const { stdout } = await exec("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", world.root], {
-      cwd: path.join(ROOT, "packages/cli"),
-    });
-    const [{ filename }] = JSON.parse(stdout);
+    await using packed = await packAndInstall();
     const prefix = path.join(world.root, "installed");
     const env = {
       ...world.env,
@@ -35,9 +30,9 @@ test(
       PATH: `${prefix}/bin:${path.dirname(process.execPath)}:${world.env["PATH"]}`,
     };
     const install = ["install", "--global", "--prefix", prefix, "--offline", "--no-audit", "--no-fund"];
-    await exec("npm", [...install, path.join(world.root, filename)], { env });
+    await exec("npm", [...install, packed.tarball], { env });
 
-    const readme = await readFile(path.join(ROOT, "README.md"), "utf8");
+    const readme = await readFile(path.join(REPOSITORY, "README.md"), "utf8");
     const [, section = ""] = /^## Use it\n([^]*?)^## /m.exec(readme) ?? [];
     const [, lines = ""] = /has a failing test:\n\n```sh\n([^]*?)^```/m.exec(section) ?? [];
     const printed = new Map<string, string>();

@@ -14,7 +14,7 @@ import {
   type ParsedArgs,
 } from "./args.ts";
 import { commands } from "./command-table.ts";
-import { helpText } from "./command.ts";
+import { helpText, type Command } from "./command.ts";
 import { EXEC_OPTIONS } from "./commands/exec-options.ts";
 import { endProcess } from "./end-process.ts";
 import { watchLauncher } from "./launcher.ts";
@@ -48,7 +48,7 @@ async function main(argv: readonly string[]): Promise<number> {
   if (first === undefined || first === "--help" || first === "-h" || (first === "help" && rest.length === 0)) {
     return print(overview());
   }
-  if (first === "--version" || first === "-V") return print(`heddle ${version()}\n`);
+  if (first === "--version" || first === "-V") return printVersion();
   if (first.startsWith("-")) return runWithLeading(argv);
   const [name, args] = first === "help" ? [rest[0] ?? "", ["--help"]] : [first, rest];
   return runCommand(name, args, []);
@@ -58,6 +58,7 @@ async function main(argv: readonly string[]): Promise<number> {
 async function runWithLeading(argv: readonly string[]): Promise<number> {
   const { leading, rest } = splitLeadingOptions(EXEC_OPTIONS, argv);
   const [word, ...args] = rest;
+  if (word === undefined && parseCommandArgs(EXEC_OPTIONS, leading).has("version")) return printVersion();
   if (word === undefined) throw usage(`a command is missing: heddle ${leading.join(" ")} exec "what to do"`);
   return runCommand(word, args, leading);
 }
@@ -73,10 +74,27 @@ async function runCommand(word: string, args: readonly string[], leading: readon
   const entry = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (entry === undefined) throw unknownWord(word);
   const command = await entry.load();
+  try {
+    return await runLoaded(command, name, { leading, args: [...first, ...args] });
+  } catch (error) {
+    if (command.usageExit === undefined || toHeddleError(error).code !== "usage.invalid") throw error;
+    report(error);
+    return command.usageExit;
+  }
+}
+
+interface Words {
+  /** Before the name of the command. */
+  readonly leading: readonly string[];
+  readonly args: readonly string[];
+}
+
+async function runLoaded(command: Command, name: string, { leading, args }: Words): Promise<number> {
   const options = [...command.options, HELP_OPTION];
-  const own = parseCommandArgs(options, [...first, ...args]);
+  const own = parseCommandArgs(options, args);
   const parsed = leading.length === 0 ? own : mergeArgs(parseLeading(name, options, leading), own, options);
   if (parsed.has("help")) return print(helpText({ ...command, options }));
+  if (parsed.has("version")) return printVersion();
   return command.run(parsed, { env: process.env, cwd: currentFolder(), version: version(), commands });
 }
 
@@ -127,6 +145,10 @@ function overview(): string {
 function print(text: string): number {
   process.stdout.write(text);
   return 0;
+}
+
+function printVersion(): number {
+  return print(`heddle ${version()}\n`);
 }
 
 /** package.json is one folder above both src/ and dist/. */

@@ -75,7 +75,8 @@ export function watchForStop(timeoutMs: number | undefined, graceMs: number = GR
     [Symbol.dispose]() {
       clearTimeout(limit);
       clearTimeout(grace);
-      for (const name of SIGNALS) process.off(name, onSignal);
+      // Once asked to stop, a late signal still ends the process with the exit code, not by the signal.
+      if (exitCode === undefined) for (const name of SIGNALS) process.off(name, onSignal);
     },
   };
 }

@@ -53,6 +53,8 @@ export interface RunOptions {
   readonly stdin?: string | Uint8Array | null;
   readonly node?: string;
   readonly launcher?: string;
+  /** Of `run`: it is killed then, and the test fails with what it has said. */
+  readonly withinMs?: number;
 }
 
 export interface Ran {
@@ -116,6 +118,13 @@ export function start(args: readonly string[], options: RunOptions): Running {
 }
 
 export async function run(args: readonly string[], options: RunOptions): Promise<Ran> {
+  const { withinMs } = options;
   await using running = start(args, options);
-  return await running.ended;
+  if (withinMs === undefined) return await running.ended;
+  let isLate = false;
+  const late = setTimeout(() => (isLate = running.child.kill("SIGKILL")), withinMs);
+  const ran = await running.ended;
+  clearTimeout(late);
+  if (isLate) throw new Error(`the process did not end within ${withinMs} ms; it said:\n${ran.stdout}${ran.stderr}`);
+  return ran;
 }

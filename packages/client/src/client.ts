@@ -1,5 +1,7 @@
 /** The resources of a server, one method each. Every call can be aborted; none is repeated by itself. */
+import { AgentClient } from "./agents.ts";
 import { HeddleApiError } from "./api-error.ts";
+import { EvidenceClient } from "./evidence.ts";
 import { follow, type FollowOptions } from "./follow.ts";
 import { Http, type Call, type ClientOptions, type Query } from "./http.ts";
 import { NotificationClient } from "./notifications.ts";
@@ -12,9 +14,13 @@ import type {
   ConfigSummary,
   CreateThread,
   Decision,
+  EnvelopeDetail,
+  EnvelopeList,
   FolderList,
   Followed,
   ForkThread,
+  HopAnswer,
+  HopThread,
   ItemPage,
   ModelsAnswer,
   SandboxAnswer,
@@ -44,12 +50,16 @@ export interface TurnResult {
 export class HeddleClient {
   readonly tasks: TaskClient;
   readonly notifications: NotificationClient;
+  readonly evidence: EvidenceClient;
+  readonly agents: AgentClient;
   readonly #http: Http;
 
   constructor(options: ClientOptions) {
     this.#http = new Http(options);
     this.tasks = new TaskClient(this.#http);
     this.notifications = new NotificationClient(this.#http);
+    this.evidence = new EvidenceClient(this.#http);
+    this.agents = new AgentClient(this.#http);
   }
 
   server(call?: Call): Promise<ServerAnswer> {
@@ -66,6 +76,15 @@ export class HeddleClient {
 
   sandbox(call?: Call): Promise<SandboxAnswer> {
     return this.#http.json("GET", "api/sandbox", call);
+  }
+
+  /** Those that a thread can be in, and the ways between them; with a project's, where its folder is named. */
+  envelopes(query: { readonly workspace?: string } = {}, call?: Call): Promise<EnvelopeList> {
+    return this.#http.json("GET", "api/envelopes", { ...call, query });
+  }
+
+  envelope(name: string, query: { readonly workspace?: string } = {}, call?: Call): Promise<EnvelopeDetail> {
+    return this.#http.json("GET", `api/envelopes/${encodeURIComponent(name)}`, { ...call, query });
   }
 
   config(call?: Call): Promise<ConfigSummary> {
@@ -125,6 +144,11 @@ export class HeddleClient {
 
   forkThread(threadId: string, fork: ForkThread = {}, call?: Call): Promise<ThreadDetail> {
     return this.#http.json("POST", thread(threadId, "fork"), { ...call, body: fork });
+  }
+
+  /** Another envelope for an idle thread; `to: "back"` is the one that was left last. */
+  hopThread(threadId: string, hop: HopThread, call?: Call): Promise<HopAnswer> {
+    return this.#http.json("POST", thread(threadId, "hop"), { ...call, body: hop });
   }
 
   /** Answered when the input is durable. With a `clientId` it can be sent again after a broken connection. */

@@ -14,6 +14,8 @@ export type Query = Readonly<Record<string, string | number | boolean | undefine
 export interface Asking {
   readonly query?: Query;
   readonly body?: unknown;
+  /** In place of `body`: JSON lines, as they are. */
+  readonly lines?: string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
 }
@@ -38,7 +40,11 @@ export class Http {
   }
 
   /** Resolves when the head of a good answer is in; the body is the caller's. */
-  async open(method: string, path: string, { query = {}, body, headers = {}, signal }: Asking = {}): Promise<Response> {
+  async open(
+    method: string,
+    path: string,
+    { query = {}, body, lines, headers = {}, signal }: Asking = {},
+  ): Promise<Response> {
     const url = new URL(path.replace(/^\//, ""), this.#base);
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, String(value));
@@ -49,9 +55,12 @@ export class Http {
         headers: {
           authorization: `Bearer ${this.#token}`,
           ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...(lines === undefined ? {} : { "content-type": "application/x-ndjson" }),
           ...headers,
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        // Whoever sends a stream says that the answer comes after it.
+        ...(lines === undefined ? {} : { body: lines, duplex: "half" }),
         ...(signal === undefined ? {} : { signal }),
         // A redirect would carry the token to another server.
         redirect: "error",

@@ -1,5 +1,5 @@
 /** What goes over the wire, as the server's own schemas describe it. */
-import type { TaskState } from "@heddle/protocol";
+import type { EvidenceNote, EvidenceQuery, TaskState } from "@heddle/protocol";
 import type {
   NotificationsQueryInput,
   StreamedDelta,
@@ -12,12 +12,23 @@ import type {
   UsageQueryInput,
 } from "@heddle/protocol/http";
 
-export type { Decision, TaskState } from "@heddle/protocol";
+export type {
+  Agent,
+  Decision,
+  EvidenceEntry,
+  EvidenceNote,
+  InputRole,
+  Message,
+  NamedInput,
+  TaskState,
+} from "@heddle/protocol";
 export type {
   Accepted,
   AcceptTaskInput as AcceptTask,
   AccountsAnswer,
+  AgentList,
   AnswerInput as Answer,
+  AskInput as AskAgent,
   Approval,
   ApprovalList,
   ApprovalQuestion,
@@ -30,25 +41,38 @@ export type {
   CreatedTask,
   CreateTaskInput as CreateTask,
   CreateThreadInput as CreateThread,
+  EnvelopeDetail,
+  EnvelopeList,
   EventBody,
   EventPage,
+  EvidenceChainAnswer,
+  EvidenceDetail,
+  EvidenceList,
   Failure,
   FolderList,
   ForkThreadInput as ForkThread,
+  GateAnswer,
+  HopAnswer,
+  ImportAnswer,
+  HopThreadInput as HopThread,
   InputPart,
   Item,
   ItemPage,
+  MessageList,
   ModelsAnswer,
   Notification,
   NotificationPage,
+  PatchAgentInput as PatchAgent,
   PlanAnswer,
   PlanTaskInput as PlanTask,
+  PurgeAnswer,
   ReasonInput as Reason,
   RelieveTaskInput as RelieveTask,
   ResumeTaskInput as ResumeTask,
   RetryTaskInput as RetryTask,
   SandboxAnswer,
   SendOrderInput as SendOrder,
+  SentMessage,
   ServerAnswer,
   SinkList,
   SinkTest,
@@ -61,6 +85,7 @@ export type {
   TaskDiff,
   TaskPage,
   TaskVerification,
+  TellInput as TellAgent,
   Thread,
   ThreadDetail,
   ThreadPage,
@@ -72,6 +97,7 @@ export type {
   Usage,
   UsageBy,
   UsagePage,
+  VerdictAnswer,
   WorkspaceList,
 } from "@heddle/protocol/http";
 
@@ -79,6 +105,12 @@ export type {
 type Written<Q> = {
   readonly [K in keyof Q]: K extends "limit" | "after" ? number : K extends "archived" | "stat" ? boolean : Q[K];
 };
+
+/** Which entries; lists mean one of them, `tags` all. */
+export type EvidenceFilter = Readonly<Omit<EvidenceQuery, "order" | "limit" | "cursor">>;
+
+/** A note beside any thread: what it is about is known by its subject. */
+export type EvidenceNoteAbout = EvidenceNote & { readonly subject: NonNullable<EvidenceNote["subject"]> };
 
 export type ThreadsQuery = Written<ThreadsQueryInput>;
 export type TasksQuery = Omit<Written<TasksQueryInput>, "state"> & { readonly state?: readonly TaskState[] };

@@ -2,6 +2,7 @@ export type {
   Append,
   Appended,
   Damage,
+  ExportOptions,
   ExportPart,
   Journal,
   Notice,
@@ -12,10 +13,23 @@ export type {
   VerifyWatch,
 } from "./journal.ts";
 export type { HeldLease, LeaseRow, Leases } from "./record/leases.ts";
+export { blobsFolder } from "./blobs/blob-paths.ts";
+export type { BlobQueries, BlobUse } from "./queries/blobs.ts";
+export type { EvidenceFork, EvidenceQueries, EvidenceRecord, QueryLimits } from "./queries/evidence.ts";
 export { attachmentName, type MarkKind, type MarkQuery, type MarkQueries } from "./queries/marks.ts";
+export type { MessageQueries, MessageRow } from "./queries/messages.ts";
 export type { NotificationQueries, NotificationRow } from "./queries/notifications.ts";
 export type { TaskPageRequest, TaskQueries } from "./queries/tasks.ts";
-export type { GitInfo, QueuedRow, ThreadPageRequest, ThreadQueries, ThreadRow, TurnRow } from "./queries/threads.ts";
+export type {
+  GitInfo,
+  QueuedRow,
+  Used,
+  ThreadEnvelopeRow,
+  ThreadPageRequest,
+  ThreadQueries,
+  ThreadRow,
+  TurnRow,
+} from "./queries/threads.ts";
 export { USAGE_KEYS, type UsageKey, type UsageRequest, type UsageRow } from "./queries/usage.ts";
 export { isSealedBy, seal } from "./evidence/seal.ts";
 export { verifyExport, type ExportReport } from "./evidence/verify-export.ts";

@@ -20,11 +20,15 @@
  */
 import type { Author, EventBody, EventType, HeddleError, Lease, StoredEvent } from "@heddle/protocol";
 import type { Leases } from "./record/leases.ts";
+import type { BlobQueries } from "./queries/blobs.ts";
+import type { EvidenceQueries } from "./queries/evidence.ts";
 import type { MarkQueries } from "./queries/marks.ts";
+import type { MessageQueries } from "./queries/messages.ts";
 import type { NotificationQueries } from "./queries/notifications.ts";
 import type { TaskQueries } from "./queries/tasks.ts";
 import type { ThreadQueries } from "./queries/threads.ts";
 import type { UsageQueries } from "./queries/usage.ts";
+import type { ReplayReport } from "./replay/replay.ts";
 import type { Redactor } from "./redaction/redact.ts";
 
 export interface Append {
@@ -50,6 +54,13 @@ export interface Purge {
 export interface ExportPart {
   readonly stream: string;
   readonly upTo?: number;
+}
+
+export interface ExportOptions {
+  /** What was asked for, of the streams; the last one when absent. */
+  readonly subjects?: readonly string[] | undefined;
+  /** With the whole outputs that these streams name and the home keeps. */
+  readonly withOutputs?: boolean | undefined;
 }
 
 export interface Appended {
@@ -89,6 +100,8 @@ export interface Damage {
   readonly stream?: string;
   readonly version?: number;
   readonly position?: number;
+  /** What shows it, when not the chain itself. */
+  readonly by?: "witness" | "checkpoint";
 }
 
 /** A problem that puts nothing acknowledged in doubt. */
@@ -123,6 +136,8 @@ export interface VerifyReport {
   readonly events: number;
   readonly streams: number;
   readonly checkpoints: number;
+  /** Lines of the witness. */
+  readonly claims: number;
   readonly damage: readonly Damage[];
   readonly notices: readonly Notice[];
   /** Evidence outside the database that should exist. Without it, the record may have been rewritten. */
@@ -144,7 +159,7 @@ export interface Journal extends AsyncDisposable {
   /**
    * Deletes a thread for good: appends `thread.deleted`, then removes the bodies of all earlier events, in slices
    * between which others append; after a crash it continues. Authors, times and the chain stay, so that the record
-   * still verifies. Refused with `turn.active` while a turn is open and with `thread.has-forks` while another thread's
+   * still verifies; whole outputs that only this thread names go with it. Refused with `turn.active` while a turn is open and with `thread.has-forks` while another thread's
    * past is in this one.
    */
   purge(purge: Purge): Promise<StoredEvent>;
@@ -163,17 +178,27 @@ export interface Journal extends AsyncDisposable {
   /** Walks chains, bodies, checkpoints and witness of one stream, or of all. */
   verify(stream?: string, watch?: VerifyWatch): Promise<VerifyReport>;
   /**
+   * Reads the events of one stream, or of all, again: whether they make sense together, and whether every call was inside
+   * the envelope on record. By an evaluator that shares no code with what enforced it.
+   */
+  replay(stream?: string, watch?: Pick<VerifyWatch, "onProgress">): Promise<ReplayReport>;
+  /** Lists the files of these folders with their hashes, keeps the list in the home, and returns its name for an event. */
+  keepManifest(roots: readonly string[], signal: AbortSignal): Promise<string>;
+  /**
    * Damage of a stream after a version, if any: in its newest events up to a few thousand, its newest checkpoints and
    * claims. What this process has checked, and no other has written to since, is not checked again.
    */
   prove(stream: string, after?: number): Promise<Damage | undefined>;
   /** JSON lines that others can check with `verifyExport`. Read in pages, never held whole. */
-  exportLines(parts: readonly ExportPart[]): AsyncIterable<string>;
+  exportLines(parts: readonly ExportPart[], options?: ExportOptions): AsyncIterable<string>;
   rebuildProjections(): Promise<void>;
   readonly threads: ThreadQueries;
   readonly marks: MarkQueries;
+  readonly messages: MessageQueries;
   readonly tasks: TaskQueries;
   readonly notifications: NotificationQueries;
   readonly usage: UsageQueries;
+  readonly evidence: EvidenceQueries;
+  readonly blobs: BlobQueries;
   readonly leases: Leases;
 }

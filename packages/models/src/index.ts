@@ -1,13 +1,13 @@
-export type { RequestProgress } from "./answer.ts";
-export { warmProvider } from "./attempt.ts";
-export { knownModels, modelInfo, type ModelFamily, type ModelInfo } from "./catalog.ts";
+export type { RequestProgress } from "./requests/answer.ts";
+export { warmProvider } from "./requests/attempt.ts";
+export { knownModels, modelInfo, type ModelFamily, type ModelInfo } from "./catalog/catalog.ts";
 export { catalogProvider } from "./catalog/lookup.ts";
 export { storedSecrets } from "./auth/stored-secrets.ts";
 export { isKeyVariable } from "./catalog/rows.ts";
-export { answeringNotes } from "./answering.ts";
-export { fitEffort } from "./efforts.ts";
+export { answeringNotes } from "./wire/answering.ts";
+export { fitEffort } from "./catalog/efforts.ts";
 export { heddleHome } from "./home.ts";
-export { costOf, type Price } from "./price.ts";
+export { costOf, type Price } from "./catalog/price.ts";
 export {
   BUILT_IN_PROVIDERS,
   findConfig,
@@ -17,7 +17,7 @@ export {
   type Provider,
   type ProviderConfig,
   type WireName,
-} from "./providers.ts";
+} from "./providers/providers.ts";
 export {
   isAmbient,
   listsModels,
@@ -25,8 +25,8 @@ export {
   type Outgoing,
   type ProviderAuth,
   type SecretListener,
-} from "./provider-auth.ts";
-export type { Script, ScriptCall, ScriptStep } from "./script.ts";
+} from "./providers/provider-auth.ts";
+export type { Script, ScriptCall, ScriptStep } from "./scripted/script.ts";
 export {
   streamModel,
   type ModelEvent,
@@ -35,6 +35,6 @@ export {
   type StopReason,
   type StreamOptions,
   type ToolSpec,
-} from "./stream.ts";
-export { codexUserAgent } from "./user-agent.ts";
-export { searchProblem } from "./web-search.ts";
+} from "./requests/stream.ts";
+export { codexUserAgent } from "./requests/user-agent.ts";
+export { searchProblem } from "./wire/web-search.ts";

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { renameSync } from "node:fs";
 import { mkdir, open, rm } from "node:fs/promises";
 import path from "node:path";
+import { failpoint } from "@heddle/protocol/failpoints";
 
 /** False: when the new content was on disk, `isStill` said that it must not take the place of the old one. */
 export async function replaceFile(file: string, text: string, isStill = (): boolean => true): Promise<boolean> {
@@ -18,6 +19,7 @@ export async function replaceFile(file: string, text: string, isStill = (): bool
       await rm(fresh, { force: true });
       return false;
     }
+    failpoint("file.before-rename");
     // Nothing of this process comes between the look and this.
     renameSync(fresh, file);
     return true;

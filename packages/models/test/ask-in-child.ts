@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { resolveProvider, streamModel, warmProvider } from "../src/index.ts";
-import { sampleRequest } from "../src/testing-requests.ts";
+import { sampleRequest } from "../src/testing/testing-requests.ts";
 
 const [, , baseUrl = "", isAsking] = process.argv;
 const config = { id: "test", wire: "openai-responses", baseUrl, apiKey: "test-key", maxAttempts: 1 } as const;
@@ -12,7 +12,7 @@ const provider = resolveProvider([config], "test", {});
 await warmProvider(provider);
 if (isAsking !== undefined) {
   await once(process.stdin, "data");
-  for await (const event of streamModel(provider, sampleRequest(), { signal: AbortSignal.timeout(10_000) })) {
+  for await (const event of streamModel(provider, sampleRequest(), { signal: AbortSignal.timeout(60_000) })) {
     if (event.type === "completed") process.stdout.write("completed");
   }
   process.exit(0);

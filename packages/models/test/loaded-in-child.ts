@@ -17,6 +17,6 @@ const provider = resolveProvider([config], "test", {});
 await warmProvider(provider);
 const input = [{ kind: "user", parts: [{ type: "text", text: "hello" }] }] as const;
 const request = { model: "m", instructions: "", input, tools: [], cacheKey: "t" };
-for await (const event of streamModel(provider, request, { signal: AbortSignal.timeout(20_000) }))
+for await (const event of streamModel(provider, request, { signal: AbortSignal.timeout(60_000) }))
   if (event.type === "completed") process.stdout.write(loaded.join("\n"));
 process.exit(0);

@@ -29,7 +29,7 @@ if (what === "write") {
   process.stdout.write("ready\n");
   for await (const _chunk of process.stdin) break;
   const issuer = openaiIssuer({ HEDDLE_TEST_OPENAI_ISSUER: issuerUrl });
-  const { accessToken } = await usableOAuth({ store, issuer, key: CODEX_KEY, signal: AbortSignal.timeout(30_000) });
+  const { accessToken } = await usableOAuth({ store, issuer, key: CODEX_KEY, signal: AbortSignal.timeout(60_000) });
   process.stdout.write(`${accessToken}\n`);
 }
 process.exit(0);

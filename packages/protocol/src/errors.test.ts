@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { exitCodeOf, HeddleError, hostFaultOr, reasonOf, toHeddleError } from "./errors.ts";
-import { PLAIN } from "./plain-issues.ts";
+import { diskFaultOf, exitCodeOf, HeddleError, hostFaultOr, reasonOf, toHeddleError } from "./errors.ts";
+import { PLAIN } from "./text/plain-issues.ts";
 
 function systemError(code: string): Error {
   return Object.assign(new Error(`${code}: as the system says it`), { code });
@@ -19,6 +19,9 @@ test("a failure of the host is told from a mistake in what was named", () => {
   expect(hostFaultOr(systemError("EMFILE"), "config.invalid")).toBe("host.exhausted");
   expect(hostFaultOr(systemError("ENOENT"), "config.invalid")).toBe("config.invalid");
   expect(exitCodeOf("host.exhausted")).toBe(8);
+  expect(toHeddleError(systemError("ENOSPC"))).toMatchObject({ code: "store.full", message: "the disk is full" });
+  expect(diskFaultOf(systemError("EDQUOT"))).toBe("store.full");
+  expect(exitCodeOf("store.full")).toBe(8);
 });
 
 test("a failure without a code gets one, and keeps its cause", () => {

@@ -3,7 +3,7 @@
  * A code carries the process exit code of `heddle exec` and the JSON-RPC code of the server doors,
  * so that no door invents its own.
  */
-import { foreignReason } from "./foreign-reasons.ts";
+import { foreignReason } from "./text/foreign-reasons.ts";
 
 export const EXIT = {
   ok: 0,
@@ -51,6 +51,8 @@ const table = {
   "thread.has-forks": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "turn.not-found": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "turn.active": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "session.elsewhere": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "session.exists": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "approval.not-found": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "approval.already-resolved": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "cursor.expired": { exit: EXIT.usage, rpc: INVALID_REQUEST },
@@ -87,7 +89,35 @@ const table = {
   "limit.reached": { exit: EXIT.limit, rpc: INTERNAL },
 
   "policy.denied": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "child.not-found": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "child.too-deep": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "child.too-many": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "agent.not-found": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "agent.gone": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "agent.name-taken": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "message.not-found": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "message.not-allowed": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "message.cycle": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "message.too-many": { exit: EXIT.limit, rpc: INVALID_REQUEST },
+  "message.refused": { exit: EXIT.turnFailed, rpc: INVALID_REQUEST },
+  "message.settled": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "message.expired": { exit: EXIT.timeout, rpc: INVALID_REQUEST },
   "ceiling.exceeded": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "hop.unknown-envelope": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "hop.same-envelope": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "hop.no-edge": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "hop.not-authorized": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "hop.guard-failed": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "hop.approval-denied": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "hop.carry-invalid": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "hop.too-many": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "hop.busy": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "envelope.changed": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "envelope.unknown": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "envelope.invalid": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "gate.unknown": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "gate.invalid": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "envelope.limit-reached": { exit: EXIT.policy, rpc: INVALID_REQUEST },
   "path.outside": { exit: EXIT.policy, rpc: INVALID_REQUEST },
   "path.protected": { exit: EXIT.policy, rpc: INVALID_REQUEST },
   "path.invalid": { exit: EXIT.policy, rpc: INVALID_REQUEST },
@@ -114,6 +144,16 @@ const table = {
   "store.id-conflict": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "store.owned": { exit: EXIT.infrastructure, rpc: INVALID_REQUEST },
 
+  "runner.unknown": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "runner.unsupported": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "runner.missing": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "runner.wrong-version": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "runner.logged-out": { exit: EXIT.auth, rpc: INVALID_REQUEST },
+  "runner.failed": { exit: EXIT.turnFailed, rpc: INTERNAL },
+  "runner.malformed": { exit: EXIT.turnFailed, rpc: INTERNAL },
+  "runner.stalled": { exit: EXIT.turnFailed, rpc: INTERNAL },
+  "runner.exited": { exit: EXIT.turnFailed, rpc: INTERNAL },
+
   "lease.lost": { exit: EXIT.infrastructure, rpc: INTERNAL },
 
   "door.unauthorized": { exit: EXIT.auth, rpc: INVALID_REQUEST },
@@ -125,6 +165,12 @@ const table = {
   "door.json-only": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "door.too-large": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "door.overloaded": { exit: EXIT.infrastructure, rpc: OVERLOADED },
+
+  "evidence.not-found": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "evidence.tampered": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "evidence.unproven": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "evidence.untrusted": { exit: EXIT.policy, rpc: INVALID_REQUEST },
+  "evidence.timeout": { exit: EXIT.timeout, rpc: INTERNAL },
 
   "turn.timeout": { exit: EXIT.timeout, rpc: INTERNAL },
   "turn.interrupted": { exit: EXIT.interrupted, rpc: INTERNAL },
@@ -158,8 +204,14 @@ export function isRetryable(code: string | undefined): boolean {
   return code !== undefined && RETRYABLE.has(code);
 }
 
-/** Too many open files in this process or on the machine, or no memory. */
-const EXHAUSTION: ReadonlySet<string | undefined> = new Set(["EMFILE", "ENFILE", "ENOMEM"]);
+/** Too many open files in this process or on the machine, no memory, or no room. */
+const HOST_FAULTS: Readonly<Record<string, ErrorCode>> = {
+  EMFILE: "host.exhausted",
+  ENFILE: "host.exhausted",
+  ENOMEM: "host.exhausted",
+  ENOSPC: "store.full",
+  EDQUOT: "store.full",
+};
 
 /** Facts for programs: never prose, never secrets. */
 type Details = Readonly<Record<string, string | number | boolean>>;
@@ -217,11 +269,15 @@ export function reasonOf(error: unknown): string {
   return foreignReason(error, code) ?? (error.message || error.name);
 }
 
-/** When the host lacks descriptors or memory, neither the file nor the configuration that names it is wrong. */
+/**
+ * When the host lacks descriptors, memory or room on a disk, neither what was named nor Heddle is wrong. A full disk is one
+ * thing to the caller, wherever it is met and whatever the system calls it.
+ */
 export function hostFaultOr(cause: unknown, otherwise: ErrorCode): ErrorCode {
-  return isExhaustion(cause) ? "host.exhausted" : otherwise;
+  return HOST_FAULTS[errorCodeOf(cause) ?? ""] ?? otherwise;
 }
 
-function isExhaustion(error: unknown): boolean {
-  return EXHAUSTION.has(errorCodeOf(error));
+/** Of a file that could not be written. */
+export function diskFaultOf(error: unknown): ErrorCode {
+  return errorCodeOf(error) === "EROFS" ? "store.read-only" : hostFaultOr(error, "store.failed");
 }

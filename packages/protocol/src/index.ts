@@ -1,7 +1,8 @@
 export { defined } from "./defined.ts";
-export { imageTypeOf } from "./image-type.ts";
+export { imageTypeOf } from "./threads/image-type.ts";
 export { never } from "./never.ts";
-export { canonical } from "./canonical.ts";
+export { callerName } from "./caller-name.ts";
+export { canonical } from "./events/canonical.ts";
 export { clockMs } from "./clock.ts";
 export {
   ERROR_CODES,
@@ -17,9 +18,10 @@ export {
   toHeddleError,
   type ErrorCode,
   type HeddleErrorOptions,
+  diskFaultOf,
 } from "./errors.ts";
-export { jsonProblem } from "./json-problem.ts";
-export { PLAIN } from "./plain-issues.ts";
+export { jsonProblem } from "./text/json-problem.ts";
+export { PLAIN } from "./text/plain-issues.ts";
 export {
   inputItemId,
   isUuid,
@@ -30,10 +32,48 @@ export {
   newTaskId,
   newThreadId,
   newTurnId,
+  NOTE_STREAM,
   uuidv7,
-} from "./ids.ts";
-export { ApprovalPolicy, Effect, Envelope, SandboxHolds, SandboxLevel, SandboxMode } from "./envelope.ts";
-export { isSandboxMode } from "./sandbox-modes.ts";
+} from "./events/ids.ts";
+export {
+  ApprovalPolicy,
+  Effect,
+  Envelope,
+  EnvelopeLimits,
+  HopChannel,
+  HopEdge,
+  Gate,
+  GateName,
+  HopGuard,
+  PlainGuard,
+  HostRule,
+  Network,
+  SandboxHolds,
+  SandboxLevel,
+  SandboxMode,
+} from "./envelopes/envelope.ts";
+export type { GuardFinding, HopFacts } from "./events/envelope-events.ts";
+export { networkWithin } from "./envelopes/hosts.ts";
+export { EvidenceClaim, EvidenceQuery, EvidenceRef, EvidenceTag } from "./evidence/evidence-query.ts";
+export { EvidenceEntry, type EvidenceChain, type EvidencePage } from "./evidence/evidence-entry.ts";
+export { EvidenceNote, MAX_NOTE_CHARS } from "./events/evidence-events.ts";
+export {
+  Agent,
+  AgentName,
+  InputRole,
+  InputSource,
+  MAX_ASK_MS,
+  MAX_MESSAGE_CHARS,
+  Message,
+  MessageKind,
+  MessageOutcome,
+  NamedInput,
+  NamedInputs,
+  OutgoingMessage,
+  type Readiness,
+} from "./threads/messages.ts";
+export { isSandboxMode } from "./envelopes/sandbox-modes.ts";
+export { BUILT_IN_ENVELOPE_IDS, ENVELOPE_EXAMPLES, type BuiltInEnvelopeId } from "./envelopes/built-in-envelopes.ts";
 export {
   ApprovalQuestion,
   Decision,
@@ -43,7 +83,7 @@ export {
   UserQuestion,
   type ApprovalAnswer,
   type StoredAnswer,
-} from "./approvals.ts";
+} from "./threads/approvals.ts";
 export {
   MessagePhase,
   ModelOutputPart,
@@ -52,9 +92,11 @@ export {
   type Opaque,
   type Source,
   type WebSearch,
-} from "./model-output.ts";
-export { addUsage, NO_USAGE, usageInSnakeCase } from "./usage.ts";
+} from "./threads/model-output.ts";
+export { addUsage, lessUsage, NO_USAGE, usageInSnakeCase } from "./threads/usage.ts";
 export {
+  ChildState,
+  ChildStatus,
   FileChangeEntry,
   InputPart,
   Item,
@@ -65,7 +107,7 @@ export {
   type NoticeText,
   type ItemType,
   grownItem,
-} from "./items.ts";
+} from "./threads/items.ts";
 export {
   ClientContext,
   EventBody,
@@ -84,7 +126,7 @@ export {
   type EventType,
   type HopScope,
   type StoredEvent,
-} from "./events.ts";
+} from "./events/events.ts";
 export {
   INBOX,
   isUser,
@@ -96,19 +138,27 @@ export {
   type Author,
   type By,
   type UserAuthor,
-} from "./authors.ts";
-export { Failure, Holder } from "./event-parts.ts";
-export { nextGoal, type StandingGoal } from "./standing-goal.ts";
-export { FIRST_EPOCH, holderNamed, leaseLost, ownerOf, type Lease } from "./leases.ts";
-export { ConversationEntry, GitInfoChange, Goal, GoalStatus, type ClientTool } from "./thread-facts.ts";
+} from "./events/authors.ts";
+export { Failure, Holder } from "./events/event-parts.ts";
+export type { AgentEnd, HandleOrigin, NativeEnd, Takeover } from "./events/agent-events.ts";
+export { nextGoal, worked, type StandingGoal } from "./threads/standing-goal.ts";
+export { FIRST_EPOCH, holderNamed, leaseLost, ownerOf, type Lease } from "./threads/leases.ts";
+export {
+  ConversationEntry,
+  GitInfoChange,
+  Goal,
+  GoalStatus,
+  ThreadParent,
+  type ClientTool,
+} from "./threads/thread-facts.ts";
 export {
   isNotificationEvent,
   isOutsideThreads,
   isTaskEvent,
   type NotificationEventBody,
   type TaskEventBody,
-} from "./task-event-kinds.ts";
-export { afterEvents, checkRunOf, nextTask } from "./task-machine.ts";
+} from "./tasks/task-event-kinds.ts";
+export { afterEvents, checkRunOf, isNudge, nextTask } from "./tasks/task-machine.ts";
 export {
   budgetOf,
   hasEnded,
@@ -118,11 +168,11 @@ export {
   type TaskRecord,
   type TaskSpent,
   type TaskState,
-} from "./task-record.ts";
-export type { CheckResult, CheckViolation, LeafCheck, LeafCheckOf, TaskBaseline } from "./task-checks.ts";
-export type { Culprit, PromptReason, WaitCause } from "./task-events.ts";
+} from "./tasks/task-record.ts";
+export type { CheckResult, CheckViolation, LeafCheck, LeafCheckOf, TaskBaseline } from "./tasks/task-checks.ts";
+export type { Culprit, PromptReason, WaitCause } from "./events/task-events.ts";
 export { CODEX_VERSION } from "./codex-version.ts";
-export { MCP_STARTUP_TIMEOUT_MS, MCP_TOOL_TIMEOUT_MS } from "./mcp-limits.ts";
+export { MCP_STARTUP_TIMEOUT_MS, MCP_TOOL_TIMEOUT_MS } from "./mcp/mcp-limits.ts";
 export {
   McpApproval,
   McpHttpServer,
@@ -130,8 +180,8 @@ export {
   McpStdioServer,
   type McpServerInput,
   type McpState,
-} from "./mcp.ts";
-export type { ClientAct } from "./client-events.ts";
+} from "./mcp/mcp.ts";
+export type { ClientAct } from "./events/client-events.ts";
 export type {
   BegunMcpLogin,
   McpAuthority,
@@ -141,11 +191,11 @@ export type {
   McpLoginRequest,
   McpTokens,
   McpTokenSource,
-} from "./mcp-login.ts";
-export { HookConfig, HookEvent, HookOutput } from "./hooks.ts";
-export { reviewText, shownAnswer } from "./review-output.ts";
-export { didYouMean, nearest } from "./suggest.ts";
-export { MARK, visibleLine, visibleName, visiblePath, visibleText, withoutMark } from "./visible-text.ts";
-export { isShownOtherwise, logEntryCount } from "./log-entries.ts";
+} from "./mcp/mcp-login.ts";
+export { HookConfig, HookEvent, HookOutput } from "./threads/hooks.ts";
+export { reviewText, shownAnswer } from "./threads/review-output.ts";
+export { didYouMean, nearest } from "./text/suggest.ts";
+export { MARK, visibleLine, visibleName, visiblePath, visibleText, withoutMark } from "./text/visible-text.ts";
+export { isShownOtherwise, logEntryCount } from "./events/log-entries.ts";
 export type { RunFinished, RunResult, RunRetried } from "./run-result.ts";
-export { EVENT_VERSIONS, upcast } from "./upcast.ts";
+export { EVENT_VERSIONS, upcast } from "./events/upcast.ts";

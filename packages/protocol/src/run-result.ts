@@ -3,7 +3,7 @@
  * line of its JSON stream. Names are those of the wire, so that what is written is what is described here.
  */
 import { z } from "zod";
-import { Failure } from "./event-parts.ts";
+import { Failure } from "./events/event-parts.ts";
 
 /** `cancelled`: stopped by a signal. A limit, a timeout and a refusal are failures. */
 export const RunStatus = z.enum(["completed", "failed", "cancelled"]);

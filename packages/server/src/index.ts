@@ -11,7 +11,7 @@ export type {
   HostSkills,
 } from "./host/host.ts";
 export { isLoopback } from "./access/loopback.ts";
-export type { ResolvedSettings, SettingsRequest, SettingsSource } from "./codex/settings.ts";
+export type { ResolvedSettings, SettingsRequest, SettingsResolver, SettingsSource } from "./codex/settings.ts";
 export type { Listener } from "./transports/server.ts";
 export { stdioChannel } from "./transports/line-channel.ts";
 export { listenUnix } from "./transports/unix.ts";
@@ -26,4 +26,5 @@ export {
   type Role,
   type Scope,
 } from "./access/principals.ts";
+export { RunningTurns } from "./turns/running-turns.ts";
 export type { TlsPair } from "./transports/server.ts";

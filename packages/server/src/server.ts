@@ -3,6 +3,7 @@
  * connection. When it stops, running turns get their end and their followers hear of it.
  */
 import {
+  MessageTurns,
   openGoalTurns,
   openTurnQueue,
   type GoalTurns,
@@ -16,7 +17,7 @@ import type { CodexNotification } from "@heddle/dialects/codex-app-server";
 import type { ServerContext } from "./rpc/call.ts";
 import type { Channel } from "./rpc/channel.ts";
 import { ChatDoor } from "./chat/door.ts";
-import { chooseDialect } from "./rpc/choose-dialect.ts";
+import { chooseDialect, type Dialect } from "./rpc/choose-dialect.ts";
 import { Connection } from "./rpc/connection.ts";
 import { contextWindowOf } from "./codex/handlers/models.ts";
 import type { Host } from "./host/host.ts";
@@ -25,8 +26,11 @@ import { FanOut } from "./followers/fan-out.ts";
 import { ThreadNews } from "./codex/thread-news.ts";
 import { LoadedThreads } from "./codex/loaded.ts";
 import { callMethod } from "./codex/methods.ts";
-import { Peer, RPC, RpcError } from "./rpc/peer.ts";
-import { authorOf, LOCAL_OWNER, scopeAllows, type Principal } from "./access/principals.ts";
+import { requireScope } from "./codex/own/methods.ts";
+import { Sessions } from "./codex/own/sessions.ts";
+import { Peer } from "./rpc/peer.ts";
+import { isOwner } from "./access/full-access.ts";
+import { LOCAL_OWNER, type Principal } from "./access/principals.ts";
 import { RunningTurns } from "./turns/running-turns.ts";
 import { watchLoop } from "./watchdog.ts";
 
@@ -45,6 +49,13 @@ export interface ServerOptions {
   readonly log: (line: string) => void;
 }
 
+/** A dialect for a client that speaks no other, whatever its first request is. */
+export type OpenDialect = (on: {
+  readonly peer: Peer;
+  readonly principal: Principal;
+  readonly server: ServerContext;
+}) => Dialect;
+
 /** How long followers have to read the ends of turns. */
 const FLUSH_MS = 1_000;
 const LOOK_MS = 10;
@@ -56,6 +67,7 @@ export class AppServer implements AsyncDisposable {
   readonly turns: RunningTurns;
   readonly #queue: TurnQueue;
   readonly #goals: GoalTurns;
+  readonly #messages: MessageTurns;
   readonly #watchdog: Disposable;
   readonly #chat: ChatDoor;
   /** Closed connections whose commands have not ended yet. */
@@ -68,7 +80,8 @@ export class AppServer implements AsyncDisposable {
   constructor(options: ServerOptions) {
     this.#options = options;
     const announce = (notification: CodexNotification): void => {
-      for (const connection of this.#connections) connection.tell(notification);
+      // What happens at this server is for its owner; others hear of their sessions.
+      for (const connection of this.#connections) if (isOwner(connection.principal)) connection.tell(notification);
     };
     const fanOut = (): Promise<FanOut> => (this.#fanOut ??= this.#openFanOut());
     const threads = new LoadedThreads({
@@ -97,9 +110,12 @@ export class AppServer implements AsyncDisposable {
       },
       log,
     });
+    this.#messages = new MessageTurns({ heddle, log, onStart: (handle) => void turns.add(handle) });
+    this.#messages.follow();
     const { host = { env: {} }, configWarnings = [] } = options;
     const [queue, goals] = [this.#queue, this.#goals];
-    const known = { ...options, threads, announce, host, configWarnings, queue, goals, turns, fanOut };
+    const sessions = new Sessions(heddle);
+    const known = { ...options, threads, announce, host, configWarnings, queue, goals, turns, sessions, fanOut };
     this.#context = { ...known, news: new ThreadNews(() => this.#context) };
     this.#chat = new ChatDoor({
       ...options,
@@ -117,29 +133,34 @@ export class AppServer implements AsyncDisposable {
     return (await this.#options.heddle.journal.refusal()) === undefined;
   }
 
-  /** Serves one client; resolves when it has disconnected. */
-  accept(channel: Channel, principal: Principal = LOCAL_OWNER): Promise<void> {
+  /** Serves one client; resolves when it has disconnected. `open`: the one dialect that is spoken there. */
+  accept(channel: Channel, principal: Principal = LOCAL_OWNER, open?: OpenDialect): Promise<void> {
     const gone = Promise.withResolvers<void>();
     const context = this.#context;
-    const dialect = chooseDialect({
-      codex: () => ({
-        async request(method, params, requestId) {
-          requireCodexOwner(principal);
-          // Without the fan-out nothing could be announced.
-          await context.fanOut();
-          return callMethod(method, params, { server: context, connection, requestId });
-        },
-        closed: () => undefined,
-      }),
-      chat: () => this.#chat.open(peer, principal),
-    });
+    const choose = (): Dialect =>
+      chooseDialect({
+        codex: () => ({
+          async request(method, params, requestId) {
+            requireScope(principal, method);
+            // Without the fan-out nothing could be announced.
+            await context.fanOut();
+            return callMethod(method, params, { server: context, connection, requestId });
+          },
+          closed: () => undefined,
+        }),
+        chat: () => this.#chat.open(peer, principal),
+      });
+    let dialect: Dialect | undefined;
     const peer: Peer = new Peer(channel, {
-      request: (method, params, id) => dialect.request(method, params, id),
-      drained: () => dialect.drained(),
-      // `initialized` is the only notification of clients, and nothing depends on it.
-      notification: () => undefined,
+      request: (method, params, id) => spoken().request(method, params, id),
+      drained: () => dialect?.drained?.(),
+      left: () => {
+        dialect?.left?.();
+        this.#endAll(connection);
+      },
+      notification: (method, params) => spoken().notification?.(method, params),
       closed: () => {
-        dialect.closed();
+        dialect?.closed();
         this.#connections.delete(connection);
         this.#context.threads.leaveAll(connection);
         this.#endAll(connection);
@@ -147,7 +168,9 @@ export class AppServer implements AsyncDisposable {
       },
       log: this.#options.log,
     });
-    const connection: Connection = new Connection(peer, authorOf(principal));
+    const spoken = (): Dialect => (dialect ??= open?.({ peer, principal, server: context }) ?? choose());
+    const connection: Connection = new Connection(peer, principal);
+    if (open !== undefined) spoken();
     if (this.#isStopping) connection.close();
     else this.#connections.add(connection);
     return gone.promise;
@@ -157,12 +180,13 @@ export class AppServer implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isStopping = true;
     await this.#queue[Symbol.asyncDispose]();
+    const messages = this.#messages[Symbol.asyncDispose]();
     const { threads } = this.#context;
     // Also those that an answer has woken, and what others run in this process.
     for (const { activeTurnId: turnId, turnEnded: done } of threads.openFeeds) {
       if (turnId !== undefined) this.turns.add({ turnId, done });
     }
-    await Promise.all([this.turns.end(), this.#goals[Symbol.asyncDispose]()]);
+    await Promise.all([this.turns.end(), this.#goals[Symbol.asyncDispose](), messages]);
     await (await this.#fanOut)?.caughtUp();
     await this.#flush();
     const connections = [...this.#connections];
@@ -207,17 +231,4 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms);
   });
-}
-
-/**
- * Methods of Codex reach files, commands, configuration and accounts, and know no roles: only the owner may call them. Others
- * have the chat dialect and HTTP, where every method has a scope.
- */
-function requireCodexOwner({ role }: Principal): void {
-  if (scopeAllows(role, "admin")) return;
-  throw new RpcError(
-    RPC.invalidRequest,
-    `methods of codex app-server are only for the owner; a ${role} may use chat.* or HTTP`,
-    { code: "door.forbidden", role },
-  );
 }

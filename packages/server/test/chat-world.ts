@@ -7,7 +7,7 @@ import { resolveSettings } from "@heddle/agent/settings";
 import type { ProviderConfig } from "@heddle/models";
 import { openAccounts } from "@heddle/models/accounts";
 import { startModelServer, type ModelServer, type ModelServerOptions } from "@heddle/models/testing";
-import type { TurnSettings } from "@heddle/protocol";
+import { defined, type TurnSettings } from "@heddle/protocol";
 import type { SkillSwitch } from "../src/chat/call.ts";
 import type { Host } from "../src/host/host.ts";
 import {
@@ -135,6 +135,7 @@ function settingsSource(given: Partial<TurnSettings> = {}): SettingsSource {
       provider: said.provider ?? values.provider,
       model: said.model ?? values.model,
       sandboxMode: said.sandboxMode ?? values.sandboxMode,
+      ...defined({ envelope: said.envelope, ceiling: said.ceiling }),
       networkAccess: said.networkAccess ?? false,
       writableRoots: [...(said.writableRoots ?? [])],
       approvalPolicy: said.approvalPolicy ?? values.approvalPolicy,
@@ -142,7 +143,7 @@ function settingsSource(given: Partial<TurnSettings> = {}): SettingsSource {
       ...(effort === undefined ? {} : { effort }),
       ...given,
     };
-    return { settings, sources: answer.sources };
+    return { settings, sources: answer.sources, canSearch: false };
   };
   const resolve = async (request: SettingsRequest) => (await explain(request)).settings;
   return {
@@ -151,6 +152,7 @@ function settingsSource(given: Partial<TurnSettings> = {}): SettingsSource {
     environment: () => ({}),
     patchOf: () => ({}),
     serversOf: async () => undefined,
+    changesTurns: () => undefined,
     unusedOf: () => [],
   };
 }

@@ -85,6 +85,7 @@ export async function openHttpWorld(
       concurrency: 0,
     },
     tokens: openTokenBook(home, owner, () => undefined),
+    home,
     cwd: home,
     version: "0.0.0",
     log: (line) => {

@@ -7,10 +7,12 @@ export { readFrontMatter, type FrontMatter } from "./spec/front-matter.ts";
 export { openLoomSettings, type OpenLoomSettings } from "./spec/openloom.ts";
 export { problemLine, SpecError, type Problem } from "./spec/positions.ts";
 export { readSpecFiles, type FoundSpec, type FoundSpecs } from "./spec/read-files.ts";
+export { hopProblem } from "./spec/check-hops.ts";
 export { readSpec, type ReadSpecs, type SpecOptions, type SpecText } from "./spec/read-spec.ts";
 export { PLACEHOLDER } from "./spec/rules.ts";
 export { taskSchema } from "./spec/json-schema.ts";
 export { runChecks } from "./attempt/baseline.ts";
+export { resumeWithMore } from "./attempt/budget.ts";
 export type { CheckOptions } from "./checks/check.ts";
 export { openInbox, type InboxOptions } from "./inbox/open-inbox.ts";
 export { readOrderFile } from "./inbox/order-file.ts";
@@ -28,6 +30,15 @@ export { redeliver, testSink, type Sink } from "./notify/sink.ts";
 export { desktopSink } from "./notify/sinks/desktop.ts";
 export { fileSink } from "./notify/sinks/file.ts";
 export { webhookSink, type WebhookKind } from "./notify/sinks/webhook.ts";
+export {
+  benchmarkSpecs,
+  isBenchmark,
+  orderBenchmark,
+  reportBenchmark,
+  type BenchmarkReport,
+} from "./contest/benchmark.ts";
+export { orderOf, pickOf } from "./contest/decide.ts";
+export { contestRows } from "./contest/standings.ts";
 export type { Collected } from "./owner/collect-folders.ts";
 export { collectWorktrees } from "./worktree/collect-worktrees.ts";
 export { undeliverable } from "./judge/protected.ts";

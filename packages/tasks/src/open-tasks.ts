@@ -18,7 +18,8 @@ import {
 import type { StallAction, TaskSource, TaskSpec } from "@heddle/protocol/tasks";
 import { findThread } from "@heddle/agent";
 import type { Journal, TaskPageRequest } from "@heddle/journal";
-import { BUDGET_NAMES, describe, usedUp, wordOf } from "./attempt/budget.ts";
+import { BUDGET_NAMES, describe, resumeWithMore, usedUp } from "./attempt/budget.ts";
+import { followContest } from "./contest/follow-contest.ts";
 import { changeTask, existing } from "./queue/change.ts";
 import { accepted } from "./owner/accept.ts";
 import type { DiffOptions, WorkDiff } from "./owner/diff-work.ts";
@@ -44,6 +45,11 @@ export interface NewTask {
   readonly notBefore?: number;
 }
 
+interface Store extends By {
+  readonly journal: Journal;
+  readonly home: string | undefined;
+}
+
 export type OpenTasks = ReturnType<typeof openTasks>;
 export type Tasks = ReturnType<typeof tasksOf>;
 
@@ -53,9 +59,9 @@ export function openTasks(options: TasksOptions) {
 
 function tasksOf(options: TasksOptions, by: Author) {
   const { journal, home, now = Date.now } = options;
-  const store = { journal, home, by };
+  const store: Store = { journal, home, by };
   const change = (taskId: string, decide: (task: TaskRecord) => readonly TaskEventBody[]): Promise<TaskRecord> =>
-    changeTask(journal, taskId, { author: by, decide });
+    withContestants(journal, changeTask(journal, taskId, { author: by, decide }));
   /** What was kept of the task: only where the door has Heddle's home. */
   const kept = (taskId: string): { readonly journal: Journal; readonly home: string } => {
     if (home === undefined)
@@ -63,7 +69,7 @@ function tasksOf(options: TasksOptions, by: Author) {
     return { journal, home };
   };
   return {
-    add: (task: NewTask): Promise<TaskRecord> => add(journal, { ...task, by }, now()),
+    add: (task: NewTask): Promise<TaskRecord> => addChecked(store, task, now()),
     /** An exact id, a beginning of one (with or without `task_`), or an exact name. `task.not-found`, `task.ambiguous` with the candidates. */
     find: (selector: string): Promise<TaskRecord> => find(journal, selector),
     page: (request: TaskPageRequest): Promise<readonly TaskRecord[]> => journal.tasks.page(request),
@@ -78,7 +84,10 @@ function tasksOf(options: TasksOptions, by: Author) {
       change(taskId, () => [{ type: "task.paused", v: 1, cause: "user", message: reason }]),
     /** `budget`: more of what ran out, by the names of the spec. */
     resume: (taskId: string, budget?: Readonly<Record<string, number>>): Promise<TaskRecord> =>
-      changeSettled(store, taskId, (task) => [resumed(task, budget)]),
+      withContestants(
+        journal,
+        changeSettled(store, taskId, (task) => [resumed(task, budget)]),
+      ),
     cancel: (taskId: string, reason = "cancelled by the user"): Promise<TaskRecord> =>
       change(taskId, () => [{ type: "task.cancelled", v: 1, reason }]),
     /** `isFresh`: in a new thread, and with a new copy of the workspace where the task has none. */
@@ -129,12 +138,46 @@ function tasksOf(options: TasksOptions, by: Author) {
       change(taskId, (task) => [relieved(task, action)]),
     /** Only of what has ended. What was kept to judge it is removed with it. */
     async remove(taskId: string): Promise<void> {
+      await removeContestants(await existing(journal, taskId), this, journal);
       const rooms = home === undefined ? undefined : await import("./owner/collect-rooms.ts");
       const kept = home === undefined ? undefined : await rooms?.keepGoneOf(home, await existing(journal, taskId));
       await change(taskId, () => [{ type: "task.deleted", v: 1 }]);
       if (home !== undefined) await rooms?.removeRooms(home, taskId, kept ?? []);
     },
   };
+}
+
+/** What happens to a contest happens to its contestants, here at once; a worker would do it too. */
+async function withContestants(journal: Journal, changing: Promise<TaskRecord>): Promise<TaskRecord> {
+  const task = await changing;
+  if (task.contest !== undefined) await followContest(journal, task.id);
+  return task;
+}
+
+/** As many at a time. */
+const REMOVED = 50;
+
+/** Before the contest itself, so that doing it once more after a crash finds what is left. */
+async function removeContestants(
+  contest: TaskRecord,
+  tasks: { remove(taskId: string): Promise<void> },
+  journal: Journal,
+): Promise<void> {
+  if (contest.spec.agents === undefined || !hasEnded(contest)) return;
+  for (let found = REMOVED; found === REMOVED;) {
+    const some = await journal.tasks.page({ parentId: contest.id, limit: REMOVED });
+    for (const { id } of some) await tasks.remove(id);
+    found = some.length;
+  }
+}
+
+/** Before it is stored, where the envelopes of the home are known; an attempt looks in any case. */
+async function addChecked({ journal, home, by }: Store, task: NewTask, now: number): Promise<TaskRecord> {
+  if (task.spec.hops !== undefined && home !== undefined) {
+    const { refuseImpossibleHops } = await import("./spec/check-hops.ts");
+    await refuseImpossibleHops(task.spec, home);
+  }
+  return add(journal, { ...task, by }, now);
 }
 
 /** Loaded when needed: it brings the sandbox. */
@@ -147,12 +190,13 @@ async function runHooksOf(task: TaskRecord, home: string | undefined): Promise<v
 
 export interface AddedTask extends NewTask, By {
   readonly parentId?: string;
+  readonly contestant?: number;
   readonly occurrence?: number;
 }
 
 /** Durable when it resolves. The id is made from the key, so that the same task is added once. */
 export async function add(journal: Journal, task: AddedTask, now: number): Promise<TaskRecord> {
-  const { source, key, parentId, occurrence, by } = task;
+  const { source, key, parentId, occurrence, contestant, by } = task;
   const spec = await withThread(journal, parentId === undefined ? meant(task.spec) : task.spec);
   if (spec.schedule !== undefined) checkSchedule(spec.schedule);
   const id = key === undefined ? newTaskId() : idOf(key);
@@ -166,7 +210,7 @@ export async function add(journal: Journal, task: AddedTask, now: number): Promi
     v: 1,
     spec,
     source,
-    ...defined({ parentId, occurrence, notBefore }),
+    ...defined({ parentId, occurrence, contestant, notBefore }),
     ...(replaces.length === 0 ? {} : { replaces }),
   };
   try {
@@ -239,7 +283,7 @@ async function standingTask(journal: Journal, id: string, spec: TaskSpec): Promi
 }
 
 /** In the shape of other ids, without a time. */
-function idOf(key: string): string {
+export function idOf(key: string): string {
   const hash = createHash("sha256").update(key).digest("hex");
   return `task_${[hash.slice(0, 8), hash.slice(8, 12), hash.slice(12, 16), hash.slice(16, 20), hash.slice(20, 32)].join("-")}`;
 }
@@ -286,9 +330,11 @@ function resumed(task: TaskRecord, budget: Readonly<Record<string, number>> | un
   }
   const extraBudget = { ...task.extraBudget };
   for (const [word, more] of Object.entries(budget ?? {})) extraBudget[word] = (extraBudget[word] ?? 0) + more;
-  const reached = task.state === "paused" ? usedUp({ ...task, extraBudget }) : undefined;
+  const wanted = { ...task, extraBudget };
+  const reached = task.state === "paused" ? usedUp(wanted) : undefined;
   if (reached !== undefined) {
-    const message = `${task.id} cannot continue: ${describe(reached)}; resume it with more ${wordOf(reached)}`;
+    const way = `resume it with more ${reached.what}: ${resumeWithMore(wanted)}`;
+    const message = `${task.id} cannot continue: ${describe(reached)}; ${way}`;
     throw new HeddleError("limit.reached", message, {
       details: { limit: reached.what, allowed: reached.limit, used: reached.spent },
     });

@@ -47,7 +47,7 @@ export interface TestHarness extends AsyncDisposable {
 }
 
 /** No test waits longer than this for what should come. */
-export const DEADLINE_MS = 20_000;
+export const DEADLINE_MS = 60_000;
 
 export async function openTestHarness(options: TestHarnessOptions = {}): Promise<TestHarness> {
   const folder = options.folder ?? (await mkdtemp(join(tmpdir(), "heddle-harness-")));
@@ -112,9 +112,11 @@ const settingsFor: HarnessOptions["settingsFor"] = (spec) => ({
   provider: spec.provider ?? "scripted",
   model: spec.model ?? "scripted",
   sandboxMode: spec.sandbox,
-  networkAccess: spec.network,
+  networkAccess: spec.network === true,
   writableRoots: [],
   approvalPolicy: spec.approval,
+  ...(spec.envelope === undefined ? {} : { envelope: spec.envelope }),
+  ...(spec.ceiling === undefined ? {} : { ceiling: spec.ceiling }),
 });
 
 function testSpec(spec: Partial<TaskSpecInput> & { readonly workspace: string }): TaskSpec {

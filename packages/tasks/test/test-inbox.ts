@@ -25,7 +25,11 @@ export async function openTestInbox(): Promise<TestInbox> {
   const workspace = path.join(store.folder, "work");
   await mkdir(workspace);
   const said: string[] = [];
-  const files = async (): Promise<readonly string[]> => (await readdir(folder, { recursive: true })).toSorted();
+  // Entries with their kind: what is found by name alone is followed where it leads, and may be renamed meanwhile.
+  const files = async (): Promise<readonly string[]> => {
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+    return entries.map(({ parentPath, name }) => path.relative(folder, path.join(parentPath, name))).toSorted();
+  };
   return {
     store,
     folder,

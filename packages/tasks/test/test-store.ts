@@ -18,7 +18,7 @@ export interface TestStore extends AsyncDisposable {
 }
 
 /** No test waits longer than this for what should come. */
-const DEADLINE_MS = 15_000;
+const DEADLINE_MS = 60_000;
 
 export async function openTestStore(options: { readonly folder?: string } = {}): Promise<TestStore> {
   const folder = options.folder ?? (await mkdtemp(path.join(tmpdir(), "heddle-tasks-")));

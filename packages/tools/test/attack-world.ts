@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
 import { closeSync, constants, createReadStream, openSync } from "node:fs";
-import { chmod, lstat, mkdir, mkdtemp, readdir, readlink, realpath, rm, writeFile } from "node:fs/promises";
+import { appendFile, chmod, lstat, mkdir, mkdtemp, readdir, readlink, realpath, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,6 +18,9 @@ import { startCommand } from "../src/commands/process.ts";
 import { openSandbox, openUnconfined } from "../src/sandbox/open.ts";
 import type { Sandbox, SandboxPolicy } from "../src/sandbox/sandbox.ts";
 import { ATTACKS, type Attack } from "./attacks.ts";
+
+/** A standby waits two seconds at most; a busy machine needs some more of them. */
+const MAX_STANDBY_TRIES = 20;
 
 /** How commands get behind the wall. */
 export type AttackWay = "namespaces" | "standby" | "bwrap" | "none";
@@ -129,6 +132,7 @@ async function fill(workspace: string): Promise<void> {
   const at = (name: string): string => join(workspace, name);
   await mkdir(at("src"));
   await writeFile(at("src/x"), "one\n");
+  await writeFile(at("evil.sh"), EVIL, { mode: 0o755 });
   await writeFile(at("src/package.json"), '{"name":"inner","version":"1.0.0"}\n');
   await writeFile(at("secret"), "secret of the workspace\n");
   await writeFile(at("package.json"), '{"name":"outer","version":"1.0.0"}\n');
@@ -140,8 +144,42 @@ async function fill(workspace: string): Promise<void> {
   git(workspace, "commit", "-qm", "first");
   git(workspace, "add", "package.json");
   git(workspace, "commit", "-qm", "second");
+  await hostile(at("hostile"));
   await mkdir(at("vendor/a/b/c/d"), { recursive: true });
   git(at("vendor/a/b/c/d"), "init", "-q");
+}
+
+/** Leaves its mark inside and outside, and passes on what a filter gets. */
+const EVIL = `#!/bin/sh
+echo hi > "$WORKSPACE/src/x"
+touch "$OUTSIDE/escaped" "$WORKSPACE/escaped"
+cat
+`;
+
+/** A repository whose configuration, attributes and hooks run a program with nearly every command. */
+async function hostile(folder: string): Promise<void> {
+  await mkdir(folder);
+  git(folder, "init", "-q");
+  await writeFile(join(folder, "file"), "one\n");
+  git(folder, "add", "file");
+  git(folder, "commit", "-qm", "first");
+  await writeFile(join(folder, "file"), "two\n");
+  await writeFile(join(folder, ".gitattributes"), "* filter=evil diff=evil merge=evil\n");
+  const evil = join(folder, ".git/evil");
+  await writeFile(evil, EVIL, { mode: 0o755 });
+  for (const hook of ["pre-commit", "post-checkout", "post-index-change", "reference-transaction"]) {
+    await writeFile(join(folder, ".git/hooks", hook), EVIL, { mode: 0o755 });
+  }
+  const program = "sh ./.git/evil";
+  await appendFile(
+    join(folder, ".git/config"),
+    [
+      `[core]\n fsmonitor = ${program}\n pager = ${program}\n editor = ${program}`,
+      `[filter "evil"]\n clean = ${program}\n smudge = ${program}\n process = ${program}`,
+      `[diff]\n external = ${program}\n[diff "evil"]\n textconv = ${program}`,
+      `[gpg]\n program = ${program}\n[user]\n name = a\n email = a@b\n`,
+    ].join("\n"),
+  );
 }
 
 function git(cwd: string, ...args: readonly string[]): void {
@@ -157,7 +195,7 @@ async function attack(sandbox: Sandbox, world: World, command: string): Promise<
     env: commandEnvironment({ ...process.env, OPENAI_API_KEY: "sk-CANARY" }, world.names),
     stdin: "ignore",
     output,
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(60_000),
   });
   const { exitCode } = await process_.exited;
   await output.close();
@@ -191,6 +229,15 @@ function differences(before: Map<string, string>, after: Map<string, string>): s
   return [...new Set([...before.keys(), ...after.keys()])].filter((path) => before.get(path) !== after.get(path));
 }
 
+/** A standby that is late on a busy machine serves a later command. */
+async function firstProcessOf(sandbox: Sandbox, world: World, way: AttackWay): Promise<string> {
+  for (let tries = 1; ; tries++) {
+    if (way === "standby") sandbox.standBy();
+    const { output } = await attack(sandbox, world, "tr '\\0' ' ' </proc/1/cmdline");
+    if (way !== "standby" || output.includes("heddle-standby") || tries === MAX_STANDBY_TRIES) return output;
+  }
+}
+
 async function run(way: AttackWay): Promise<AttackReport> {
   process.env["HEDDLE_CANARY"] = "CANARY";
   await using world = await openWorld();
@@ -222,8 +269,7 @@ async function run(way: AttackWay): Promise<AttackReport> {
       if (way === "standby") sandbox.standBy();
       results[attackKey(one)] = await attack(sandbox, world, one.command);
     }
-    if (way === "standby") sandbox.standBy();
-    firstProcess = (await attack(sandbox, world, "tr '\\0' ' ' </proc/1/cmdline")).output;
+    firstProcess = await firstProcessOf(sandbox, world, way);
     if (mode === "read-only")
       changedByReadOnly = differences(before, await manifest(world.base)).filter((path) => !isOwn(path));
   }

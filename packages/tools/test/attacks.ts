@@ -41,6 +41,35 @@ const WRITING: readonly string[] = [
   "ln -sf /etc/passwd src/link",
   "mkdir -p src/deep/er && touch src/deep/er/z",
   "npm install --offline --no-audit ./src",
+  'python3 -c \'open("src/x", "w").write("hi")\'',
+  'sh -c "setsid sh -c \'sh -c \\"echo hi > src/x\\"\'"',
+];
+
+/** S9: a program that git runs for whoever configures it: the command itself, its environment, or a repository. */
+const TO_RUN = "sh ./evil.sh";
+const GIT: readonly (readonly [name: string, command: string])[] = [
+  ["a file system monitor", `git -c core.fsmonitor='${TO_RUN}' status`],
+  [
+    "hooks",
+    "h=$(mktemp -d); cp evil.sh $h/pre-commit; git -c user.name=a -c user.email=a@b -c core.hooksPath=$h commit --allow-empty -m x",
+  ],
+  [
+    "filters",
+    `a=$(mktemp); echo '* filter=f' > $a; f="-c core.attributesFile=$a -c filter.f.clean"; git $f='${TO_RUN}' hash-object src/x; git $f='${TO_RUN}' -c filter.f.required add --renormalize src`,
+  ],
+  ["another diff", `git -c diff.external='${TO_RUN}' diff HEAD~1`],
+  ["an alias", `git -c alias.e='!${TO_RUN}' e`],
+  ["a transport", `timeout 5 git -c protocol.ext.allow=always ls-remote 'ext::${TO_RUN}'`],
+  ["another ssh", `timeout 5 git -c core.sshCommand='${TO_RUN}' ls-remote ssh://nobody.invalid/x`],
+  [
+    "what the environment names",
+    `GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.fsmonitor GIT_CONFIG_VALUE_0='${TO_RUN}' git status; GIT_EXTERNAL_DIFF='${TO_RUN}' git diff HEAD~1`,
+  ],
+  ["what a hostile repository names, to look", "git -C hostile status; git -C hostile diff; git -C hostile log -p"],
+  [
+    "what a hostile repository names, to work",
+    "git -C hostile add -A; git -C hostile commit -m x; git -C hostile checkout -f HEAD",
+  ],
 ];
 
 const CONNECT = (target: string): string =>
@@ -64,33 +93,33 @@ const LATE = (mode: Attack["mode"]): Attack => ({
 });
 
 const ESCAPES: readonly Omit<Attack, "mode">[] = [
-  { name: "remounts the root writable", command: 'mount -o remount,bind,rw / && touch "$OUTSIDE"/escaped' },
-  { name: "unmounts a protected folder", command: "umount .git/hooks; echo x > .git/hooks/escaped" },
-  { name: "mounts over a protected folder", command: "mount --bind src .git/hooks && echo x > .git/hooks/escaped" },
+  { name: "S2: remounts the root writable", command: 'mount -o remount,bind,rw / && touch "$OUTSIDE"/escaped' },
+  { name: "S2: unmounts a protected folder", command: "umount .git/hooks; echo x > .git/hooks/escaped" },
+  { name: "S2: mounts over a protected folder", command: "mount --bind src .git/hooks && echo x > .git/hooks/escaped" },
   {
-    name: "remounts from a nested user namespace",
+    name: "S2: remounts from a nested user namespace",
     command: "unshare -Urm sh -c 'mount -o remount,bind,rw /; mount -o remount,rw /; touch \"$OUTSIDE\"/escaped'",
   },
   {
-    name: "unmounts from a nested user namespace",
+    name: "S2: unmounts from a nested user namespace",
     command: "unshare -Urm sh -c 'umount -l .git/hooks; umount -l .git; echo x > .git/hooks/escaped'",
   },
   {
-    name: "binds the workspace elsewhere without its protections",
+    name: "S2: binds the workspace elsewhere without its protections",
     command: "unshare -Urm sh -c 'mount --bind \"$WORKSPACE\" /mnt && echo x > /mnt/.git/hooks/escaped'",
   },
   {
-    name: "moves a protected folder from a nested user namespace",
+    name: "S2: moves a protected folder from a nested user namespace",
     command: "unshare -Urm sh -c 'mv .git moved && mkdir -p .git/hooks && echo x > .git/hooks/escaped'",
   },
   {
-    name: "remounts from a nested user namespace without leaving its process",
+    name: "S2: remounts from a nested user namespace without leaving its process",
     command:
       'perl -e \'syscall(272, 0x10020000) == 0 or exit 2; do { my ($n, $r) = ("none", "/"); syscall(165, $n, $r, 0, 0x1020, 0) } == 0 or exit 3; open(my $f, ">", "$ENV{OUTSIDE}/escaped") or exit 4\'',
   },
-  { name: "makes a device node", command: "mknod node b 8 0 || unshare -Ur mknod node b 8 0" },
-  { name: "reads a block device", command: 'for d in /dev/*; do [ -b "$d" ] && exit 0; done; exit 1' },
-  { name: "changes its root", command: "chroot / true" },
+  { name: "S2: makes a device node", command: "mknod node b 8 0 || unshare -Ur mknod node b 8 0" },
+  { name: "S2: reads a block device", command: 'for d in /dev/*; do [ -b "$d" ] && exit 0; done; exit 1' },
+  { name: "S2: changes its root", command: "chroot / true" },
   {
     name: "writes a kernel setting",
     command: 'value=$(cat /proc/sys/kernel/core_pattern) && echo "$value" > /proc/sys/kernel/core_pattern',
@@ -107,26 +136,27 @@ const ESCAPES: readonly Omit<Attack, "mode">[] = [
       "mkdir -p /tmp/cg; unshare -UrmC sh -c 'mount -t cgroup -o memory none /tmp/cg && echo $(cat /tmp/cg/release_agent) > /tmp/cg/release_agent'",
   },
   { name: "makes a control group", command: "mkdir /sys/fs/cgroup/escaped || mkdir /sys/fs/cgroup/unified/escaped" },
-  { name: "reads Heddle's home", command: 'cat "$MASKED"/*', isHarmless: true },
-  { name: "lists Heddle's home", command: 'ls -A "$MASKED"', held: /^(?!.*token)/s },
-  { name: "writes into Heddle's home", command: 'echo x > "$MASKED"/escaped' },
-  { name: "reads Heddle's home through a process", command: 'cat /proc/[0-9]*/root"$MASKED"/token' },
+  { name: "S4: reads Heddle's home", command: 'cat "$MASKED"/*', isHarmless: true },
+  { name: "S4: lists Heddle's home", command: 'ls -A "$MASKED"', held: /^(?!.*token)/s },
+  { name: "S4: writes into Heddle's home", command: 'echo x > "$MASKED"/escaped' },
+  { name: "S4: reads Heddle's home through a process", command: 'cat /proc/[0-9]*/root"$MASKED"/token' },
   {
-    name: "reads Heddle's home from a nested user namespace",
+    name: "S4: reads Heddle's home from a nested user namespace",
     command: 'unshare -Urm sh -c \'umount -l "$MASKED"; cat "$MASKED"/token\'',
   },
-  { name: "finds Heddle's environment", command: "cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep CANARY" },
-  { name: "signals Heddle", command: "kill -0 $HEDDLE_PID" },
+  { name: "S4: has a key in its environment", command: "env | grep CANARY" },
+  { name: "S4: finds Heddle's environment", command: "cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep CANARY" },
+  { name: "S2: signals Heddle", command: "kill -0 $HEDDLE_PID" },
   {
-    name: "attaches to Heddle",
+    name: "S2: attaches to Heddle",
     command: "grep -q '^Name:.*node' /proc/$HEDDLE_PID/status && head -c 1 /proc/$HEDDLE_PID/mem",
   },
-  { name: "sees processes of the host", command: "ls -d /proc/[0-9]* | wc -l | grep -Ex '[0-9]{3,}'" },
+  { name: "S2: sees processes of the host", command: "ls -d /proc/[0-9]* | wc -l | grep -Ex '[0-9]{3,}'" },
   {
-    name: "keeps a capability",
+    name: "S2: keeps a capability",
     command: "grep -E '^Cap(Prm|Eff|Bnd|Amb|Inh)' /proc/self/status | grep -v '0000000000000000'",
   },
-  { name: "may gain privileges", command: "grep '^NoNewPrivs:.0' /proc/self/status" },
+  { name: "S2: may gain privileges", command: "grep '^NoNewPrivs:.0' /proc/self/status" },
   {
     name: "inherits a descriptor that leads somewhere",
     command:
@@ -144,6 +174,23 @@ const ESCAPES: readonly Omit<Attack, "mode">[] = [
   { name: "writes a protected folder", command: "echo x > .vscode/settings.json" },
   { name: "removes a protected file", command: "rm -f .npmrc" },
   { name: "changes its environment's home", command: "touch ~/escaped" },
+];
+
+/** Who would run something outside for a command. */
+const MANAGERS: readonly Omit<Attack, "mode">[] = [
+  { name: "S2: reaches a socket below /run", command: "find /run /var/run/ -type s 2>/dev/null | grep -q ." },
+  { name: "S2: speaks to docker", command: CONNECT('"/var/run/docker.sock"') },
+  {
+    name: "S2: asks the user's systemd",
+    command:
+      'XDG_RUNTIME_DIR=/run/user/$(id -u) systemd-run --user --wait touch "$OUTSIDE"/escaped || busctl --user list || systemctl --user list-units',
+  },
+  { name: "S2: leaves a job for at", command: `echo 'touch "$OUTSIDE"/escaped' | at now` },
+  {
+    name: "S2: leaves a job for cron",
+    command:
+      'echo "* * * * * touch $OUTSIDE/escaped" | crontab - || echo x > /var/spool/cron/crontabs/escaped || echo x > /etc/cron.d/escaped',
+  },
 ];
 
 const REPOSITORY = (path: string): string =>
@@ -189,14 +236,21 @@ const PLANTS: readonly (readonly [name: string, command: string])[] = [
 
 export const ATTACKS: readonly Attack[] = [
   ...WRITING.map((command): Attack => ({
-    name: command,
+    name: `S1: ${command}`,
     mode: "read-only",
     command,
     isHarmless: command.startsWith("echo"),
   })),
-  ...LEAKING.map((command): Attack => ({ name: command, mode: "read-only", command, isHarmless: true })),
-  ...LEAKING.map((command): Attack => ({ name: command, mode: "workspace-write", command })),
+  ...LEAKING.map((command): Attack => ({ name: `S3: ${command}`, mode: "read-only", command, isHarmless: true })),
+  ...LEAKING.map((command): Attack => ({ name: `S3: ${command}`, mode: "workspace-write", command })),
   ...ESCAPES.map((escape): Attack => ({ ...escape, mode: "workspace-write" })),
+  ...MANAGERS.map((escape): Attack => ({ ...escape, mode: "read-only" })),
+  ...MANAGERS.map((escape): Attack => ({ ...escape, mode: "workspace-write" })),
+  ...GIT.map(([name, command]): Attack => {
+    const isDone = '[ -e "$OUTSIDE"/escaped ] || [ -e escaped ]';
+    const tried = `rm -f escaped "$OUTSIDE"/escaped; (${command}); ${isDone}`;
+    return { name: `S9: git runs ${name}`, mode: "read-only", command: tried, isHarmless: true };
+  }),
   LATE("read-only"),
   LATE("workspace-write"),
   ...KERNEL_ATTACKS,

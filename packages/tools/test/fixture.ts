@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { ApprovalPolicy, ApprovalQuestion, Decision, Item, SandboxMode } from "@heddle/protocol";
 import { dispatch, type DispatchOutcome, type ToolIntent } from "../src/calls/dispatch.ts";
+import { childToolset } from "../src/builtin/child-toolset.ts";
+import type { ChildThreads } from "../src/calls/child-threads.ts";
 import { envelopeFor } from "../src/calls/envelopes.ts";
 import { approvalKey } from "../src/calls/policy.ts";
 import { toolsFor, type ToolFamily } from "../src/calls/registry.ts";
@@ -22,6 +24,10 @@ export interface FixtureOptions {
   readonly sandbox?: "kernel" | "none";
   readonly answer?: (question: ApprovalQuestion) => Decision;
   readonly env?: NodeJS.ProcessEnv | ((workspace: string) => NodeJS.ProcessEnv);
+  /** Threads may be started, by this engine. */
+  readonly children?: ChildThreads;
+  /** Absent: where there is an engine for it. */
+  readonly mayStartThreads?: boolean;
   readonly onStarted?: (item: Item, intent: ToolIntent) => Promise<void>;
 }
 
@@ -64,6 +70,7 @@ export async function openFixture(options: FixtureOptions = {}): Promise<Fixture
     networkAccess: false,
     approval: options.approval ?? "never",
     masked: [home],
+    mayStartThreads: options.mayStartThreads ?? options.children !== undefined,
   });
   const policy = { workspace, writeRoots: envelope.writeRoots, masked: envelope.masked, network: envelope.network };
   const sandbox =
@@ -71,7 +78,7 @@ export async function openFixture(options: FixtureOptions = {}): Promise<Fixture
       ? openUnconfined(policy)
       : await openSandbox(policy, { quarantineDir: join(home, "quarantine") });
   const env = typeof options.env === "function" ? options.env(workspace) : (options.env ?? process.env);
-  const state = openThreadState({ spillDir: join(home, "outputs"), environment: commandEnvironment(env, QUIET) });
+  const state = openThreadState({ blobFolder: join(home, "outputs"), environment: commandEnvironment(env, QUIET) });
   const remembered = new Set<string>();
   const started: Fixture["started"] = [];
   const questions: ApprovalQuestion[] = [];
@@ -98,7 +105,9 @@ export async function openFixture(options: FixtureOptions = {}): Promise<Fixture
       return dispatch(
         { callId, name, input, shape: callOptions.shape ?? "json" },
         {
-          toolset: toolsFor(options.family ?? "openai", envelope),
+          toolset: toolsFor(options.family ?? "openai", envelope, {
+            children: options.children && childToolset(options.children),
+          }),
           envelope,
           sandbox,
           state,

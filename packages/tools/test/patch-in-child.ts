@@ -21,7 +21,7 @@ const outcome = await dispatch(
     toolset: toolsFor("openai", envelope),
     envelope,
     sandbox: openUnconfined({ workspace, writeRoots: [workspace], masked: [], network: "none" }),
-    state: openThreadState({ spillDir: workspace, environment: {} }),
+    state: openThreadState({ blobFolder: workspace, environment: {} }),
     cwd: workspace,
     signal: new AbortController().signal,
     remembered: new Set(),

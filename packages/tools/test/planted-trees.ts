@@ -142,7 +142,7 @@ async function hostileRun(
       env: commandEnvironment(process.env, names),
       stdin: "ignore",
       output,
-      signal: AbortSignal.timeout(30_000),
+      signal: AbortSignal.timeout(60_000),
     });
     await command.exited;
     await output.close();

@@ -78,16 +78,17 @@ function stateOf(folder: RawPath): string {
 export async function runIn(
   room: Room,
   command: string | readonly string[],
+  folder = "",
 ): Promise<{ readonly code: number | undefined; readonly text: string }> {
   const output = new CappedOutput();
   await using owned = await startCommand({
     sandbox: room.sandbox,
     argv: typeof command === "string" ? ["bash", "-c", command] : command,
-    cwd: room.root,
+    cwd: join(room.root, folder),
     env: commandEnvironment(process.env),
     stdin: "ignore",
     output,
-    signal: AbortSignal.timeout(30_000),
+    signal: AbortSignal.timeout(60_000),
   });
   const { exitCode } = await owned.exited;
   await output.close();

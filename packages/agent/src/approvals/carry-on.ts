@@ -3,11 +3,12 @@
  * the reason where that is not possible. For attended engines: an unattended run has nobody to answer.
  */
 import type { Journal } from "@heddle/journal";
-import type { TurnSettings } from "@heddle/protocol";
+import type { EventOf, TurnSettings } from "@heddle/protocol";
 import { requireOwnFolder } from "@heddle/tools";
-import { closeTurn, isEphemeral, watchHosts, type Recovered } from "../recovery/recover.ts";
+import { canWait, closeTurn, watchHosts, type Recovered } from "../recovery/recover.ts";
 import type { TurnSandbox, TurnRequest } from "../runners/runner.ts";
 import type { EnterThread } from "../sandboxes/thread-sandboxes.ts";
+import { withHop } from "../threads/past.ts";
 import { readResumed } from "../threads/resumed.ts";
 import { requireSound } from "../threads/threads.ts";
 import { toFailure } from "../turns/outcome.ts";
@@ -27,7 +28,7 @@ export interface CarryOn {
 export interface ParkedTurns extends AsyncDisposable {
   /** Does nothing when the turn is not parked, not answered, or taken by another process. Never rejects. */
   carryOn(threadId: string, turnId: string): Promise<void>;
-  /** Another process can continue a turn of this one: it waits for an answer, and its thread is not ephemeral. */
+  /** Another process can continue a turn of this one: it waits for an answer, and its thread can wait. */
   canBeLeft(threadId: string, turnId: string): Promise<boolean>;
 }
 
@@ -65,8 +66,7 @@ export function createParkedTurns(engine: CarryOn, found: Recovered["parked"]): 
   const hosts = watchHosts(journal, resume);
   return {
     carryOn: attempt,
-    canBeLeft: async (threadId, turnId) =>
-      !(await isEphemeral(journal, threadId)) && (await isAtQuestion(journal, turnId)),
+    canBeLeft: async (threadId, turnId) => (await canWait(journal, threadId)) && (await isAtQuestion(journal, turnId)),
     async [Symbol.asyncDispose]() {
       await hosts[Symbol.asyncDispose]();
       isClosing = true;
@@ -90,12 +90,15 @@ async function carryOn(engine: CarryOn, threadId: string, turnId: string): Promi
 async function prepareTurn(
   { journal, check, enter }: CarryOn,
   threadId: string,
-  { turnId, settings }: { readonly turnId: string; readonly settings: TurnSettings },
+  { turnId, settings, bound }: Pick<EventOf<"turn.admitted">, "turnId" | "settings" | "bound">,
 ): Promise<TurnRequest> {
   const { workspace, origin } = await requireSound(journal, threadId);
   requireOwnFolder(workspace);
   await check(settings);
-  const sandboxContext = await enter({ threadId, workspace, settings });
+  // What messages may cause is what it was when they started the turn.
+  const message = bound && ({ kind: "sender", envelope: bound } as const);
+  const now = await withHop(journal, threadId, settings);
+  const sandboxContext = await enter({ threadId, workspace, settings: now, message });
   // Read after everything else: the turn itself receives what is stored later.
   const history = await readResumed(journal, threadId);
   const carried = carryOver(turnId, history, waitingQuestions(turnId, history) ?? new Map());

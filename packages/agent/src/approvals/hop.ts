@@ -1,5 +1,5 @@
 /**
- * Hops of a turn: checked changes of its envelope that the user allows. Each is an event before anything runs in the wider
+ * Hops of a turn. By name, into another envelope: `envelope-hops.ts`. And what the user allows beyond the envelope here. Each is an event before anything runs in the wider
  * envelope, none goes above the thread's ceiling, and each ends with its scope.
  *
  *   request ─▶ above the ceiling, or nobody to ask ─▶ hop.refused
@@ -7,14 +7,19 @@
  *                                   turn:   the calls that follow do, until the turn ends
  *                                   thread: its later turns too, while the thread keeps its sandbox mode
  */
-import { HeddleError, type Envelope, type EventBody, type HopRequest, type Permissions } from "@heddle/protocol";
-import { aboveCeiling, envelopeFor, envelopeHash, widenEnvelope, type Hops, type SandboxContext } from "@heddle/tools";
+import type { Envelope, EventBody, HopRequest, Permissions } from "@heddle/protocol";
+import { envelopeHash, widenEnvelope, type EnvelopeHops, type Hops, type SandboxContext } from "@heddle/tools";
 import type { TurnSandbox, TurnRequest } from "../runners/runner.ts";
 import type { PolicyIo } from "../turns/policy.ts";
+import { requireBelow } from "../turns/turn-envelope.ts";
 
 export interface TurnHops extends Hops {
   /** The sandbox of the next call. */
   readonly current: SandboxContext;
+  /** How many envelopes the turn has entered by name. */
+  readonly entered: number;
+  /** For the tool of the model. */
+  readonly byName: EnvelopeHops;
 }
 
 export interface OpenHops extends TurnHops {
@@ -22,36 +27,48 @@ export interface OpenHops extends TurnHops {
   end(): Promise<void>;
 }
 
-export function createHops(turn: TurnRequest, io: Pick<PolicyIo, "record">): OpenHops {
+export function createHops(turn: TurnRequest, io: PolicyIo): OpenHops {
   const { turnId, sandboxContext } = turn;
-  const ceiling = ceilingOf(turn);
-  let current: SandboxContext = sandboxContext;
+  const { ceiling } = sandboxContext;
+  let wider: SandboxContext | undefined;
+  let enteredByName = 0;
   /** Envelopes of this turn, one after the other; each includes those before it. */
   const entered: Envelope[] = [];
   let isForTurn = turn.history.some(({ body }) => isHopFor(body, turnId));
   if (isForTurn) entered.push(sandboxContext.envelope);
+  const current = (): SandboxContext => wider ?? sandboxContext;
   return {
     get current() {
-      return current;
+      return current();
     },
+    get entered() {
+      return enteredByName;
+    },
+    byName: loadedWhenAsked(turn, io, () => {
+      enteredByName += 1;
+      // What was allowed beyond the envelope that was left ended with it.
+      wider = undefined;
+      entered.length = 0;
+    }),
     check(request) {
-      requireBelow(widenEnvelope(current.envelope, request), ceiling);
+      requireBelow(widenEnvelope(current().envelope, request), ceiling);
     },
     async take({ callId, request, scope, by }) {
-      const from = envelopeHash(current.envelope);
-      const to = widenEnvelope(current.envelope, request);
+      const { envelope } = current();
+      const from = envelopeHash(envelope);
+      const to = widenEnvelope(envelope, request);
       const toHash = envelopeHash(to);
-      if (toHash === from) return current;
+      if (toHash === from) return current();
       requireBelow(to, ceiling);
-      const wider = await sandboxContext.widen(to);
+      const widened = await sandboxContext.widen(to);
       const more = request.kind === "wider" ? { permissions: request.permissions } : {};
-      const hop = { turnId, callId, scope, from, to, toHash, sandboxLevel: wider.sandbox.level, ...more };
+      const hop = { turnId, callId, scope, from, to, toHash, sandboxLevel: widened.sandbox.level, ...more };
       await io.record([{ type: "hop.taken", v: 1, ...hop }], by);
-      if (scope === "call") return wider;
+      if (scope === "call") return widened;
       entered.push(to);
       isForTurn ||= scope === "turn";
-      current = wider;
-      return wider;
+      wider = widened;
+      return widened;
     },
     async end() {
       if (!isForTurn) return;
@@ -76,13 +93,19 @@ export function createHops(turn: TurnRequest, io: Pick<PolicyIo, "record">): Ope
   };
 }
 
-function isHopFor(body: EventBody, turnId: string): boolean {
-  return body.type === "hop.taken" && body.scope === "turn" && body.turnId === turnId;
+/** Most turns hop nowhere and load nothing for it. */
+function loadedWhenAsked(turn: TurnRequest, io: PolicyIo, onEntered: () => void): EnvelopeHops {
+  let loaded: Promise<EnvelopeHops> | undefined;
+  const load = (): Promise<EnvelopeHops> =>
+    (loaded ??= import("./envelope-hops.ts").then((all) => all.createModelHops(turn, io, onEntered)));
+  return {
+    admit: async (request, call) => (await load()).admit(request, call),
+    enter: async (call, answer) => (await load()).enter(call, answer),
+  };
 }
 
-/** Refuses a turn whose envelope is above its thread's ceiling. */
-export function requireWithinCeiling(turn: Pick<TurnRequest, "settings" | "workspace">, envelope: Envelope): void {
-  if (turn.settings.ceiling !== undefined) requireBelow(envelope, ceilingOf({ ...turn, sandboxContext: { envelope } }));
+function isHopFor(body: EventBody, turnId: string): boolean {
+  return body.type === "hop.taken" && body.scope === "turn" && body.turnId === turnId;
 }
 
 /**
@@ -90,7 +113,7 @@ export function requireWithinCeiling(turn: Pick<TurnRequest, "settings" | "works
  */
 export async function grantedSandbox(turn: TurnRequest): Promise<TurnSandbox> {
   const { history, sandboxContext } = turn;
-  const ceiling = ceilingOf(turn);
+  const { ceiling } = sandboxContext;
   let to = sandboxContext.envelope;
   for (const { body } of history) {
     if (body.type !== "hop.taken" || body.permissions === undefined) continue;
@@ -98,30 +121,11 @@ export async function grantedSandbox(turn: TurnRequest): Promise<TurnSandbox> {
     // Grants end when the thread gets another sandbox mode.
     if (body.to.id !== sandboxContext.envelope.id) continue;
     const wider = widenEnvelope(to, asRequest(body.permissions));
-    if (aboveCeiling(wider, ceiling) === undefined) to = wider;
+    if (ceiling?.exceededBy(wider) === undefined) to = wider;
   }
   return to === sandboxContext.envelope ? sandboxContext : { ...sandboxContext, ...(await sandboxContext.widen(to)) };
 }
 
 function asRequest(permissions: Permissions): HopRequest {
   return { kind: "wider", permissions };
-}
-
-function ceilingOf({
-  settings,
-  workspace,
-  sandboxContext,
-}: Pick<TurnRequest, "settings" | "workspace"> & { readonly sandboxContext: Pick<TurnSandbox, "envelope"> }): Envelope {
-  const { ceiling: mode = "danger-full-access", writableRoots, networkAccess, approvalPolicy: approval } = settings;
-  const { masked } = sandboxContext.envelope;
-  return envelopeFor({ mode, workspace, writableRoots, networkAccess, approval, masked });
-}
-
-function requireBelow(envelope: Envelope, ceiling: Envelope): void {
-  const above = aboveCeiling(envelope, ceiling);
-  if (above === undefined) return;
-  throw new HeddleError(
-    "ceiling.exceeded",
-    `${above} is above the ceiling of this thread ("${ceiling.id}"), which only its owner can raise (sandbox_ceiling)`,
-  );
 }

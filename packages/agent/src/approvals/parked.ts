@@ -43,6 +43,10 @@ export function waitingQuestions(turnId: string, events: readonly StoredEvent[])
   for (const { body } of events) {
     if (!("turnId" in body) || body.turnId !== turnId) continue;
     switch (body.type) {
+      case "turn.admitted":
+        // Its agent is a client of the process that died.
+        if (body.task === "outside") return undefined;
+        break;
       case "turn.completed":
       case "turn.interrupt-requested":
         return undefined;

@@ -55,7 +55,7 @@ export function summaryText({
 }
 
 const INTRODUCTION =
-  "Earlier parts of this conversation were left out to save room. You wrote this summary of them; go on from it, and look " +
+  "Earlier parts of this conversation were left out to save room. You wrote this summary of them; continue from it, and look " +
   "again at files and state where you need details.";
 
 function planLine({ text, status }: PlanStep): string {

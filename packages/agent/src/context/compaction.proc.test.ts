@@ -14,7 +14,7 @@ const TOO_LARGE = {
 };
 
 const isForSummary = ({ body }: RecordedRequest): boolean =>
-  JSON.stringify(body).includes("Write the summary it will go on from");
+  JSON.stringify(body).includes("Write the summary it will continue from");
 
 /** Figures such as a provider would give. */
 const measured = ({ bytes }: RecordedRequest): object => ({
@@ -248,25 +248,35 @@ test("compaction on demand that fails ends its turn as failed, and the thread go
   expectWhole(bodies(await t.events(threadId)));
 });
 
-test("F31 an interrupt while the summary is awaited ends the turn at once, and the old context stays", async () => {
-  await using server = await startModelServer({
-    respond: () => ({ text: `answer ${"d".repeat(20_000)}` }),
-    faults: (request) => (isForSummary(request) ? { kind: "stall", at: "after-headers" } : undefined),
-  });
-  await using t = await openTestHeddle({
-    providers: [server.provider("openai-responses")],
-    settings: { ...settings, contextTokens: 20_000, compactAtTokens: 1_000_000 },
-  });
-  const threadId = await threadWith(t, ["first", "second"]);
-  const handle = await t.heddle.as("user:owner").compact(threadId);
-  await server.arrived(2);
-  await t.heddle.as("user:owner").interrupt(handle.turnId, { code: "turn.interrupted", message: "enough" });
-  expect((await handle.done).body).toMatchObject({ status: "interrupted" });
-  const events = bodies(await t.events(threadId));
-  expectWhole(events);
-  expect(compactionItems(events)).toMatchObject([{ status: "interrupted" }]);
-  expect((await (await t.start("third", { thread: threadId })).done).body.status).toBe("completed");
-});
+test.each([
+  ["asked for", 1_000_000],
+  ["of a turn", 16_000],
+])(
+  "F31 an interrupt while the summary %s is awaited ends the turn at once, and the old context stays",
+  async (_, at) => {
+    let isStalled = true;
+    await using server = await startModelServer({
+      respond: (request) => ({ text: `answer ${"d".repeat(20_000)}`, ...measured(request) }),
+      faults: (request) => (isStalled && isForSummary(request) ? { kind: "stall", at: "after-headers" } : undefined),
+    });
+    await using t = await openTestHeddle({
+      providers: [server.provider("openai-responses")],
+      settings: { ...settings, contextTokens: 20_000, compactAtTokens: at },
+    });
+    const threadId = await threadWith(t, ["first", "second"]);
+    const isAsked = at === 1_000_000;
+    const owner = t.heddle.as("user:owner");
+    const handle = await (isAsked ? owner.compact(threadId) : t.start("interrupted", { thread: threadId }));
+    await server.arrived(2);
+    await owner.interrupt(handle.turnId, { code: "turn.interrupted", message: "enough" });
+    expect((await handle.done).body).toMatchObject({ status: "interrupted" });
+    const events = bodies(await t.events(threadId));
+    expectWhole(events);
+    expect(compactionItems(events)).toMatchObject([{ status: "interrupted", trigger: isAsked ? "manual" : "auto" }]);
+    isStalled = false;
+    expect((await (await t.start("third", { thread: threadId })).done).body.status).toBe("completed");
+  },
+);
 
 test("input added while a compaction runs is told after it, in the same turn", async () => {
   const going = Promise.withResolvers<void>();

@@ -174,7 +174,7 @@ test("a compaction leaves surroundings, kept messages, summary with plan and com
     user("second request"),
     user(
       [
-        "Earlier parts of this conversation were left out to save room. You wrote this summary of them; go on from it, and look again at files and state where you need details.",
+        "Earlier parts of this conversation were left out to save room. You wrote this summary of them; continue from it, and look again at files and state where you need details.",
         "<summary>\nit went well\n</summary>",
         "Your plan as it stands:\n[x] look\n[>] fix",
         "Commands that are still running:\n- session 1000: npm run dev",

@@ -2,11 +2,20 @@
  * What the model sees: the thread's events folded into one conversation. Pure, and used by resumed and running turns
  * alike, so that both send the model the same. Every tool call of the model has a result here.
  */
-import type { EventBody, EventOf, InputPart, ModelOutputPart, ModelToolCall, PlanStep } from "@heddle/protocol";
+import type {
+  EventBody,
+  EventOf,
+  InputPart,
+  InputRole,
+  ModelOutputPart,
+  ModelToolCall,
+  PlanStep,
+} from "@heddle/protocol";
 import type { ModelInput } from "@heddle/models";
 import { clientContextText, newClientContext } from "./client-context.ts";
 import { afterCompaction } from "./compacted-context.ts";
 import { entryOf, userText, type ContextEntry } from "./context-entry.ts";
+import { markedInput } from "./input-role.ts";
 import { withoutParts } from "./left-out-context.ts";
 
 export interface Context {
@@ -95,8 +104,7 @@ function apply(fold: Fold, body: EventBody): void {
       fold.turnBegins = fold.entries.length;
       for (const given of body.context ?? [])
         addClientContext(fold, { ...given, text: clientContextText(given) }, body.turnId);
-      if (body.input.length > 0)
-        fold.entries.push(entryOf("message", { kind: "user", parts: body.input }, body.turnId));
+      if (body.input.length > 0) fold.entries.push(entryOf("message", userInput(body.input, body.role), body.turnId));
       // Without input there is nothing that a first message could repeat.
       else fold.greeted.add(body.turnId);
       break;
@@ -127,6 +135,11 @@ function addClientContext(fold: Fold, { name, kind = "untrusted", text }: AddedC
   if (entry !== undefined) fold.entries.push(entry);
 }
 
+/** Only a command is given as it is. */
+function userInput(parts: readonly InputPart[], role: InputRole | undefined): ModelInput {
+  return { kind: "user", parts: markedInput(parts, role) };
+}
+
 type AddedContext = Pick<EventOf<"context.added">, "name" | "kind" | "text">;
 
 const INJECTED = { user: "note", assistant: "answer", toolResult: "result" } as const;
@@ -142,7 +155,7 @@ function complete(fold: Fold, { turnId, item }: EventOf<"item.completed">): void
   }
   if (item.type !== "userMessage") return;
   // The first one repeats the admitted input; later ones are steering, placed where the model saw them.
-  if (greeted.has(turnId)) entries.push(entryOf("message", { kind: "user", parts: item.content }, item.id));
+  if (greeted.has(turnId)) entries.push(entryOf("message", userInput(item.content, item.role), item.id));
   greeted.add(turnId);
 }
 

@@ -26,7 +26,7 @@ async function told(settings: GuideOptions["settings"] = {}, codexHome?: string)
     codexHome: codexHome === undefined ? undefined : join(root, codexHome),
     masked: [join(root, "home")],
     settings,
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(60_000),
   });
   return guides.map(({ path, text, bytes, truncatedBytes }) => {
     expect(bytes).toBe(Buffer.byteLength(text));

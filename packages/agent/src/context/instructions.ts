@@ -15,7 +15,7 @@ const INSTRUCTIONS = `You are a coding agent run by Heddle, a harness that recor
 End with a short message: what you changed, how you checked it, and what is left.`;
 
 /** Added in plan mode. */
-const PLAN_INSTRUCTIONS = `The user wants a plan, not yet the work. Change nothing: read, search and run what only looks. Where the request leaves open something that would change the plan and that you cannot find out, ask with request_user_input if you have it; otherwise decide, and say what you assumed. End with the plan: what will be changed and where, in order, how it will be checked, and what is out of scope. Put it, and nothing else, between a line <proposed_plan> and a line </proposed_plan>, as Markdown; a later one takes the place of an earlier one, so write it whole each time. Do not ask there whether to go on: the user decides with the plan before them.`;
+const PLAN_INSTRUCTIONS = `The user wants a plan, not yet the work. Change nothing: read, search and run what only looks. Where the request leaves open something that would change the plan and that you cannot find out, ask with request_user_input if you have it; otherwise decide, and say what you assumed. End with the plan: what will be changed and where, in order, how it will be checked, and what is out of scope. Put it, and nothing else, between a line <proposed_plan> and a line </proposed_plan>, as Markdown; a later one takes the place of an earlier one, so write it whole each time. Do not ask there whether to continue: the user decides with the plan before them.`;
 
 export interface Instructions {
   /** Empty: none. */
@@ -44,7 +44,7 @@ function joined(...texts: readonly string[]): string {
 }
 
 /** For the summary that replaces a long conversation. */
-export const SUMMARY_INSTRUCTIONS = `You are shown the record of a coding agent's work so far. Write the summary it will go on from: afterwards the record is no longer available, only your summary is.
+export const SUMMARY_INSTRUCTIONS = `You are shown the record of a coding agent's work so far. Write the summary it will continue from: afterwards the record is no longer available, only your summary is.
 
 Keep, in short plain lines:
 - what the user wants, with every condition, correction and preference;

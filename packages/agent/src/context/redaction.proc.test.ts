@@ -59,8 +59,8 @@ test("12.12: request, record, live text and file of a running turn say the same,
     if (item.type !== "commandExecution") continue;
     expect(holdsSecret(live.get(item.id) ?? "")).toBe(false);
     if (item.truncatedBytes === undefined) expect(live.get(item.id)).toBe(item.output);
-    if (item.outputFile === undefined) continue;
-    const whole = await readFile(item.outputFile, "utf8");
+    if (item.outputBlob === undefined) continue;
+    const whole = await readFile(join(t.home, "blobs", item.outputBlob), "utf8");
     expect(whole.startsWith(item.output.slice(0, 10_000))).toBe(true);
     expect(whole.endsWith(item.output.slice(-10_000))).toBe(true);
     expect(holdsSecret(whole)).toBe(false);
@@ -119,7 +119,7 @@ test("12.12: a secret that a running command has written half of when somebody l
   const items = bodies(await t.events(threadId)).flatMap((body) =>
     body.type === "item.completed" && body.item.type === "commandExecution" ? [body.item] : [],
   );
-  const files = items.flatMap(({ outputFile }) => outputFile ?? []);
+  const files = items.flatMap(({ outputBlob: name }) => (name === undefined ? [] : join(t.home, "blobs", name)));
   expect(files).not.toHaveLength(0);
   const said = [
     ...(await Promise.all(files.map((file) => readFile(file, "utf8")))),

@@ -30,6 +30,7 @@ export interface SkillOptions {
   readonly userHome: string | undefined;
   readonly masked: readonly string[];
   readonly extraRoots?: readonly string[] | undefined;
+  readonly disabledPlugins?: readonly string[] | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -39,7 +40,7 @@ export function ownSkillFolder(home: string): string | undefined {
 }
 
 export async function loadSkills(options: SkillOptions): Promise<SkillsFound> {
-  const { folders, home, userHome, masked, extraRoots = [], signal } = options;
+  const { folders, home, userHome, masked, extraRoots = [], disabledPlugins: disabled, signal } = options;
   const near = folders.flatMap((folder) => FOLDERS.map((name) => join(folder, name)));
   const far = userHome === undefined ? [] : [join(userHome, ".agents", "skills")];
   const hidden = { writeRoots: [], masked };
@@ -48,7 +49,7 @@ export async function loadSkills(options: SkillOptions): Promise<SkillsFound> {
     // Masked for the agent's own tools, but the owner put them there.
     findSkills([join(home, OWN)], { writeRoots: [], masked: [] }, signal),
     findSkills([...far, ...extraRoots], hidden, signal),
-    pluginSkillsOf(home),
+    pluginSkillsOf(home, disabled),
   ]);
   const byName = new Map<string, Skill>();
   for (const skill of parts.flatMap(({ skills }) => skills)) if (!byName.has(skill.name)) byName.set(skill.name, skill);
@@ -56,12 +57,13 @@ export async function loadSkills(options: SkillOptions): Promise<SkillsFound> {
   return { skills, skipped: parts.flatMap(({ skipped }) => skipped) };
 }
 
-async function pluginSkillsOf(home: string): Promise<SkillsFound> {
-  const found = await installedWith(home, async (plugin, { pluginSkills }) => {
+async function pluginSkillsOf(home: string, disabled: readonly string[] | undefined): Promise<SkillsFound> {
+  const read: Parameters<typeof installedWith<SkillsFound>>[1] = async (plugin, { pluginSkills }) => {
     const { skills, skipped } = await pluginSkills(plugin, { writeRoots: [], masked: [] });
     const { id: pluginId, record } = plugin;
     return { skills: skills.map((skill) => ({ ...skill, name: `${record.name}:${skill.name}`, pluginId })), skipped };
-  });
+  };
+  const found = await installedWith(home, read, { disabled });
   return { skills: found.flatMap(({ skills }) => skills), skipped: found.flatMap(({ skipped }) => skipped) };
 }
 

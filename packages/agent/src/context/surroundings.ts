@@ -1,5 +1,5 @@
 /** What the model reads about its environment: workspace, sandbox, the guides that apply and the skills. */
-import type { Envelope, EventOf, TurnSettings } from "@heddle/protocol";
+import type { Envelope, EventOf, Network, TurnSettings } from "@heddle/protocol";
 import type { SkillsFound } from "@heddle/tools";
 import { loadGuides } from "./guides.ts";
 import { foldersFromRoot } from "./repository.ts";
@@ -25,7 +25,7 @@ export async function loadSurroundings(options: SurroundingsOptions): Promise<Su
   const { masked } = options.envelope;
   const [guides, { skills: found, skipped }] = await Promise.all([
     loadGuides({ ...options, masked }),
-    loadSkills({ ...options, folders, masked, extraRoots }),
+    loadSkills({ ...options, folders, masked, extraRoots, disabledPlugins: options.settings.disabledPlugins }),
   ]);
   const skills = found.filter((skill) => options.skills?.isEnabled(skill) ?? true);
   const sources = guides.map(({ text: _, ...source }) => source);
@@ -47,8 +47,19 @@ function describeEnvironment({ workspace, envelope }: SurroundingsOptions): stri
     "<environment>",
     `workspace: ${workspace}`,
     `platform: ${process.platform}`,
+    ...(envelope.readRoots === undefined ? [] : [`may read: ${envelope.readRoots.join(", ")}`]),
     `may write: ${writable}`,
-    `network: ${envelope.network === "all" ? "on" : "off"}`,
+    `network: ${networkText(envelope.network)}`,
     "</environment>",
   ].join("\n");
+}
+
+/** Enough to choose from; the proxy names the host that it refuses. */
+const MAX_NAMED_HOSTS = 50;
+
+function networkText(network: Network): string {
+  if (typeof network === "string") return network === "all" ? "on" : "off";
+  const named = network.slice(0, MAX_NAMED_HOSTS).join(", ");
+  const more = network.length > MAX_NAMED_HOSTS ? ` and ${network.length - MAX_NAMED_HOSTS} more` : "";
+  return `only ${named}${more}; by HTTP, through the proxy that the environment of commands names`;
 }

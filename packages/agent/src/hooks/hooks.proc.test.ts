@@ -73,7 +73,7 @@ test("every event runs its hook inside the sandbox, with its payload on the inpu
   expect(stored.at(-1)?.type).toBe("turn.completed");
 });
 
-test("a hook cannot reach what the thread's commands cannot reach", async () => {
+test("S6: a hook cannot reach what the thread's commands cannot reach", async () => {
   await using server = await startModelServer({ script: [{ text: "done" }] });
   await using folder = await openTestHeddle();
   await writeFile(join(folder.home, "secret"), "TOP SECRET");

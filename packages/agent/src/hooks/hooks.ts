@@ -180,7 +180,7 @@ async function execute(
   const { question, output, signal } = run;
   const payload = `${JSON.stringify({ ...commonPayload(hook.event, turn), ...question.payload })}\n`;
   if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) {
-    throw new HeddleError("limit.reached", `there is more than ${MAX_PAYLOAD_BYTES} bytes for it to read`);
+    throw new HeddleError("limit.reached", `its input would be larger than ${MAX_PAYLOAD_BYTES} bytes`);
   }
   const timeoutMs = Math.min(hook.timeoutMs ?? DEFAULT_TIMEOUT_MS, question.limit?.timeoutMs ?? Infinity);
   await using owned = await startCommand({

@@ -5,6 +5,7 @@
  */
 import type { Redactor } from "@heddle/journal";
 import type { BroughtServer, McpServerConfig } from "@heddle/protocol";
+import { serverSecrets, valuesOf } from "./server-secrets.ts";
 
 /** A thread that is dropped here has its servers brought again. */
 const MAX_THREADS = 1000;
@@ -38,11 +39,7 @@ export function createBroughtServers(redactor: Redactor): BroughtServers {
 
   return {
     withhold(servers) {
-      // "Bearer abc": the value alone must not be found either.
-      const words = servers
-        .flatMap((server) => Object.values(valuesOf(server)))
-        .flatMap((value) => [value, ...value.split(/\s+/)]);
-      redactor.learn(words);
+      redactor.learn(servers.flatMap(serverSecrets));
       return servers.map((server) => {
         const withheld = Object.keys(valuesOf(server));
         const bare = "url" in server ? { ...server, headers: {} } : { ...server, env: {} };
@@ -64,10 +61,6 @@ export function createBroughtServers(redactor: Redactor): BroughtServers {
       return [...configured.filter(({ name }) => !names.has(name)), ...own];
     },
   };
-}
-
-function valuesOf(server: McpServerConfig): Values {
-  return "url" in server ? server.headers : server.env;
 }
 
 function withValues(server: McpServerConfig, values: Values | undefined): McpServerConfig {

@@ -103,7 +103,7 @@ async function nextQuestion(
   number: number,
 ): Promise<{ readonly approvalId: string }> {
   let seen = 0;
-  const signal = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.timeout(60_000);
   for await (const { body } of t.heddle.journal.tail({ stream: threadId, after: 0, signal })) {
     if (body.type === "approval.requested" && (seen += 1) === number) return body;
   }

@@ -60,7 +60,7 @@ test("a tool of a server is offered, called inside the sandbox, and its answer g
   expect(JSON.stringify(model.requests[1]?.body)).toContain("hello");
 });
 
-test("a server writes in the workspace, nowhere else, and reaches no network", async () => {
+test("S6: a server writes in the workspace, nowhere else, and reaches no network", async () => {
   const listener = createServer().listen(0, "127.0.0.1");
   await once(listener, "listening");
   const address = listener.address();

@@ -3,7 +3,16 @@
  * recorded. A server that fails is reported and left out; only a required one ends the turn.
  */
 import { HeddleError } from "@heddle/protocol";
-import { toolsFor, type GoalEndStatus, type McpReport, type MoreTools, type Toolset } from "@heddle/tools";
+import {
+  toolsFor,
+  type ChildToolset,
+  type EvidencePort,
+  type GoalEndStatus,
+  type McpReport,
+  type MessageToolEntry,
+  type MoreTools,
+  type Toolset,
+} from "@heddle/tools";
 import { clientToolsOf } from "../approvals/client-tools.ts";
 import { goalOf } from "../context/goal.ts";
 import type { RunnerEvent, TurnIo, TurnRequest } from "../runners/runner.ts";
@@ -30,6 +39,9 @@ interface OwnToolsOptions {
   readonly clientToolMs: number;
   readonly clientAnswer: TurnIo["clientAnswer"];
   readonly endGoal: (status: GoalEndStatus) => Promise<void>;
+  readonly children?: ChildToolset | undefined;
+  readonly messages?: readonly MessageToolEntry[] | undefined;
+  readonly evidence: EvidencePort;
 }
 
 export interface OfferedTo {
@@ -37,24 +49,43 @@ export interface OfferedTo {
   readonly readsImages?: boolean;
 }
 
-export function createTurnTools({ family, readsImages }: OfferedTo, options: TurnToolsOptions): TurnTools {
+export function createTurnTools(offeredTo: () => OfferedTo, options: TurnToolsOptions): TurnTools {
   const { turn, io } = options;
-  const { envelope, mcp } = turn.sandboxContext;
   const clientAnswer: TurnIo["clientAnswer"] = (itemId, signal) => io.clientAnswer(itemId, signal);
-  const more = { ...toolsBesideMcp(turn, { ...options, clientAnswer }), readsImages };
-  let toolset = toolsFor(family, envelope, more);
+  const more = { ...toolsBesideMcp(turn, { ...options, clientAnswer }), hops: io.policy.hops.byName };
   let isNewTurn = true;
+  let inSandbox = turn.sandboxContext.sandbox;
+  let offered = offeredTo();
+  let toolset = offer();
+
+  function offer(): Toolset {
+    const { family, readsImages } = offered;
+    const { envelope, mcp } = turn.sandboxContext;
+    return toolsFor(family, envelope, { ...more, readsImages, ...(isNewTurn ? {} : { mcp }) });
+  }
 
   async function refresh(): Promise<void> {
-    if (mcp === undefined) return;
-    const reports = await mcp.settle(io.signal, { isNewTurn });
+    const before = offered;
+    offered = offeredTo();
+    const { mcp, sandbox } = turn.sandboxContext;
+    // After a hop the servers run anew, in the sandbox of the envelope that was entered.
+    const hasHopped = sandbox !== inSandbox;
+    inSandbox = sandbox;
+    const isOther = hasHopped || offered.family !== before.family || offered.readsImages !== before.readsImages;
+    if (mcp === undefined) {
+      if (isOther) toolset = offer();
+      return;
+    }
+    const reports = await mcp.settle(io.signal, { isNewTurn: isNewTurn || hasHopped });
     io.signal.throwIfAborted();
     const events = reports.flatMap((report) => eventsOf(report, turn.turnId));
     if (events.length > 0) await io.record(events, "system");
-    const missing = isNewTurn ? reports.find((report) => report.kind === "failed" && report.isRequired) : undefined;
+    const missing =
+      isNewTurn || hasHopped ? reports.find((report) => report.kind === "failed" && report.isRequired) : undefined;
     if (missing?.kind === "failed") throw new HeddleError("mcp.failed", failedText(missing));
-    if (isNewTurn || reports.length > 0) toolset = toolsFor(family, envelope, { ...more, mcp });
+    const isStale = isNewTurn || isOther || reports.length > 0;
     isNewTurn = false;
+    if (isStale) toolset = offer();
   }
 
   return {
@@ -68,7 +99,15 @@ export function createTurnTools({ family, readsImages }: OfferedTo, options: Tur
 /** Tools besides the built-in ones and those of MCP servers. */
 export function toolsBesideMcp(
   { settings, history }: Pick<TurnRequest, "settings" | "history">,
-  { skillFolder, clientToolMs: timeoutMs, clientAnswer: answer, endGoal }: OwnToolsOptions,
+  {
+    skillFolder,
+    clientToolMs: timeoutMs,
+    clientAnswer: answer,
+    endGoal,
+    evidence,
+    children,
+    messages,
+  }: OwnToolsOptions,
 ): MoreTools {
   const { mode, asksUser, hasClientTools } = settings;
   const tools = clientToolsOf(history);
@@ -76,7 +115,10 @@ export function toolsBesideMcp(
     skillFolder,
     client: hasClientTools === true && tools.length > 0 ? { tools, timeoutMs, answer } : undefined,
     mayAskUser: mode === "plan" || asksUser === true,
+    children,
+    messages,
     goal: goalOf(history)?.status === "active" ? endGoal : undefined,
+    evidence,
   };
 }
 

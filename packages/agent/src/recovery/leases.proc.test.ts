@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { openTestHeddle, type TestHeddleOptions } from "../../test/test-heddle.ts";
 
 const LEASE_MS = 1500;
@@ -40,14 +40,10 @@ async function openFixture(): Promise<Fixture> {
     file: (name) => join(folder, "workspace", name),
     async start({ host, ...options }) {
       const given = JSON.stringify({ folder, script, leaseMs: LEASE_MS, ...options });
-      const child = spawn(
-        process.execPath,
-        ["--conditions=heddle-source", join(import.meta.dirname, "../../test/leased-in-child.ts"), given],
-        {
-          stdio: ["ignore", "pipe", "inherit"],
-          env: { ...process.env, ...(host === undefined ? {} : { HEDDLE_HOST_ID: host }) },
-        },
-      );
+      const child = spawn(process.execPath, [join(inject("children"), "leased-in-child.mjs"), given], {
+        stdio: ["ignore", "pipe", "inherit"],
+        env: { ...process.env, ...(host === undefined ? {} : { HEDDLE_HOST_ID: host }) },
+      });
       const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
       const line = async () => JSON.parse(String((await lines.next()).value));
       const { threadId, turnId } = await line();
@@ -71,7 +67,7 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await delay(10);
 }
 
-test("14.7: a stopped owner on another host is taken over when its lease runs out, and refused when it wakes up", async () => {
+test("R3: 14.7: an owner that renews its lease is alive; a stopped owner on another host is taken over when its lease runs out, and refused when it wakes up", async () => {
   await using fixture = await openFixture();
   await using owner = await fixture.start({ host: "other-host" });
   const { threadId, turnId, child } = owner;
@@ -142,7 +138,7 @@ test("14.7: a stopped owner on the same host is alive, however long its lease ha
   expect(readFileSync(fixture.file("effects"), "utf8")).toBe("once\n");
 });
 
-test("14.7: a killed owner on the same host is recovered at once, long before its lease has run out", async () => {
+test("R5: 14.7: a killed owner on the same host is recovered at once, long before its lease has run out, and that is recorded", async () => {
   await using fixture = await openFixture();
   await using owner = await fixture.start({ leaseMs: 3_600_000 });
   await until(() => existsSync(fixture.file("begun")));
@@ -152,9 +148,15 @@ test("14.7: a killed owner on the same host is recovered at once, long before it
   await using t = await openTestHeddle({ folder: fixture.folder });
   expect(t.heddle.recoveredTurns).toBe(1);
   expect(performance.now() - killedAt).toBeLessThan(5000);
+  expect((await t.events(owner.threadId)).at(-1)?.body).toMatchObject({
+    type: "turn.completed",
+    turnId: owner.turnId,
+    status: "interrupted",
+    failure: { code: "turn.abandoned" },
+  });
 });
 
-test("14.7: a run on another host waits until it is certain that a lease has run out, and then goes on with the thread", async () => {
+test("R6: 14.7: a run on another host waits until it is certain that a lease has run out, and then goes on with the thread", async () => {
   await using fixture = await openFixture();
   await using owner = await fixture.start({ host: "other-host" });
   await until(() => existsSync(fixture.file("begun")));

@@ -29,11 +29,13 @@ import {
   type OpenTurn,
   type WaitingQuestions,
 } from "../approvals/parked.ts";
-import { userMessage } from "../runners/notes.ts";
+import { saidOf, userMessage } from "../runners/notes.ts";
 import { eventAt } from "../threads/history.ts";
+import { leavingEvents } from "../turns/leave-envelope.ts";
 import { brokenOff, unknownOutcome } from "../turns/recorder.ts";
 import { terminalKey } from "../turns/terminal.ts";
 import { purgeThread, removeFiles } from "../threads/threads.ts";
+import { endLeftAgents, leftAgent } from "./left-agents.ts";
 
 export interface Recovered {
   readonly closed: number;
@@ -61,16 +63,22 @@ export async function recover(journal: Journal, { isElsewhere = false } = {}): P
     const turn = await readOpenTurn(journal, turnId);
     if (turn === undefined) continue;
     const questions = waitingQuestions(turnId, turn.events);
-    if (questions !== undefined && !(await isEphemeral(journal, threadId))) {
+    if (questions !== undefined && !hasOutsideAgent(turn.events) && (await canWait(journal, threadId))) {
       parked.push({ threadId, turnId, questions });
       continue;
     }
     failpoint("recover.before-turn");
+    await endLeftAgents(turn.events);
     const end = isSeen ? ABANDONED : RUN_OUT;
     if (await closeAbandoned(journal, turn, end)) closed += 1;
     failpoint("recover.after-turn");
   }
   return { closed, parked };
+}
+
+/** Nobody carries on with the process that has asked. */
+function hasOutsideAgent(events: readonly StoredEvent[]): boolean {
+  return events.some(({ body }) => body.type === "agent.started");
 }
 
 /** Recovers what other hosts leave when they stop renewing their leases, as long as a server runs. */
@@ -93,9 +101,13 @@ export function watchHosts(journal: Journal, onParked: (parked: Recovered["parke
   };
 }
 
-/** It leaves no trace, so nobody can come back to it. */
-export async function isEphemeral(journal: Journal, threadId: string): Promise<boolean> {
-  return (await journal.threads.ephemeral()).some(({ id }) => id === threadId);
+/**
+ * A question of this thread may outlive its process. An ephemeral one leaves no trace, so nobody can come back to it; a
+ * child thread ends with the turn of its parent.
+ */
+export async function canWait(journal: Journal, threadId: string): Promise<boolean> {
+  const isEphemeral = (await journal.threads.ephemeral()).some(({ id }) => id === threadId);
+  return !isEphemeral && (await journal.threads.get(threadId))?.parent === undefined;
 }
 
 /** Ends a turn that no process runs; false: one does, or another process ended it first. */
@@ -154,11 +166,12 @@ async function isOrphan(journal: Journal, threadId: string): Promise<boolean> {
 
 async function closeAbandoned(journal: Journal, turn: OpenTurn, end: AbandonedEnd): Promise<boolean> {
   const { admitted, events } = turn;
+  const left = await leftWith(journal, turn);
   try {
     await journal.append({
       stream: events[0]?.stream ?? "",
       author: "system",
-      events: closingEvents(admitted, events, end),
+      events: closingEvents(admitted, events, { ...end, left }),
       expectedVersion: events.at(-1)?.version ?? 0,
       key: terminalKey(admitted.turnId),
     });
@@ -171,15 +184,25 @@ async function closeAbandoned(journal: Journal, turn: OpenTurn, end: AbandonedEn
   }
 }
 
+/** An outside agent is in its envelope no longer than its turn. */
+async function leftWith(journal: Journal, { admitted, events }: OpenTurn): Promise<readonly EventBody[]> {
+  const threadId = events[0]?.stream ?? "";
+  if (admitted.task !== "outside" || !events.some(({ body }) => body.type === "turn.started")) return [];
+  const workspace = (await journal.threads.get(threadId))?.workspace;
+  if (workspace === undefined) return [];
+  return leavingEvents(journal, { threadId, turnId: admitted.turnId, workspace });
+}
+
 export function closingEvents(
   admitted: EventOf<"turn.admitted">,
   events: readonly StoredEvent[],
-  { status, failure }: AbandonedEnd = ABANDONED,
+  { status, failure, left = [] }: AbandonedEnd & { readonly left?: readonly EventBody[] } = ABANDONED,
 ): readonly EventBody[] {
   const { turnId } = admitted;
   const loose = looseEnds(turnId, events);
   return [
     ...loose.events,
+    ...left,
     {
       type: "turn.completed",
       v: 1,
@@ -220,6 +243,7 @@ export function looseEnds(turnId: string, events: readonly StoredEvent[]): Loose
   const intents = new Map<string, EventOf<"tool.intended">>();
   const items = new Map<string, { item: Item; appended: string }>();
   const questions = new Set<string>();
+  const agents = new Map<number, EventOf<"agent.started">>();
   let usage: Usage = NO_USAGE;
   let lastAt = 0;
   for (const { body, at } of events) {
@@ -232,7 +256,9 @@ export function looseEnds(turnId: string, events: readonly StoredEvent[]): Loose
     else if (body.type === "item.checkpointed") {
       const open = items.get(body.itemId);
       if (open !== undefined) open.appended += body.appended;
-    } else if (body.type === "approval.requested") questions.add(body.approvalId);
+    } else if (body.type === "agent.started") agents.set(body.process.pid, body);
+    else if (body.type === "agent.ended") agents.delete(body.pid);
+    else if (body.type === "approval.requested") questions.add(body.approvalId);
     else if (body.type === "approval.resolved") questions.delete(body.approvalId);
     else if (body.type === "model.responded") usage = addUsage(usage, body.usage);
   }
@@ -247,6 +273,7 @@ export function looseEnds(turnId: string, events: readonly StoredEvent[]): Loose
       reason: "the turn was abandoned",
     })),
     ...[...intents.values()].map((intent): EventBody => unknownOutcome(intent)),
+    ...[...agents.values()].map((agent): EventBody => leftAgent(agent)),
     ...[...items.values()].map(({ item, appended }): EventBody => ({
       type: "item.completed",
       v: 1,
@@ -265,11 +292,11 @@ function untoldInput(turnId: string, events: readonly StoredEvent[]): readonly E
   return [
     ...own.flatMap(({ body }) =>
       body.type === "turn.admitted" && body.input.length > 0 && !isTold
-        ? userMessage(turnId, body.input, body.clientId, id)
+        ? userMessage(turnId, body.input, { ...saidOf(body), id })
         : [],
     ),
     ...pendingSteering(turnId, own).flatMap(({ body }) =>
-      body.type === "turn.steered" ? userMessage(turnId, body.input, body.clientId) : [],
+      body.type === "turn.steered" ? userMessage(turnId, body.input, saidOf(body)) : [],
     ),
   ];
 }

@@ -5,9 +5,10 @@
  * /proc), a socket of the owner tells: the kernel refuses it once its process has ended.
  */
 import { mkdir, link, readdir, readFile, rm, unlink, writeFile } from "node:fs/promises";
-import { connect, createServer, type Server } from "node:net";
+import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { HeddleError, uuidv7, type Holder } from "@heddle/protocol";
+import { isAnswered } from "./answered-socket.ts";
 import { stateOf, thisHolder } from "./holder.ts";
 
 export interface StoreClaim extends AsyncDisposable {
@@ -127,27 +128,12 @@ async function refuseLiving({ what, holder, number, socket }: Found, home: strin
   if (holder === undefined) return;
   const folder = join(home, FOLDER);
   const state = stateOf(holder);
-  if (state === "dead" || (state === "unknown" && socket !== "" && !(await answers(join(folder, socket))))) return;
+  if (state === "dead" || (state === "unknown" && socket !== "" && !(await isAnswered(join(folder, socket))))) return;
   const isSeen = state === "alive" || socket !== "";
   const hint = isSeen
     ? "stop it first, or use another HEDDLE_HOME"
-    : `whether it lives cannot be seen from here; if it does not, remove ${join(folder, String(number))}`;
+    : `whether it still runs cannot be seen from here; if it does not, remove ${join(folder, String(number))}`;
   throw new HeddleError("store.owned", `${home} belongs to ${what} (process ${holder.pid}); ${hint}`, {
     details: { pid: holder.pid, what, number },
-  });
-}
-
-/** A stopped process still has its socket, and the kernel takes connections for it. */
-function answers(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(path);
-    const settle = (isAlive: boolean): void => {
-      socket.destroy();
-      resolve(isAlive);
-    };
-    // Only a refusal proves that the owner has ended; a full queue of a stopped owner does not.
-    const onError = (error: NodeJS.ErrnoException): void =>
-      settle(error.code !== "ECONNREFUSED" && error.code !== "ENOENT");
-    socket.once("connect", () => settle(true)).once("error", onError);
   });
 }

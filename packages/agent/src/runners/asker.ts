@@ -27,7 +27,6 @@ export function createAsker(
   const { turnId } = turn;
   // As they are stored, without secrets, so that a resumed turn says the same.
   const { settings } = admissionOf(turn);
-  const window = windowOf(settings, modelInfo(provider, settings.model).windowTokens);
   let weighed: { readonly toolset: Toolset; readonly tokens: number } | undefined;
   let spent: Spent = NOTHING_SPENT;
   let mayCompact = true;
@@ -45,10 +44,17 @@ export function createAsker(
     return weighed.tokens;
   }
 
-  const isTooLarge = (): boolean => context.tokens(overheadTokens()) >= window.compactAtTokens;
+  /** The turn as it is now, with the window of the model that it has now. */
+  function current() {
+    const now = { ...turn, settings: settingsNow(turn, io) };
+    return { turn: now, window: windowOf(now.settings, modelInfo(provider, now.settings.model).windowTokens) };
+  }
+
+  const isTooLarge = (): boolean => context.tokens(overheadTokens()) >= current().window.compactAtTokens;
 
   async function compact(trigger: Trigger): Promise<CompactionOutcome> {
-    const given = { provider, turn, io, context, windowTokens: window.tokens, overheadTokens: overheadTokens() };
+    const { turn: now, window } = current();
+    const given = { provider, turn: now, io, context, windowTokens: window.tokens, overheadTokens: overheadTokens() };
     const { runCompaction } = await import("./compaction.ts");
     const outcome = await runCompaction(trigger, given);
     spent = addSpent(spent, outcome.spent);
@@ -61,12 +67,12 @@ export function createAsker(
     const parts = kinds.find((kind) => hasParts(context.entries, { parts: kind, turnId }));
     if (parts === undefined) return false;
     leftOut.add(parts);
-    await io.record(leftOutEvents(turn, parts, error), "system");
+    await io.record(leftOutEvents(current().turn, parts, error), "system");
     return true;
   }
 
   async function askOnce(): ReturnType<typeof askModel> {
-    const request = modelRequest({ ...turn, settings: changedSince(settings, turn, io) }, tools.toolset, context);
+    const request = modelRequest(current().turn, tools.toolset, context);
     const search = hasSearch(turn)
       ? defined({ webSearch: settings.webSearch, searchOptions: settings.searchOptions })
       : {};
@@ -110,19 +116,16 @@ export function createAsker(
 }
 
 /** As clients have changed them since the turn began, before a restart too. */
-function changedSince(
-  settings: TurnSettings,
-  { history, turnId }: TurnRequest,
-  io: Pick<RunContext["io"], "changes">,
-): TurnSettings {
+export function settingsNow(turn: TurnRequest, io: Pick<RunContext["io"], "changes">): TurnSettings {
+  const { history, turnId } = turn;
   const earlier = history.flatMap(({ body }) =>
     body.type === "turn.settings-changed" && body.turnId === turnId ? [body] : [],
   );
-  return [...earlier, ...io.changes()].reduce((now, { effort, summary, serviceTier }) => {
+  return [...earlier, ...io.changes()].reduce((now, { model, effort, summary, serviceTier }) => {
     const { serviceTier: before, ...others } = now;
     const tier = serviceTier === undefined ? before : (serviceTier ?? undefined);
-    return { ...others, ...defined({ effort, summary, serviceTier: tier }) };
-  }, settings);
+    return { ...others, ...defined({ model, effort, summary, serviceTier: tier }) };
+  }, admissionOf(turn).settings);
 }
 
 type LeftOut = EventOf<"context.left-out">["parts"];

@@ -8,7 +8,7 @@
  */
 import { HeddleError, newItemId, type EventOf, type Item, type ModelToolCall } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import { dispatch, fitText, type DispatchOutcome, type Sandbox, type Toolset } from "@heddle/tools";
+import { dispatch, fitText, HOP, type DispatchOutcome, type Sandbox, type Toolset } from "@heddle/tools";
 import { textOf } from "../context/compacted-context.ts";
 import { hookTool } from "../hooks/hook-tools.ts";
 import type { RunnerEvent, TurnIo, TurnRequest } from "./runner.ts";
@@ -21,15 +21,18 @@ export interface CallsContext {
   readonly turn: TurnRequest;
   readonly io: TurnIo;
   readonly toolset: Toolset;
+  /** How many envelopes the turn had entered when the calls were written; absent: as many as now. */
+  readonly offeredIn?: number | undefined;
 }
 
 /** Records every call and its result. Stops before the next call once the turn is aborted. */
 export async function runCalls(calls: readonly ModelToolCall[], context: CallsContext): Promise<void> {
   // A sandbox that could not be finished ends the turn; it must not become a result for the model.
   await recordOpened(context);
+  const { offeredIn = context.io.policy.hops.entered } = context;
   for (const group of inGroups(calls, context.toolset)) {
     if (context.io.signal.aborted) break;
-    const ends = await Promise.allSettled(group.map((call) => runCall(call, context)));
+    const ends = await Promise.allSettled(group.map((call) => runCall(call, context, offeredIn)));
     // All have ended before one's failure is thrown: nothing of the turn runs on after its terminal event.
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
@@ -50,7 +53,8 @@ function inGroups(calls: readonly ModelToolCall[], toolset: Toolset): ModelToolC
   const groups: ModelToolCall[][] = [];
   let reads: ModelToolCall[] | undefined;
   for (const call of calls) {
-    if (toolset.resolve(call.name)?.effects.every((effect) => effect === "read") !== true) {
+    const tool = toolset.resolve(call.name);
+    if (tool?.name === HOP || tool?.effects.every((effect) => effect === "read") !== true) {
       groups.push([call]);
       reads = undefined;
     } else if (reads !== undefined && reads.length < MAX_PARALLEL_READS) {
@@ -63,7 +67,8 @@ function inGroups(calls: readonly ModelToolCall[], toolset: Toolset): ModelToolC
   return groups;
 }
 
-async function runCall(call: ModelToolCall, context: CallsContext): Promise<void> {
+/** `offeredIn`: how many envelopes the turn had entered when the model was offered its tools. */
+async function runCall(call: ModelToolCall, context: CallsContext, offeredIn: number): Promise<void> {
   const { turn, io, toolset } = context;
   const { hooks, hops, remembered } = io.policy;
   const { turnId } = turn;
@@ -73,8 +78,10 @@ async function runCall(call: ModelToolCall, context: CallsContext): Promise<void
     ...turn.sandboxContext,
     ...hops.current,
     hops,
+    meter: io.policy.meters.of(hops.current.envelope),
     toolset,
     cwd: turn.workspace,
+    changedTo: hops.entered === offeredIn ? undefined : hops.current.envelope.id,
     signal: io.signal,
     remembered,
     newItemId: () => turn.carried?.questions.get(call.callId)?.question.itemId ?? newItemId(),
@@ -151,5 +158,6 @@ function settledEvent(turnId: string, call: ModelToolCall, outcome: DispatchOutc
     ...(outcome.failure === undefined ? {} : { failure: outcome.failure }),
     output: [...outcome.output],
     ...(outcome.ongoing === undefined ? {} : { processId: outcome.ongoing.processId }),
+    ...(outcome.bytesWritten === undefined ? {} : { bytesWritten: outcome.bytesWritten }),
   };
 }

@@ -48,7 +48,7 @@ const MAX_SUMMARY_MS = 5 * 60_000;
 
 export async function runCompaction(trigger: Trigger, given: CompactionContext): Promise<CompactionOutcome> {
   const { turn, io, context } = given;
-  const { hooks } = io.policy;
+  const { hooks, hops } = io.policy;
   const { turnId } = turn;
   const tokensBefore = context.tokens(given.overheadTokens);
   // A request that was too large shows that the window is smaller than assumed.
@@ -108,6 +108,10 @@ export async function runCompaction(trigger: Trigger, given: CompactionContext):
     const message = `the context was not compacted and stays as it was: ${typed.message}`;
     await io.record([{ type: "item.completed", v: 1, turnId, item: { ...item, status, error: message } }]);
     return { kind: "failed", error: typed, spent };
+  }
+  if (hops.entered > 0) {
+    const { envelopeNote } = await import("../context/envelope-text.ts");
+    await io.record([envelopeNote(turnId, hops.current.envelope)], "system");
   }
   await hooks.run("PostCompact", { subject: hookTrigger, payload: { trigger: hookTrigger } });
   return { kind: "compacted", spent };

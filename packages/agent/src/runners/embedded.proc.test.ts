@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { TestHeddleOptions } from "../../test/test-heddle.ts";
+import { EVERY_ABILITY } from "./abilities.ts";
 import { runnerSuite, type AgentStep } from "./runner.suite.ts";
 
 const argsOf = ({ runs, asksOut }: Extract<AgentStep, { runs: string }>): Record<string, unknown> => ({
@@ -14,6 +15,7 @@ const script = (steps: readonly AgentStep[]): NonNullable<TestHeddleOptions["scr
 
 runnerSuite({
   name: "embedded",
+  capabilities: EVERY_ABILITY,
   options: (steps) => ({ script: script(steps) }),
   inChild: (folder, steps) => [
     "--conditions=heddle-source",

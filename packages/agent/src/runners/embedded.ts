@@ -5,6 +5,7 @@
  */
 import {
   HeddleError,
+  type By,
   type ModelOutputPart,
   type ModelToolCall,
   type StoredEvent,
@@ -13,6 +14,8 @@ import {
 import type { Journal } from "@heddle/journal";
 import { modelInfo, resolveProvider, searchProblem, type Provider, warmProvider } from "@heddle/models";
 import type { Skill } from "@heddle/tools";
+import type { AllChildren } from "../children/child-threads.ts";
+import type { AllMessages } from "../messages/port.ts";
 import type { HeddleOptions } from "../heddle.ts";
 import { createContext, toolCalls, type Context } from "../context/context.ts";
 import { admissionOf, toFailure } from "../turns/outcome.ts";
@@ -21,9 +24,12 @@ import { checkLimits } from "../turns/limits.ts";
 import { createTurnTools } from "../mcp/mcp.ts";
 import { asksSearch } from "../turns/turn-envelope.ts";
 import { outputSchemaOf, outputViolations, repairText, schemaViolated } from "../turns/output-schema.ts";
+import { evidencePort } from "../evidence/port.ts";
+import { EVERY_ABILITY } from "./abilities.ts";
+import { OWN_HEALTH } from "./own-health.ts";
 import type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";
 import { ownSkillFolder } from "../context/skills.ts";
-import { createAsker, fittingNotes } from "./asker.ts";
+import { createAsker, fittingNotes, settingsNow } from "./asker.ts";
 import { runCalls } from "./calls.ts";
 import { recordPrompt, recordSteering, type RunContext } from "./prompt.ts";
 import { declined } from "./response.ts";
@@ -34,12 +40,20 @@ const CLIENT_TOOL_MS = 300_000;
 
 type EmbeddedOptions = Pick<HeddleOptions, "home" | "codexHome" | "providers" | "env" | "skills" | "clientToolMs">;
 
-export function createEmbeddedRunner(options: EmbeddedOptions, journal: Journal): Runner {
+export function createEmbeddedRunner(
+  options: EmbeddedOptions,
+  journal: Journal,
+  others: { readonly children?: AllChildren | undefined; readonly messages?: AllMessages | undefined } = {},
+): Runner {
+  const { children, messages } = others;
   const provider = (settings: TurnSettings): Provider =>
     resolveProvider(options.providers, settings.provider, options.env);
   return {
     name: "embedded",
-    async check(settings) {
+    capabilities: EVERY_ABILITY,
+    probe: () => Promise.resolve(OWN_HEALTH),
+    async check(settings, { mustKnowModel = false } = {}) {
+      if (mustKnowModel) requireKnown(provider(settings), settings.model);
       checkLimits(provider(settings), settings);
       checkSearch(provider(settings), settings);
       await outputSchemaOf(settings);
@@ -55,17 +69,49 @@ export function createEmbeddedRunner(options: EmbeddedOptions, journal: Journal)
         codexHome: options.codexHome,
         userHome: options.env["HOME"],
         skills: options.skills,
-        skillFolder: ownSkillFolder(options.home),
-        clientToolMs: options.clientToolMs ?? CLIENT_TOOL_MS,
-        async endGoal(status) {
-          const { setGoal } = await import("../threads/goal.ts");
-          await setGoal(journal, turn.threadId, { status, by: "agent:embedded" });
-        },
+        ...turnToolOptions(options, journal, { ...turn, by: "agent:embedded" }),
+        children: children?.of(turn, turnIo),
+        messages: messages?.of(turn, turnIo),
       };
       const schema = turn.settings.isAnswerUnchecked === true ? undefined : await outputSchemaOf(turn.settings);
       return runLoop(provider(turn.settings), run, { context, schema });
     },
   };
+}
+
+/** What the tools of a turn need, whichever runner calls them. */
+export function turnToolOptions(
+  { home, clientToolMs = CLIENT_TOOL_MS }: Pick<EmbeddedOptions, "home" | "clientToolMs">,
+  journal: Journal,
+  { threadId, turnId, by }: Pick<TurnRequest, "threadId" | "turnId"> & By,
+): Pick<RunContext, "skillFolder" | "clientToolMs" | "goal" | "endGoal" | "evidence" | "giveMessages"> {
+  return {
+    skillFolder: ownSkillFolder(home),
+    clientToolMs,
+    async goal() {
+      const { readGoal } = await import("../threads/goal.ts");
+      return readGoal(journal, threadId);
+    },
+    async endGoal(status) {
+      const { setGoal } = await import("../threads/goal.ts");
+      await setGoal(journal, threadId, { status, by });
+    },
+    evidence: evidencePort(journal, { threadId, turnId, by }),
+    async giveMessages(ids) {
+      if ((await journal.messages.countWaiting(threadId)) === 0) return [];
+      const { giveMessages } = await import("../messages/give.ts");
+      return giveMessages(journal, { threadId, turnId, ids });
+    },
+  };
+}
+
+function requireKnown(provider: Provider, model: string): void {
+  const { origin, contextTokens } = modelInfo(provider, model);
+  if (origin !== undefined || contextTokens !== undefined) return;
+  throw new HeddleError(
+    "model.unknown",
+    `nothing is known of the model ${model} of ${provider.name}; choose one that is listed: heddle models`,
+  );
 }
 
 function checkSearch(provider: Provider, settings: TurnSettings): void {
@@ -101,15 +147,28 @@ async function runLoop(
 ): Promise<TurnOutcome> {
   const { turn, io } = run;
   const { turnId } = turn;
-  const tools = createTurnTools(modelInfo(provider, turn.settings.model), run);
+  const tools = createTurnTools(() => modelInfo(provider, settingsNow(turn, io).model), run);
   const asker = createAsker(provider, run, { context, tools });
   let skills: readonly Skill[] = [];
   let hasActed = false;
   let isRepairing = false;
+  let noted: string | undefined;
+
+  /** Once for each model that the turn has. */
+  async function noteFits(): Promise<void> {
+    const settings = settingsNow(turn, io);
+    if (settings.model === noted) return;
+    noted = settings.model;
+    const notes = fittingNotes(provider, { ...turn, settings });
+    if (notes.length > 0) await io.record(notes, "system");
+  }
 
   async function handleSteering(): Promise<boolean> {
     const steered = await recordSteering(run, await io.takeSteering(), skills);
     for (const injected of io.takeInjected()) context.apply(injected);
+    // A turn that messages started is bounded by them; others wait for the next one.
+    const arrived = io.takeArrived() && admissionOf(turn).task !== "message" ? await run.giveMessages() : [];
+    if (arrived.length > 0) await io.record([...arrived], "system");
     // New input asks for another answer, not for the old one fixed.
     if (steered > 0) isRepairing = false;
     return steered > 0;
@@ -117,6 +176,7 @@ async function runLoop(
 
   async function step(): Promise<boolean> {
     await handleSteering();
+    await noteFits();
     await tools.refresh();
     const { output, stopReason, explanation } = await askWhole(asker);
     const calls = toolCalls(output);
@@ -159,8 +219,7 @@ async function runLoop(
     const isWithoutPrompt = task === "compact" || task === "shell";
     // Added input makes it a turn like any other.
     if (isWithoutPrompt && !(await handleSteering()) && turn.carried === undefined) return;
-    const notes = fittingNotes(provider, turn);
-    if (notes.length > 0) await io.record(notes, "system");
+    await noteFits();
     await finishCalls();
     // The turn's limits end it: each step is a request.
     while (!(await step()));

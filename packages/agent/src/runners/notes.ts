@@ -1,20 +1,31 @@
 /** Events that are complete when they are made: user messages, notices, and notes for the model. */
-import { newItemId, type EventOf, type InputPart, type Item, type NoticeText } from "@heddle/protocol";
+import {
+  defined,
+  newItemId,
+  type EventOf,
+  type InputPart,
+  type Item,
+  type ItemOf,
+  type NoticeText,
+} from "@heddle/protocol";
 import type { RunnerEvent } from "./runner.ts";
 
 export function userMessage(
   turnId: string,
   content: readonly InputPart[],
-  clientId: string | undefined,
-  id: string = newItemId(),
+  { id = newItemId(), clientId, role, source }: SaidOfInput = {},
 ): RunnerEvent[] {
-  const item: Item = {
-    type: "userMessage",
-    id,
-    content: [...content],
-    ...(clientId === undefined ? {} : { clientId }),
-  };
+  const item: Item = { type: "userMessage", id, content: [...content], ...defined({ clientId, role, source }) };
   return both(turnId, item);
+}
+
+/** Who sent an input under which id, and what it is to the agent. */
+export type SaidOfInput = {
+  readonly [K in "id" | "clientId" | "role" | "source"]?: ItemOf<"userMessage">[K] | undefined;
+};
+
+export function saidOf({ clientId, role, source }: SaidOfInput): SaidOfInput {
+  return { clientId, role, source };
 }
 
 export function warning(turnId: string, code: string, message: string): RunnerEvent[] {

@@ -14,6 +14,7 @@ import type {
   Failure,
   InputPart,
   ItemDelta,
+  NativeEnd,
   NoticeText,
   StoredAnswer,
   StoredEvent,
@@ -21,6 +22,7 @@ import type {
   Usage,
 } from "@heddle/protocol";
 import type {
+  EnvelopeMeters,
   McpServers,
   OngoingItem,
   ProtectedPathViolation,
@@ -28,11 +30,13 @@ import type {
   ThreadState,
   SandboxContext,
 } from "@heddle/tools";
+import type { RunnerCapabilities } from "./abilities.ts";
 import type { TurnHops } from "../approvals/hop.ts";
 import type { CarriedOver } from "../approvals/carried.ts";
 import type { TurnHooks } from "../hooks/hooks.ts";
 import type { Ahead } from "../turns/ahead.ts";
 import type { StartWatch } from "../turns/start-watch.ts";
+import type { TurnEnvelope } from "../turns/turn-envelope.ts";
 
 export interface TurnRequest {
   readonly threadId: string;
@@ -50,15 +54,29 @@ export interface TurnRequest {
 }
 
 /** The sandbox of a turn, and what runs inside it. */
-export interface TurnSandbox {
-  readonly envelope: Envelope;
+export interface TurnSandbox extends TurnEnvelope {
   readonly sandbox: Sandbox;
   readonly state: ThreadState;
-  readonly mcp?: McpServers;
-  /** A sandbox of another envelope around the same workspace; it lasts as long as this one. */
-  widen(envelope: Envelope): Promise<SandboxContext>;
+  readonly mcp?: McpServers | undefined;
+  /**
+   * A sandbox of another envelope around the same workspace; it lasts as long as this one. `visible`: folders that are seen
+   * inside although what is around them is not.
+   */
+  widen(envelope: Envelope, visible?: readonly string[]): Promise<SandboxContext>;
   /** Closes such a sandbox with everything in it; returns the violations found there. */
   narrow(envelope: Envelope): Promise<readonly ProtectedPathViolation[]>;
+  /**
+   * Another envelope in place of this one, for what follows. Its sandbox is open before everything in this one ends, so
+   * that a refusal by the host leaves the thread where it is.
+   */
+  change(envelope: Envelope): Promise<ChangedSandbox>;
+}
+
+export interface ChangedSandbox {
+  /** In place of what the turn had; its ceiling and the envelopes it knows stay. */
+  readonly sandboxContext: Omit<TurnSandbox, "ceiling" | "named">;
+  /** Found in the sandbox that was left. */
+  readonly violations: readonly ProtectedPathViolation[];
 }
 
 /**
@@ -80,6 +98,9 @@ export const RUNNER_EVENTS = [
   "tool.settled",
   "mcp.listed",
   "path.violated",
+  "agent.started",
+  "agent.connected",
+  "agent.ended",
 ] as const satisfies readonly EventType[];
 
 export type RunnerEvent = EventOf<(typeof RUNNER_EVENTS)[number]>;
@@ -93,6 +114,8 @@ export interface TurnPolicy {
   readonly hooks: TurnHooks;
   /** The sandbox of the next call, and the way to a wider one. */
   readonly hops: TurnHops;
+  /** What was done in the envelope, against its limits. */
+  readonly meters: EnvelopeMeters;
   /** Keys of acts that are accepted for the whole thread. `ask` answers them and adds to them. */
   readonly remembered: ReadonlySet<string>;
   /** undefined: the thread has had a turn in this process before. */
@@ -123,8 +146,12 @@ export interface TurnIo {
   clientAnswer(itemId: string, signal: AbortSignal): Promise<EventOf<"tool.answered">>;
   /** Input since the last call, oldest first, for the agent at this safe point. */
   takeSteering(): Promise<readonly SteeringInput[]>;
+  /** Settles when there is input that was not taken, or when the signal aborts. */
+  steered(signal: AbortSignal): Promise<void>;
   /** Entries that were injected since the last call, oldest first; they are stored already. */
   takeInjected(): readonly (EventOf<"context.injected"> | EventOf<"context.added">)[];
+  /** Messages have come for the thread since the last call, as of the last call of `takeSteering`. */
+  takeArrived(): boolean;
   /** Changes of what the turn runs with, as of the last call of `takeSteering`, oldest first. */
   changes(): readonly EventOf<"turn.settings-changed">[];
   /** The version of the thread's last event; all events up to it were handled. */
@@ -136,7 +163,7 @@ export interface TurnIo {
 /** Without the policy: for what the turn does itself, such as commands of the user. */
 export type BareIo = Omit<TurnIo, "policy">;
 
-export interface SteeringInput extends By {
+export interface SteeringInput extends By, Pick<EventOf<"turn.steered">, "role" | "source"> {
   readonly input: readonly InputPart[];
   readonly context?: readonly ClientContext[] | undefined;
   readonly clientId?: string | undefined;
@@ -148,14 +175,37 @@ export interface Spent {
 }
 
 export type TurnOutcome =
-  | { readonly kind: "completed"; readonly spent: Spent }
+  /** `result`: what the agent of an outside turn leaves its envelope with. `native`: what an agent program said of its end. */
+  | { readonly kind: "completed"; readonly spent: Spent; readonly result?: unknown; readonly native?: NativeEnd }
   | { readonly kind: "failed"; readonly failure: Failure; readonly spent: Spent }
   | { readonly kind: "interrupted"; readonly spent: Spent };
 
+/** What is there of the program behind a runner, and what to do about what is not. */
+export interface RunnerHealth {
+  readonly isInstalled: boolean;
+  readonly program?: string;
+  readonly version?: string;
+  /** As its own program says; Heddle reads none of its secrets. `notNeeded`: it has no login of its own. */
+  readonly login: "loggedIn" | "loggedOut" | "unknown" | "notNeeded";
+  readonly problems: readonly RunnerProblem[];
+}
+
+export interface RunnerProblem {
+  readonly message: string;
+  /** A command, or what to do. */
+  readonly fix: string;
+}
+
 export interface Runner {
   readonly name: string;
-  /** Throws a typed error when such a turn could not be carried out; called before admission. */
-  check(settings: TurnSettings): Promise<void>;
+  readonly capabilities: RunnerCapabilities;
+  /** What is on this machine. Never rejects; a program that does not answer in time is a problem. */
+  probe(signal: AbortSignal): Promise<RunnerHealth>;
+  /**
+   * Throws a typed error when such a turn could not be carried out; called before admission, and before a running turn
+   * gets another model, of which facts are needed: `model.unknown`.
+   */
+  check(settings: TurnSettings, options?: { readonly mustKnowModel?: boolean }): Promise<void>;
   /** Loads what the first request needs while the sandbox opens. Only speed depends on it. */
   ahead?(settings: TurnSettings): Promise<void>;
   /** Runs one turn to its end. Settles soon after `io.signal` aborts. */

@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { HeddleError, newCallId, newItemId, type By, type Item, type ItemOf } from "@heddle/protocol";
-import { fitText } from "@heddle/tools";
+import { fitText, keptWhole } from "@heddle/tools";
 import { toFailure, NOTHING_SPENT, admissionOf } from "../turns/outcome.ts";
 import type { BareIo, RunnerEvent, TurnOutcome, TurnRequest } from "./runner.ts";
 
@@ -71,7 +71,7 @@ export async function runUserCommand(
   wait[Symbol.dispose]();
   io.signal.removeEventListener("abort", stop);
   state.processes.forget(open.id);
-  const { text: output, truncatedBytes, spillFile } = open.snapshot();
+  const { text: output, truncatedBytes, ...whole } = open.snapshot();
   const isEnded = exit.cause === "exited";
   const item: Item = {
     ...started,
@@ -79,7 +79,7 @@ export async function runUserCommand(
     output,
     durationMs: Math.round(exit.durationMs),
     ...(truncatedBytes > 0 ? { truncatedBytes } : {}),
-    ...(spillFile === undefined ? {} : { outputFile: spillFile }),
+    ...keptWhole(whole),
     ...(exit.exitCode === undefined ? {} : { exitCode: exit.exitCode }),
     ...(exit.signal === undefined ? {} : { signal: exit.signal }),
     ...(exit.cause === "timeout" ? { error: `it did not end in ${timeoutMs ?? 0} ms` } : {}),

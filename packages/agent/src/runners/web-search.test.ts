@@ -25,9 +25,9 @@ test.each<readonly [string, Partial<TurnSettings>, boolean]>([
   ["where only other tools exist", { isSearchByOwner: true, allowedTools: ["exec_command"] }, false],
   ["where it is among the tools", { isSearchByOwner: true, allowedTools: ["web_search"] }, true],
   ["where nobody asked", { networkAccess: true, webSearch: undefined }, false],
-])("a search is in the envelope, with its effect: a turn %s", (_name, change, isThere) => {
+])("a search is in the envelope, with its effect: a turn %s", async (_name, change, isThere) => {
   const settings = { ...SETTINGS, ...change } as TurnSettings;
-  const { tools, effects, network } = turnEnvelope(ENGINE, { settings, workspace: "/" });
+  const { tools, effects, network } = (await turnEnvelope(ENGINE, { settings, workspace: "/" })).envelope;
   expect(tools.includes("web_search")).toBe(isThere);
   if (isThere) expect(effects).toContain("net");
   // Commands get no network by it.

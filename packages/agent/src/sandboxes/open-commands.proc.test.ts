@@ -191,7 +191,7 @@ test("after a crash the item of an open command is unknown, its answered call is
         folder,
         JSON.stringify(script),
       ],
-      { stdio: ["ignore", "pipe", "inherit"], timeout: 30_000, killSignal: "SIGKILL" },
+      { stdio: ["ignore", "pipe", "inherit"], timeout: 90_000, killSignal: "SIGKILL" },
     );
     const [said] = await once(child.stdout, "data");
     child.kill("SIGKILL");

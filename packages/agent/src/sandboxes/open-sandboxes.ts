@@ -3,14 +3,17 @@
  * with everything inside when it changes or the thread is left.
  */
 import { join } from "node:path";
-import { createStreamRedactor, type Redactor } from "@heddle/journal";
+import { blobsFolder, createStreamRedactor, type Redactor } from "@heddle/journal";
 import {
   canonical,
+  defined,
+  HeddleError,
   type EnvironmentPolicy,
   type Envelope,
   type McpServerConfig,
   type McpState,
   type McpTokenSource,
+  type Network,
 } from "@heddle/protocol";
 import {
   agentEnvironment,
@@ -27,9 +30,11 @@ import {
   type SandboxContext,
 } from "@heddle/tools";
 import type { McpServersOptions } from "@heddle/tools/mcp";
+import type { NetworkLog } from "@heddle/tools/network";
 import type { ViolationRecorder } from "./after-turns.ts";
+import type { NetworkLogs } from "./network-logs.ts";
 import { programFolders } from "./program-folders.ts";
-import type { TurnSandbox } from "../runners/runner.ts";
+import type { ChangedSandbox, TurnSandbox } from "../runners/runner.ts";
 
 export interface SandboxOptions {
   readonly home: string;
@@ -44,6 +49,7 @@ export interface SandboxOptions {
   readonly mayWait: boolean;
   readonly limits?: SandboxLimits | undefined;
   readonly onMcpState: (threadId: string, state: McpState) => void;
+  readonly networkLogs: NetworkLogs;
   /** Receives violations found when a sandbox is replaced, or at the end. */
   readonly onViolations: ViolationRecorder;
 }
@@ -62,8 +68,11 @@ export interface EnterOptions {
 export type OpenSandboxes = ReturnType<typeof openSandboxes>;
 type Violations = readonly ProtectedPathViolation[];
 
+/** Without what the turn alone knows. */
+type Entered = Omit<TurnSandbox, "ceiling" | "named">;
+
 /** With the wider sandboxes, by envelope. */
-interface OpenSandbox extends TurnSandbox {
+interface OpenSandbox extends Entered {
   readonly madeFrom: string;
   readonly wider: Map<string, Promise<SandboxContext>>;
 }
@@ -96,47 +105,51 @@ export function openSandboxes(options: SandboxOptions) {
     return [...byServers, ...(await inEach(entry, (sandbox) => sandbox.close()))];
   }
 
+  async function fill(given: EnterOptions, sandbox: Sandbox, state: ThreadState): Promise<Entered> {
+    const { threadId, workspace, envelope, mcpServers, allowTools } = given;
+    const own = { ...options, threadId, mcpServers };
+    const openLike = (network: Network): Promise<Sandbox> => openFor({ ...envelope, network }, workspace, own);
+    const wider = widerSandboxes(state, (to, visible) => openFor(to, workspace, { ...own, visible }));
+    const servers = await openServers(own, { workspace, allowTools, sandbox, openSandbox: openLike });
+    const change = (to: Envelope): Promise<ChangedSandbox> => changeTo({ ...given, envelope: to });
+    const entry: OpenSandbox = { madeFrom: originOf(given), envelope, sandbox, state, change, ...wider, ...servers };
+    open.set(threadId, entry);
+    return entry;
+  }
+
+  async function changeTo(given: EnterOptions): Promise<ChangedSandbox> {
+    const { threadId, workspace, envelope } = given;
+    const left = requireOpen(open, threadId);
+    const sandbox = await openFor(envelope, workspace, { ...options, ...given });
+    // Known before anything ends, so that it is closed with the thread whatever happens here.
+    const sandboxContext = await fill(given, sandbox, left.state);
+    return { sandboxContext, violations: await endLeft(left) };
+  }
+
   return {
     environmentOf: (policy: EnvironmentPolicy) => environmentOf(options, policy),
     /** Throws `sandbox.unavailable` when the host cannot enforce this envelope. */
-    async enter({ threadId, workspace, envelope, policy, allowTools, mcpServers }: EnterOptions): Promise<TurnSandbox> {
+    async enter(given: EnterOptions): Promise<Entered> {
+      const { threadId, workspace, envelope, policy, mcpServers } = given;
       const environment = { ...environmentOf(options, policy), ...QUIET };
-      const madeFrom = originOf({ workspace, envelope, mcpServers, allowTools });
       const known = open.get(threadId);
-      if (known?.madeFrom === madeFrom) {
+      if (known?.madeFrom === originOf(given)) {
         known.state.useEnvironment(environment);
         const entry = { ...known, envelope };
         open.set(threadId, entry);
         return entry;
       }
       if (known !== undefined) await options.onViolations(threadId, await leave(threadId));
-      const own = { ...options, threadId, mcpServers };
-      const sandbox = await openFor(envelope, workspace, own);
-      const state =
-        pendingSteering.get(threadId) ??
-        openThreadState({
-          spillDir: join(options.home, "outputs", threadId),
-          environment,
-          newFilter: () => createStreamRedactor(options.redactor),
-        });
+      const sandbox = await openFor(envelope, workspace, { ...options, threadId, mcpServers });
+      const state = pendingSteering.get(threadId) ?? newState(options, environment);
       state.useEnvironment(environment);
       pendingSteering.delete(threadId);
-      const openLike = (network: "none" | "all"): Promise<Sandbox> => openFor({ ...envelope, network }, workspace, own);
-      const wider = widerSandboxes(state, (to) => openFor(to, workspace, own));
-      const servers = await openServers(own, { workspace, allowTools, sandbox, openSandbox: openLike });
-      const entry: OpenSandbox = { madeFrom, envelope, sandbox, state, ...wider, ...servers };
-      open.set(threadId, entry);
-      return entry;
+      return fill(given, sandbox, state);
     },
     state: (threadId: string): ThreadState | undefined => open.get(threadId)?.state,
     mcpStates: (threadId: string): readonly McpState[] => open.get(threadId)?.mcp?.states ?? [],
     /** undefined: the thread has no open sandbox. */
-    living(threadId: string): { readonly ends: readonly Promise<unknown>[]; readonly hasServers: boolean } | undefined {
-      const entry = open.get(threadId);
-      if (entry === undefined) return undefined;
-      const ends = entry.state.processes.running.map(({ ended }) => ended);
-      return { ends, hasServers: entry.mcp?.hasProcesses === true };
-    },
+    living: (threadId: string): Living | undefined => livingIn(open.get(threadId)),
     /** Looks for violations in every sandbox of the thread. */
     async sweep(threadId: string): Promise<Violations> {
       const entry = open.get(threadId);
@@ -154,10 +167,50 @@ export function openSandboxes(options: SandboxOptions) {
   };
 }
 
+interface Living {
+  readonly ends: readonly Promise<unknown>[];
+  readonly hasServers: boolean;
+}
+
+function livingIn(entry: OpenSandbox | undefined): Living | undefined {
+  if (entry === undefined) return undefined;
+  const ends = entry.state.processes.running.map(({ ended }) => ended);
+  return { ends, hasServers: entry.mcp?.hasProcesses === true };
+}
+
+function newState({ home, redactor }: SandboxOptions, environment: Readonly<Record<string, string>>): ThreadState {
+  const newFilter = () => createStreamRedactor(redactor);
+  return openThreadState({ blobFolder: blobsFolder(home), environment, newFilter });
+}
+
+function requireOpen(open: ReadonlyMap<string, OpenSandbox>, threadId: string): OpenSandbox {
+  const found = open.get(threadId);
+  if (found === undefined) throw new HeddleError("internal", `thread ${threadId} has no open sandbox`);
+  return found;
+}
+
+/** Ends everything in a sandbox that is left. The state stays: what ended commands have printed can still be read. */
+async function endLeft(left: OpenSandbox): Promise<Violations> {
+  const byServers = (await left.mcp?.close()) ?? [];
+  await Promise.all(left.state.processes.running.map((command) => command.kill()));
+  return [...byServers, ...(await inEach(left, (each) => each.close()))];
+}
+
 /** What the sandbox and the servers in it are made from. What is allowed within it may change. */
-function originOf({ workspace, envelope, mcpServers, allowTools }: Omit<EnterOptions, "threadId" | "policy">): string {
-  const { writeRoots, masked, network, sandbox } = envelope;
-  return canonical({ workspace, writeRoots, masked, network, sandbox, mcpServers, allowTools });
+function originOf({ workspace, envelope, mcpServers, allowTools }: EnterOptions): string {
+  const { readRoots, writeRoots, masked, network, sandbox } = envelope;
+  const limits = limitsOf(envelope, {});
+  return canonical({
+    workspace,
+    ...defined({ readRoots }),
+    writeRoots,
+    masked,
+    network,
+    sandbox,
+    limits,
+    mcpServers,
+    allowTools,
+  });
 }
 
 function environmentOf(
@@ -191,15 +244,18 @@ async function inEach(entry: OpenSandbox, look: (sandbox: Sandbox) => Promise<Vi
 
 type Wider = Pick<OpenSandbox, "widen" | "narrow" | "wider">;
 
-function widerSandboxes(state: ThreadState, open: (envelope: Envelope) => Promise<Sandbox>): Wider {
+function widerSandboxes(
+  state: ThreadState,
+  open: (envelope: Envelope, visible?: readonly string[]) => Promise<Sandbox>,
+): Wider {
   const wider: OpenSandbox["wider"] = new Map();
   return {
     wider,
-    widen(to) {
+    widen(to, visible) {
       const name = canonical(to);
       const known = wider.get(name);
       if (known !== undefined) return known;
-      const widened = open(to).then((opened) => ({ envelope: to, sandbox: opened }));
+      const widened = open(to, visible).then((opened) => ({ envelope: to, sandbox: opened }));
       wider.set(name, widened);
       // What could not be opened now may be later.
       widened.catch(() => wider.delete(name));
@@ -215,16 +271,41 @@ function widerSandboxes(state: ThreadState, open: (envelope: Envelope) => Promis
   };
 }
 
+/** The lower of the owner's and the envelope's. */
+function limitsOf(
+  { limits = {}, effects }: Envelope,
+  { processes, memoryBytes, cpuSec }: SandboxLimits,
+): SandboxLimits {
+  return defined({
+    processes: lower(processes, limits.processes),
+    memoryBytes: lower(memoryBytes, limits.memoryBytes),
+    cpuSec: lower(cpuSec, limits.cpuSec),
+    keepsForChildren: effects.includes("spawn") ? true : undefined,
+  });
+}
+
+function lower(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
+}
+
+async function logOf({ networkLogs, threadId }: SandboxOptions & Pick<EnterOptions, "threadId">): Promise<NetworkLog> {
+  return (await import("./network-logs.ts")).networkLogOf(networkLogs, threadId);
+}
+
 async function openFor(
   envelope: Envelope,
   workspace: string,
-  options: SandboxOptions & Pick<EnterOptions, "threadId" | "mcpServers">,
+  options: SandboxOptions &
+    Pick<EnterOptions, "threadId" | "mcpServers"> & { readonly visible?: readonly string[] | undefined },
 ): Promise<Sandbox> {
-  const { writeRoots, masked, network } = envelope;
-  const visible = programFolders(options.mcpServers);
-  const policy: SandboxPolicy = { workspace, writeRoots, masked, network, visible, limits: options.limits };
+  const { readRoots, writeRoots, masked, network } = envelope;
+  const visible = [...programFolders(options.mcpServers), ...(options.visible ?? [])];
+  const limits = limitsOf(envelope, options.limits ?? {});
+  const policy: SandboxPolicy = { workspace, readRoots, writeRoots, masked, network, visible, limits };
   if (envelope.sandbox === "off") return openUnconfined(policy);
+  const hosts = typeof network === "string" ? undefined : { log: await logOf(options) };
   return openSandbox(policy, {
+    hosts,
     backend: options.backend,
     quarantineDir: join(options.home, "quarantine", options.threadId),
     mayWait: options.mayWait,

@@ -11,6 +11,11 @@ export function programFolders(servers: readonly McpServerConfig[]): string[] {
   const paths = servers.flatMap((server) =>
     "command" in server ? [server.command, ...server.args, server.cwd ?? ""] : [],
   );
+  return foldersAround(paths);
+}
+
+/** Of these paths. */
+export function foldersAround(paths: readonly string[]): string[] {
   const folders = paths.filter(isAbsolute).flatMap((path) =>
     PRIVATE_FOLDERS.filter((folder) => path.startsWith(`${folder}/`)).map((folder) => {
       const [first] = path.slice(folder.length + 1).split(sep);

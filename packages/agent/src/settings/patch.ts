@@ -29,11 +29,19 @@ type Instructions = {
 
 /** Absent keys stay as they are. */
 export interface SettingsPatch extends Instructions {
+  /** Who carries out the turns. */
+  readonly runner?: string | undefined;
   readonly provider?: string | undefined;
   readonly model?: string | undefined;
   readonly effort?: string | undefined;
   readonly sandboxMode?: SandboxMode | undefined;
+  /** By its name; a sandbox mode is one too. */
+  readonly envelope?: string | undefined;
+  /** The widest envelope of the thread. */
+  readonly ceiling?: string | undefined;
   readonly networkAccess?: boolean | undefined;
+  /** Narrows `networkAccess` of the same or an earlier layer. */
+  readonly networkHosts?: readonly string[] | undefined;
   readonly writableRoots?: readonly string[] | undefined;
   readonly approvalPolicy?: ApprovalPolicy | undefined;
   readonly mode?: "plan" | "default" | undefined;
@@ -41,6 +49,7 @@ export interface SettingsPatch extends Instructions {
   readonly compactAtTokens?: number | undefined;
   readonly asksUser?: boolean | undefined;
   readonly mcpServers?: readonly BroughtServer[] | undefined;
+  readonly disabledPlugins?: readonly string[] | undefined;
   /** Joined with what lies below it, key by key. */
   readonly environment?: EnvironmentPolicy | undefined;
   readonly webSearch?: SearchKind | "disabled" | undefined;
@@ -53,19 +62,24 @@ export type SettingKey = keyof SettingsPatch;
 
 /** Kept from turn to turn; the others belong to the configuration, or to one turn. */
 export const KEPT_KEYS = [
+  "runner",
   "provider",
   "model",
   "effort",
   "sandboxMode",
+  "envelope",
   "networkAccess",
+  "networkHosts",
   "writableRoots",
   "approvalPolicy",
   "mode",
+  "disabledPlugins",
   ...INSTRUCTION_KEYS,
 ] as const satisfies readonly SettingKey[];
 
 export const SETTING_KEYS = [
   ...KEPT_KEYS,
+  "ceiling",
   "contextTokens",
   "compactAtTokens",
   "asksUser",
@@ -77,10 +91,11 @@ export const SETTING_KEYS = [
   "searchOptions",
 ] as const satisfies readonly SettingKey[];
 
-/** A model belongs to its provider; a sandbox mode sets its own network access and folders, a mode its instructions. */
+/** A model belongs to its provider; a sandbox mode sets its own network access and folders, and is an envelope itself; a mode sets its
+ * instructions. */
 const COMPANIONS: Partial<Record<SettingKey, readonly SettingKey[]>> = {
   model: ["provider"],
-  sandboxMode: ["networkAccess", "writableRoots"],
+  sandboxMode: ["networkAccess", "networkHosts", "writableRoots", "envelope"],
   mode: ["modeInstructions"],
 };
 

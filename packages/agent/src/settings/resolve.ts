@@ -5,6 +5,7 @@
  */
 import type { EnvironmentPolicy } from "@heddle/protocol";
 import { companionsOf, LEADING_KEYS, SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
+import { EMBEDDED } from "../runners/config.ts";
 import type { StoredSettings } from "./stored.ts";
 
 export type SettingSource = "default" | "file" | "profile" | "override" | "turn" | "thread" | "flag" | "request";
@@ -31,12 +32,24 @@ export function resolveSettings({ config, stored, asked }: SettingsQuestion): Se
   const layers = [...config, ...storedLayers(stored, asked), ...asked];
   const values = new Map<SettingKey, unknown>();
   const levels = new Map<SettingKey, number>();
+  const runners = runnersUpTo(layers);
   for (const [level, layer] of layers.entries()) {
+    const isOfOther = runners[level] !== runners.at(-1);
     for (const key of SETTING_KEYS) {
-      if (layer.values[key] === undefined) continue;
+      if (layer.values[key] === undefined || (isOfOther && OF_RUNNER.has(key))) continue;
       values.set(key, layer.values[key]);
       levels.set(key, level);
     }
+  }
+  // A sandbox mode is an envelope too: what was named last counts.
+  if ((levels.get("envelope") ?? 0) < (levels.get("sandboxMode") ?? 0)) {
+    values.delete("envelope");
+    levels.delete("envelope");
+  }
+  // One that says more or less about the network as a whole than the list before it.
+  if ((levels.get("networkHosts") ?? 0) < (levels.get("networkAccess") ?? 0)) {
+    values.delete("networkHosts");
+    levels.delete("networkHosts");
   }
   const environment = joinedEnvironment(layers.flatMap(({ values: { environment: one } }) => one ?? []));
   return {
@@ -44,6 +57,15 @@ export function resolveSettings({ config, stored, asked }: SettingsQuestion): Se
     sources: Object.fromEntries([...levels].map(([key, level]) => [key, layers[level]?.source])),
     isProviderOpen: (levels.get("provider") ?? 0) < (levels.get("model") ?? 0),
   };
+}
+
+/** A model that was named for one runner means nothing to another. */
+const OF_RUNNER: ReadonlySet<SettingKey> = new Set(["provider", "model", "effort", "summary", "verbosity"]);
+
+/** The runner in force at each layer. */
+function runnersUpTo(layers: readonly SettingsLayer[]): readonly string[] {
+  let now: string = EMBEDDED;
+  return layers.map(({ values }) => (now = values.runner ?? now));
 }
 
 /** Later wins, key by key, in `set` too. */

@@ -13,7 +13,7 @@ const SETTINGS: TurnSettings = {
   writableRoots: ["/more"],
   approvalPolicy: "never",
 };
-const KEPT = { ...SETTINGS, mode: "default" };
+const KEPT = { ...SETTINGS, runner: "embedded", mode: "default" };
 
 function past(...bodies: readonly EventBody[]): readonly StoredEvent[] {
   return bodies.map((body, index) => ({
@@ -73,8 +73,53 @@ test("a sandbox mode brings its own network and folders, a model leaves the ques
   expect(before).not.toHaveProperty("networkAccess");
 });
 
+test("an envelope that is named stays until a sandbox mode is named, and a hop names one", () => {
+  const settle = (stored: ReturnType<typeof storedSettings>, values: SettingsPatch = {}) =>
+    resolveSettings({
+      config: [{ source: "file", values: { envelope: "review", ceiling: "edit" } }],
+      stored,
+      asked: [{ source: "request", values }],
+    });
+  const named = storedSettings(past(turn({ envelope: "test" })));
+  expect(settle(named).values).toMatchObject({ envelope: "test", ceiling: "edit" });
+  expect(settle(named).sources).toMatchObject({ envelope: "turn", ceiling: "file" });
+  expect(settle(named, { sandboxMode: "read-only" }).values).not.toHaveProperty("envelope");
+  expect(settle(named, { envelope: "plan" }).values).toMatchObject({ envelope: "plan" });
+  expect(settle(storedSettings(past(turn(), change({ ceiling: "explore" })))).sources).toMatchObject({
+    ceiling: "thread",
+  });
+  // The mode of the last turn counts more than what the file names.
+  expect(settle(storedSettings(past(turn()))).values).not.toHaveProperty("envelope");
+  expect(storedSettings(past(turn({ envelope: "test" }), change({ sandbox: "read-only" }))).turn).not.toHaveProperty(
+    "envelope",
+  );
+  const hop = { to: "edit", channel: "model", reason: "ready", guards: [] } as const;
+  const entered: EventBody = {
+    type: "envelope.entered",
+    v: 1,
+    cause: "hop",
+    envelope: {
+      id: "edit",
+      tools: [],
+      effects: [],
+      writeRoots: [],
+      masked: [],
+      network: "none",
+      sandbox: "required",
+      approval: "never",
+    },
+    envelopeHash: "h",
+    sandboxLevel: "none",
+    depth: 1,
+    hop: { ...hop, guards: [] },
+  };
+  const hopped = storedSettings(past(turn({ envelope: "explore" }), entered));
+  expect(settle(hopped).values).toMatchObject({ envelope: "edit" });
+  expect(settle(hopped).sources).toMatchObject({ envelope: "thread" });
+});
+
 test("settings of other doors that mean nothing here are passed over, and what is said is kept in them", () => {
-  expect(patchOf({ model: 7, effort: "auto", sandbox: "huge", runner: "x", approval_policy: "always" })).toEqual({
+  expect(patchOf({ model: 7, effort: "auto", sandbox: "huge", runner: 7, approval_policy: "always" })).toEqual({
     approvalPolicy: "untrusted",
   });
   const patch = { model: "m", mode: "plan", writableRoots: ["/a"], contextTokens: 5 } as const;
@@ -92,6 +137,7 @@ test("later wins value by value, and every value knows where it comes from", () 
     asked: [{ source: "request", values: { model: "asked", sandboxMode: "workspace-write" } }],
   });
   expect(values).toEqual({
+    runner: "embedded",
     provider: "mock",
     model: "asked",
     effort: "low",
@@ -103,6 +149,7 @@ test("later wins value by value, and every value knows where it comes from", () 
     compactAtTokens: 9,
   });
   expect(sources).toEqual({
+    runner: "turn",
     provider: "turn",
     model: "request",
     effort: "thread",
@@ -114,6 +161,22 @@ test("later wins value by value, and every value knows where it comes from", () 
     compactAtTokens: "file",
   });
   expect(isProviderOpen).toBe(true);
+});
+
+test("a model that was named for one runner means nothing to another, and counts again when that one is back", () => {
+  const config = [{ source: "file", values: { model: "filed", effort: "high" } }] as const;
+  const stored = storedSettings(past(turn({ runner: "codex", provider: "codex", model: "theirs" })));
+  const settle = (values: SettingsPatch) => resolveSettings({ config, stored, asked: [{ source: "flag", values }] });
+  expect(settle({}).values).toMatchObject({ runner: "codex", model: "theirs" });
+  expect(settle({}).values).not.toHaveProperty("effort");
+  expect(settle({ runner: "claude" }).values).not.toHaveProperty("model");
+  expect(settle({ runner: "claude", model: "asked" })).toMatchObject({
+    values: { runner: "claude", model: "asked" },
+    sources: { runner: "flag", model: "flag" },
+  });
+  const back = settle({ runner: "embedded" }).values;
+  expect(back).toMatchObject({ runner: "embedded", model: "filed", effort: "high" });
+  expect(back).not.toHaveProperty("provider");
 });
 
 test("another provider goes without the model and the effort of the one before", () => {

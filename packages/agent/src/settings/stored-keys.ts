@@ -21,16 +21,21 @@ interface StoredKey<K extends SettingKey> {
 }
 
 const KEYS: { readonly [K in SettingKey]-?: StoredKey<K> } = {
+  runner: { name: "runner", read: textOf },
   provider: { name: "model_provider", read: textOf },
   model: { name: "model", read: textOf },
   effort: { name: "effort", read: (value) => (value === "auto" ? undefined : textOf(value)) },
   sandboxMode: { name: "sandbox", read: (value) => (isText(value) && isSandboxMode(value) ? value : undefined) },
+  envelope: { name: "envelope", read: textOf },
+  ceiling: { name: "ceiling", read: textOf },
   networkAccess: { name: "network_access", read: flagOf },
+  networkHosts: { name: "network_hosts", read: hostsOf },
   writableRoots: { name: "writable_roots", read: textsOf },
   approvalPolicy: { name: "approval_policy", read: policyOf },
   mode: { name: "collaboration_mode", read: modeOf },
   contextTokens: { name: "context_tokens", read: countOf },
   compactAtTokens: { name: "compact_at_tokens", read: countOf },
+  disabledPlugins: { name: "disabled_plugins", read: textsOf },
   asksUser: { name: "ask_user", read: flagOf },
   baseInstructions: { name: "instructions", read: textOf },
   developerInstructions: { name: "developer_instructions", read: textOf },
@@ -84,6 +89,12 @@ function textOf(value: unknown): string | undefined {
 
 function textsOf(value: unknown): string[] | undefined {
   return Array.isArray(value) && value.every(isText) ? value : undefined;
+}
+
+/** An older list that no longer reads as one leaves the network off. */
+function hostsOf(value: unknown): string[] | undefined {
+  const hosts = textsOf(value);
+  return hosts === undefined || hosts.length === 0 ? undefined : hosts;
 }
 
 function oneOf<T>(schema: { safeParse(value: unknown): { data?: T } }): (value: unknown) => T | undefined {

@@ -7,6 +7,7 @@ import type { StoredEvent, TurnSettings } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { eventAt } from "../threads/history.ts";
 import { readPlan, turnsBack, type Past } from "../threads/past.ts";
+import { EMBEDDED } from "../runners/config.ts";
 import { requireThread } from "../threads/threads.ts";
 import { companionsOf, KEPT_KEYS, LEADING_KEYS, SETTING_KEYS, type SettingKey, type SettingsPatch } from "./patch.ts";
 import { patchOf, storedKey } from "./stored-keys.ts";
@@ -42,9 +43,8 @@ export async function readStoredSettings(
   const past = await readPlan(journal, threadId, { upTo: begun === undefined ? undefined : begun - 1 });
   const changes = await Promise.all(past.parts.map((part) => journal.marks.events({ ...part, kinds: KINDS })));
   const order = (event: StoredEvent): number => past.parts.findIndex(({ stream }) => stream === event.stream);
-  const events = [...changes.flat(), ...(await lastAdmissions(journal, past))].toSorted(
-    (a, b) => order(a) - order(b) || a.version - b.version,
-  );
+  const found = [changes.flat(), await lastAdmissions(journal, past), await lastHop(journal, threadId, past)].flat();
+  const events = found.toSorted((a, b) => order(a) - order(b) || a.version - b.version);
   const stored = storedSettings(events);
   const current = (await requireThread(journal, threadId)).workspace;
   const named = stored.workspace;
@@ -71,6 +71,21 @@ async function lastAdmissions(journal: Journal, past: Past): Promise<readonly St
   return admissions;
 }
 
+/** Where the thread has hopped to it stays, until its settings say otherwise. */
+async function lastHop(journal: Journal, stream: string, { kept }: Past): Promise<readonly StoredEvent[]> {
+  const row = await journal.threads.envelope(stream);
+  if (row === undefined || row.isLeft || (row.cause !== "hop" && row.cause !== "back")) return [];
+  const { enteredVersion } = row;
+  const isKept = kept.some(
+    (part) => part.stream === stream && enteredVersion > part.after && enteredVersion <= part.upTo,
+  );
+  const event = isKept ? await eventAt(journal, stream, enteredVersion) : undefined;
+  return event === undefined ? [] : [event];
+}
+
+/** An earlier turn without them chose these, whatever the configuration says since. */
+const SAID_BY_ABSENCE: Partial<Record<SettingKey, string>> = { mode: "default", runner: EMBEDDED };
+
 class SettingsFold {
   readonly #turn = new Map<SettingKey, unknown>();
   readonly #thread = new Map<string, unknown>();
@@ -79,6 +94,7 @@ class SettingsFold {
   add({ body }: StoredEvent): void {
     if (body.type === "thread.tools-declared") this.#hasClientTools = true;
     if (body.type === "thread.settings-changed") this.#change(body.changes);
+    if (body.type === "envelope.entered" && body.hop !== undefined) this.#change({ envelope: body.envelope.id });
     if (body.type === "turn.admitted") this.#keep(body.settings, body.once ?? []);
   }
 
@@ -113,7 +129,7 @@ class SettingsFold {
     for (const key of KEPT_KEYS) {
       if (once.includes(key)) continue;
       this.#forget(key);
-      const value = key === "mode" ? (settings.mode ?? "default") : settings[key];
+      const value = settings[key] ?? SAID_BY_ABSENCE[key];
       if (value !== undefined) this.#turn.set(key, value);
     }
   }

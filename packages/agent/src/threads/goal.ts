@@ -1,9 +1,16 @@
 /** The goal of a thread: set and cleared by users, ended by the agent, kept in the journal. */
-import { HeddleError, type Author, type By, type Goal, type StandingGoal } from "@heddle/protocol";
-import type { Journal } from "@heddle/journal";
-import { goalOf } from "../context/goal.ts";
+import {
+  HeddleError,
+  lessUsage,
+  nextGoal,
+  worked,
+  type Author,
+  type By,
+  type Goal,
+  type StandingGoal,
+} from "@heddle/protocol";
+import type { Journal, Used } from "@heddle/journal";
 import { readPlan } from "./past.ts";
-import { readGoalEvents } from "./resumed.ts";
 import { requireThread } from "./threads.ts";
 
 export interface GoalChange {
@@ -17,7 +24,29 @@ const MAX_OBJECTIVE_CHARS = 4_000;
 export async function readGoal(journal: Journal, threadId: string): Promise<StandingGoal | undefined> {
   await requireThread(journal, threadId);
   const { parts } = await readPlan(journal, threadId);
-  return goalOf(await readGoalEvents(journal, parts));
+  let goal: StandingGoal | undefined;
+  for (const { stream, upTo } of parts) {
+    let seen = 0;
+    const workUpTo = async (version: number): Promise<void> => {
+      if (goal !== undefined) goal = worked(goal, await usedBetween(journal, stream, { after: seen, upTo: version }));
+      seen = version;
+    };
+    for (const change of await journal.marks.events({ stream, kinds: ["thread.goal-changed"], upTo })) {
+      await workUpTo(change.version);
+      goal = nextGoal(goal, change);
+    }
+    await workUpTo(upTo);
+  }
+  return goal;
+}
+
+async function usedBetween(
+  { threads }: Journal,
+  stream: string,
+  { after, upTo }: { readonly after: number; readonly upTo: number },
+): Promise<Used> {
+  const [before, all] = await Promise.all([threads.usedUpTo(stream, after), threads.usedUpTo(stream, upTo)]);
+  return { usage: lessUsage(all.usage, before.usage), durationMs: all.durationMs - before.durationMs };
 }
 
 export async function setGoal(

@@ -78,16 +78,24 @@ function withoutGaps({ stream, upTo }: PastRange, part: number, gaps: readonly G
   return ranges;
 }
 
-export function isKept({ kept }: Past, { threadId, admittedVersion: version }: TurnRow): boolean {
-  return kept.some(({ stream, after, upTo }) => stream === threadId && version > after && version <= upTo);
+export function isKept({ kept }: Past, turn: TurnRow): boolean {
+  return kept.some((range) => holds(range, turn));
 }
 
+function holds({ stream, after, upTo }: PastRange, { threadId, admittedVersion: version }: TurnRow): boolean {
+  return stream === threadId && version > after && version <= upTo;
+}
+
+/** From the newest one, or from one that is kept. */
 export async function* turnsBack(
   journal: ReadJournal,
   { kept }: Past,
+  from?: TurnRow,
 ): AsyncGenerator<TurnRow & { readonly range: PastRange }> {
-  for (const range of kept.toReversed()) {
-    let turn = await journal.threads.lastTurn(range.stream, range.upTo);
+  const last = from === undefined ? kept.length - 1 : kept.findIndex((range) => holds(range, from));
+  for (const [index, range] of [...kept.slice(0, last + 1).entries()].toReversed()) {
+    const upTo = index === last && from !== undefined ? from.admittedVersion : range.upTo;
+    let turn = await journal.threads.lastTurn(range.stream, upTo);
     while (turn !== undefined && turn.admittedVersion > range.after) {
       yield { ...turn, range };
       turn = await journal.threads.lastTurn(range.stream, turn.admittedVersion - 1);
@@ -104,5 +112,18 @@ export async function lastTurnOf(journal: ReadJournal, past: Past): Promise<Turn
 export async function readLastSettings(journal: ReadJournal, threadId: string): Promise<TurnSettings | undefined> {
   const turn = await lastTurnOf(journal, await readPlan(journal, threadId));
   const body = turn && (await eventAt(journal, turn.threadId, turn.admittedVersion))?.body;
-  return body?.type === "turn.admitted" ? body.settings : undefined;
+  return body?.type === "turn.admitted" ? withHop(journal, threadId, body.settings) : undefined;
+}
+
+/** The settings of a turn with the envelope that its thread has hopped to since. */
+export async function withHop(
+  { threads }: Pick<ReadJournal, "threads">,
+  threadId: string,
+  settings: TurnSettings,
+): Promise<TurnSettings> {
+  const row = await threads.envelope(threadId);
+  if (row === undefined || row.isLeft || (row.cause !== "hop" && row.cause !== "back")) return settings;
+  const { id, sandbox, writeRoots } = row.envelope;
+  const inside = writeRoots.length === 0 ? "read-only" : "workspace-write";
+  return { ...settings, envelope: id, sandboxMode: sandbox === "off" ? "danger-full-access" : inside };
 }

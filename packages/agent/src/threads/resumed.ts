@@ -208,10 +208,11 @@ class Resuming {
     return events;
   }
 
-  /** Facts about the thread, and the usage of its goal. */
+  /** Facts about the thread. What its goal has used is read by whoever says it (`readGoal`). */
   async #facts(): Promise<StoredEvent[]> {
-    const facts = await readGoalEvents(this.#journal, this.#past.parts);
+    const facts: StoredEvent[] = [];
     for (const { stream, upTo } of this.#past.parts) {
+      facts.push(...(await this.#journal.marks.events({ stream, kinds: ["thread.goal-changed"], upTo })));
       const look = { stream, kinds: ["thread.tools-declared"], upTo, newest: 1 } as const;
       facts.push(...(await this.#journal.marks.events(look)));
     }
@@ -234,20 +235,6 @@ class Resuming {
       from = page.length < PAGE ? upTo : (page.at(-1)?.version ?? upTo);
     }
   }
-}
-
-/** Changes of a goal, and the turns that have ended since the first of them. */
-export async function readGoalEvents(journal: ReadJournal, parts: readonly PastRange[]): Promise<StoredEvent[]> {
-  const events: StoredEvent[] = [];
-  for (const { stream, upTo } of parts) {
-    const changes = await journal.marks.events({ stream, kinds: ["thread.goal-changed"], upTo });
-    const after = events.length > 0 ? 0 : changes[0]?.version;
-    if (after === undefined) continue;
-    const ends = await journal.read({ stream, after, types: ["turn.completed"] });
-    const both = [...changes, ...ends.filter(({ version }) => version <= upTo)];
-    events.push(...both.toSorted((a, b) => a.version - b.version));
-  }
-  return events;
 }
 
 /** What later turns use. */

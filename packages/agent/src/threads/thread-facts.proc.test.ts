@@ -144,7 +144,7 @@ test("what is put into the conversation is told with the next request, also of a
     }),
   ).rejects.toMatchObject({ code: "usage.invalid" });
   const { done } = await t.start("second", { thread: threadId });
-  for await (const { body } of journal.tail({ stream: threadId, after: 0, signal: AbortSignal.timeout(20_000) })) {
+  for await (const { body } of journal.tail({ stream: threadId, after: 0, signal: AbortSignal.timeout(60_000) })) {
     if (body.type === "tool.intended") break;
   }
   await injectEntries(journal, threadId, { by: "user:owner", entries: [said("while it runs")] });

@@ -1,13 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, writeFileSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { verifyExport } from "@heddle/journal";
 import { startModelServer, type HttpWire } from "@heddle/models/testing";
 import type { EventBody, StoredEvent } from "@heddle/protocol";
-import { expect, test } from "vitest";
+import { expect, test, inject } from "vitest";
 import { openTestHeddle, type TestHeddle } from "../../test/test-heddle.ts";
 import { exportThread } from "./threads.ts";
 
@@ -122,13 +122,13 @@ test("a deleted thread leaves no words, no spilled output, no quarantine and no 
   const turn = await t.start(canary);
   await turn.done;
   const { threadId } = turn;
-  const outputs = join(t.home, "outputs", threadId);
+  const outputs = join(t.home, "blobs");
   const quarantine = join(t.home, "quarantine", threadId);
-  expect(existsSync(outputs)).toBe(true);
+  expect(await readdir(outputs)).toHaveLength(1);
   await mkdir(quarantine, { recursive: true });
   await t.heddle.as("user:owner").nameThread({ threadId, name: "short lived" });
   await t.heddle.as("user:owner").deleteThread({ threadId, reason: "tidy" });
-  expect([existsSync(outputs), existsSync(quarantine)]).toEqual([false, false]);
+  expect([await readdir(outputs), existsSync(quarantine)]).toEqual([[], false]);
   for (const file of ["heddle.db", "heddle.db-wal"]) {
     expect((await readFile(join(t.home, file))).includes(canary)).toBe(false);
   }
@@ -141,9 +141,9 @@ test("a deleted thread leaves no words, no spilled output, no quarantine and no 
   expect(await t.heddle.journal.threads.list({ limit: 9 })).toEqual([]);
   expect((await t.heddle.journal.verify()).damage).toEqual([]);
   // What a crash left of the files goes with the next try.
-  await mkdir(outputs, { recursive: true });
+  await mkdir(quarantine, { recursive: true });
   await t.heddle.as("user:owner").deleteThread({ threadId });
-  expect(existsSync(outputs)).toBe(false);
+  expect(existsSync(quarantine)).toBe(false);
   // The next start finds nothing to recover and nothing wrong.
   await using next = await openTestHeddle({ folder: t.folder });
   expect([next.heddle.recoveredTurns, next.heddle.journal.damage]).toEqual([0, undefined]);
@@ -224,18 +224,15 @@ test("after kill -9 the thread goes on in another process: the turn is closed, n
     { calls: [sh("echo three >> effects.log")] },
     { text: "finished" },
   ];
-  const child = spawn(
-    process.execPath,
-    [
-      "--conditions=heddle-source",
-      join(import.meta.dirname, "../../test/killed-in-child.ts"),
-      folder,
-      JSON.stringify(script),
-    ],
-    { stdio: ["ignore", "pipe", "inherit"], timeout: 30_000, killSignal: "SIGKILL" },
-  );
+  const program = join(inject("children"), "killed-in-child.mjs");
+  const child = spawn(process.execPath, [program, folder, JSON.stringify(script)], {
+    stdio: ["ignore", "pipe", "inherit"],
+    timeout: 90_000,
+    killSignal: "SIGKILL",
+  });
   try {
-    const [said] = await once(child.stdout, "data");
+    const { value: said, done } = await child.stdout[Symbol.asyncIterator]().next();
+    expect(done).toBe(false);
     const threadId = String(said).trim();
     child.kill("SIGKILL");
     await once(child, "close");

@@ -1,7 +1,7 @@
 /** Threads outside their turns: found, forked, named, exported, deleted. Deleted threads are in no answer. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { HeddleError, newThreadId, visibleLine, type By, type EventOf } from "@heddle/protocol";
+import { HeddleError, isHeddleError, newThreadId, visibleLine, type By, type EventOf } from "@heddle/protocol";
 import type { Journal, ThreadRow, TurnRow } from "@heddle/journal";
 import { withGitInfo } from "../context/git-info.ts";
 import { ancestry, lineage, type ForkPoint } from "./history.ts";
@@ -185,6 +185,24 @@ export async function purgeThread(journal: Journal, { threadId, reason, by }: De
   await journal.purge({ stream: threadId, author: by, reason: reason ?? "deleted" });
 }
 
+/** Far more than one thread starts. */
+const MAX_CHILDREN = 10_000;
+
+/** What a thread had others do is deleted with it, unless somebody works there or has forked it. */
+export async function deleteChildren(
+  journal: Journal,
+  threadId: string,
+  deleteOne: (threadId: string) => Promise<void>,
+): Promise<void> {
+  for (const { id } of await journal.threads.childrenOf(threadId, { limit: MAX_CHILDREN })) {
+    try {
+      await deleteOne(id);
+    } catch (error) {
+      if (!isHeddleError(error) || !["turn.active", "thread.has-forks"].includes(error.code)) throw error;
+    }
+  }
+}
+
 export async function removeFiles(home: string, threadId: string): Promise<void> {
   for (const folder of ["outputs", "quarantine", "exports"]) {
     const path = join(home, folder, threadId);
@@ -199,9 +217,13 @@ export async function removeFiles(home: string, threadId: string): Promise<void>
 }
 
 /** A thread with all of its past as JSON lines that `verifyExport` and others can check. */
-export async function* exportThread(journal: Journal, threadId: string): AsyncGenerator<string, void, void> {
+export async function* exportThread(
+  journal: Journal,
+  threadId: string,
+  { withOutputs = false }: { readonly withOutputs?: boolean } = {},
+): AsyncGenerator<string, void, void> {
   await requireThread(journal, threadId);
-  yield* journal.exportLines(await lineage(journal, threadId));
+  yield* journal.exportLines(await lineage(journal, threadId), { withOutputs });
 }
 
 export async function requireThread(journal: Journal, threadId: string): Promise<ThreadRow> {

@@ -4,9 +4,11 @@
  */
 import {
   canonical,
+  defined,
   HeddleError,
   newTurnId,
   type By,
+  type Envelope,
   type EventBody,
   type EventOf,
   type StoredEvent,
@@ -18,7 +20,19 @@ import type { StartTurn } from "../heddle.ts";
 import { thisHolder } from "../recovery/holder.ts";
 import { appendAt } from "../threads/append-at.ts";
 
-type Asked = "input" | "context" | "settings" | "once" | "clientId" | "turnId" | "queuedVersion" | "subject";
+type Asked =
+  | "input"
+  | "role"
+  | "source"
+  | "messages"
+  | "agentName"
+  | "context"
+  | "settings"
+  | "once"
+  | "clientId"
+  | "turnId"
+  | "queuedVersion"
+  | "subject";
 
 export interface AdmitOptions extends By, Pick<StartTurn, Asked> {
   readonly threadId: string;
@@ -26,8 +40,14 @@ export interface AdmitOptions extends By, Pick<StartTurn, Asked> {
   readonly newThread?: Omit<EventOf<"thread.created">, "type" | "v">;
   /** The thread works in this folder from here on. */
   readonly movedTo?: string;
-  readonly task?: "compact" | "review" | "shell" | "goal";
+  /** Settings of the thread from here on, under the keys of the journal. */
+  readonly keep?: StartTurn["keep"];
+  readonly task?: "compact" | "review" | "shell" | "goal" | "outside" | "message" | "attached";
+  /** Of a turn that messages started. */
+  readonly bound?: Envelope | undefined;
   readonly timeoutMs?: number;
+  /** Of an outside agent. */
+  readonly outside?: EventOf<"turn.admitted">["outside"];
 }
 
 /** This client id was admitted before; that turn stands. */
@@ -70,7 +90,13 @@ export async function admit(journal: Journal, options: AdmitOptions): Promise<Ad
     const { events } = await journal.append({
       stream: threadId,
       author: options.by,
-      events: [...created(newThread), ...moved(options), admittedEvent(turnId, options)],
+      events: [
+        ...created(newThread),
+        ...named(options),
+        ...moved(options),
+        ...kept(options),
+        admittedEvent(turnId, options),
+      ],
       expectedVersion: newThread === undefined ? expectedVersion : 0,
     });
     failpoint("turn.after-admit");
@@ -88,17 +114,27 @@ function created(newThread: AdmitOptions["newThread"]): EventBody[] {
   return newThread === undefined ? [] : [...withGitInfo({ type: "thread.created", v: 1, ...newThread })];
 }
 
+function named({ agentName: name }: AdmitOptions): EventBody[] {
+  return name === undefined ? [] : [{ type: "thread.agent-named", v: 1, name }];
+}
+
 function moved({ movedTo }: AdmitOptions): EventBody[] {
   return movedTo === undefined ? [] : [{ type: "thread.moved", v: 1, workspace: movedTo }];
 }
 
+function kept({ keep = {} }: AdmitOptions): EventBody[] {
+  return Object.keys(keep).length === 0 ? [] : [{ type: "thread.settings-changed", v: 1, changes: keep }];
+}
+
 function admittedEvent(turnId: string, options: AdmitOptions): EventOf<"turn.admitted"> {
-  const { input, context = [], settings, once = [], clientId, task, subject, timeoutMs } = options;
+  const { input, context = [], settings, once = [], clientId, task, subject, timeoutMs, outside } = options;
+  const { role, source, messages, bound } = options;
   return {
     type: "turn.admitted",
     v: 1,
     turnId,
     input: [...input],
+    ...defined({ role, source, bound, messages: messages && [...messages] }),
     ...(context.length === 0 ? {} : { context: [...context] }),
     settings,
     ...(once.length === 0 ? {} : { once: [...once] }),
@@ -107,6 +143,7 @@ function admittedEvent(turnId: string, options: AdmitOptions): EventOf<"turn.adm
     ...(task === undefined ? {} : { task }),
     ...(subject === undefined ? {} : { subject }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(outside === undefined ? {} : { outside }),
   };
 }
 

@@ -2,9 +2,12 @@
  * Commands of the user: a turn of their own, or items of a turn that runs here; the model sees them with its next
  * request, and the turn ends after them.
  */
+import type { ShellHandle } from "../heddle.ts";
 import type { BareIo, TurnOutcome, TurnRequest } from "../runners/runner.ts";
 import type { UserCommand } from "../runners/user-shell.ts";
 import { admissionOf } from "./outcome.ts";
+import type { Serial } from "./serial.ts";
+import type { TerminalEvent } from "./terminal.ts";
 
 const MAX_SHELL_MS = 3_600_000;
 
@@ -58,6 +61,33 @@ export function createBeside() {
       return beside.turn.turnId;
     },
   };
+}
+
+interface Around {
+  readonly starts: Serial;
+  readonly beside: Beside;
+  readonly running: ReadonlyMap<string, { readonly threadId: string; readonly done: Promise<TerminalEvent> }>;
+  /** A turn that is the command. */
+  readonly begin: (command: string) => Promise<ShellHandle>;
+}
+
+/** Beside the turn of the thread that runs here, or as one of its own. */
+export async function runBesideOrAlone(
+  { threadId, ...command }: UserCommand & { readonly threadId: string },
+  { starts, beside, running, begin }: Around,
+): Promise<ShellHandle> {
+  for (;;) {
+    const here = () => [...running.values()].filter((turn) => turn.threadId === threadId);
+    const begun = await starts.run(threadId, async () => {
+      const turnId = beside.run(threadId, command);
+      const turn = turnId === undefined ? undefined : running.get(turnId);
+      if (turnId !== undefined && turn !== undefined) return { turnId, done: turn.done };
+      return here().length > 0 ? undefined : begin(command.command);
+    });
+    if (begun !== undefined) return begun;
+    // A turn of this process takes no command while it begins or ends; both are soon over.
+    await Promise.race([beside.opened(threadId), ...here().map(({ done }) => done.catch(() => undefined))]);
+  }
 }
 
 /** A command runs once, however often its turn is carried out. */

@@ -6,6 +6,7 @@ import { z } from "zod";
 import { openTestHeddle } from "../../test/test-heddle.ts";
 
 const Asked = z.object({
+  model: z.string(),
   reasoning: z.object({ effort: z.string(), summary: z.string().optional() }).optional(),
   service_tier: z.string().optional(),
 });
@@ -28,16 +29,18 @@ test("what a client changes of a running turn counts from its next request on, f
   const acts = t.heddle.as("user:owner");
   await acts.changeTurn(turn.turnId, { effort: "medium" });
   await acts.changeTurn(turn.turnId, { effort: "low", summary: "detailed", serviceTier: null });
+  await acts.changeTurn(turn.turnId, { model: "gpt-5.6-sol" });
+  await expect(acts.changeTurn(turn.turnId, { model: "unheard-of" })).rejects.toMatchObject({ code: "model.unknown" });
   await writeFile(join(t.workspace, "go"), "");
   await turn.done;
   await expect(acts.changeTurn(turn.turnId, { effort: "low" })).rejects.toMatchObject({ code: "turn.not-found" });
   await (
     await t.start("again", { thread: turn.threadId })
   ).done;
-  const high = { reasoning: { effort: "high", summary: "auto" }, service_tier: "priority" };
+  const high = { model: "gpt-5.5", reasoning: { effort: "high", summary: "auto" }, service_tier: "priority" };
   expect(server.requests.map(({ body }) => Asked.parse(body))).toEqual([
     high,
-    { reasoning: { effort: "low", summary: "detailed" } },
+    { model: "gpt-5.6-sol", reasoning: { effort: "low", summary: "detailed" } },
     high,
   ]);
 });

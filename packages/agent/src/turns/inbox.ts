@@ -34,6 +34,8 @@ export function openInbox(journal: ReadJournal, options: InboxOptions) {
   const injected: Injected[] = [];
   const changes: EventOf<"turn.settings-changed">[] = [];
   let seen = options.after;
+  let hasArrived = false;
+  let arrived = Promise.withResolvers<void>();
 
   function look(event: StoredEvent): void {
     const { body, version } = event;
@@ -41,11 +43,15 @@ export function openInbox(journal: ReadJournal, options: InboxOptions) {
     if (version <= seen) return;
     seen = version;
     if (body.type === "context.injected" || isCommandOfUser(body)) injected.push(body);
+    if (body.type === "message.received") hasArrived = true;
     if ("turnId" in body && body.turnId === options.turnId) receive(event);
   }
 
   function receive({ body, author }: StoredEvent): void {
-    if (body.type === "turn.steered") steering.push({ ...body, by: author });
+    if (body.type === "turn.steered") {
+      steering.push({ ...body, by: author });
+      arrived.resolve();
+    }
     if (body.type === "turn.settings-changed") changes.push(body);
     if (body.type === "turn.interrupt-requested") options.onInterrupt(body);
     if (body.type === "approval.resolved") resolutions.put(body.approvalId, { ...body, by: author });
@@ -84,7 +90,11 @@ export function openInbox(journal: ReadJournal, options: InboxOptions) {
     clientAnswer: (itemId: string, signal: AbortSignal) => clientAnswers.wait(itemId, signal),
     async takeSteering(): Promise<readonly SteeringInput[]> {
       await catchUp();
+      arrived = Promise.withResolvers<void>();
       return steering.splice(0);
+    },
+    async steered(signal: AbortSignal): Promise<void> {
+      if (steering.length === 0) await unlessAborted(arrived.promise, signal);
     },
     /** Reads to the end of the stream and returns its version. */
     async seenVersion(): Promise<number> {
@@ -93,6 +103,11 @@ export function openInbox(journal: ReadJournal, options: InboxOptions) {
     },
     hasSteering: (): boolean => steering.length > 0,
     changes: (): readonly EventOf<"turn.settings-changed">[] => changes,
+    takeArrived(): boolean {
+      const arrived = hasArrived;
+      hasArrived = false;
+      return arrived;
+    },
     takeInjected: (): readonly Injected[] => injected.splice(0),
     async [Symbol.asyncDispose](): Promise<void> {
       closing.abort();
@@ -129,4 +144,16 @@ function createReplies<Reply>() {
       }
     },
   };
+}
+
+async function unlessAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const { promise: stopped, resolve } = Promise.withResolvers<void>();
+  const onAbort = (): void => resolve();
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    await Promise.race([promise, stopped]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
 }

@@ -88,3 +88,17 @@ test("a cost limit on a model without a known price is refused beforehand", () =
     expect.objectContaining({ code: "usage.invalid", message: expect.stringContaining("gpt-unheard-of") }),
   );
 });
+
+test("what a child uses counts for its parent's turn, and the limit that is reached first ends it", () => {
+  const parent = createMeter({ maxTokens: 200, maxRequests: 3 });
+  const child = createMeter({}, parent);
+  const grandchild = createMeter({}, child);
+  expect(parent.before([requested("a")])).toBeUndefined();
+  expect(child.before([requested("a")])).toBeUndefined();
+  expect(grandchild.before([requested("b")])).toBeUndefined();
+  expect(child.before([requested("a")])).toBeUndefined();
+  expect(child.before([requested("c")])).toMatchObject({ details: { limit: "turns", allowed: 3, used: 3 } });
+  expect(grandchild.after([responded(100)])).toBeUndefined();
+  expect(child.after([responded(100)])).toMatchObject({ details: { limit: "tokens", allowed: 200, used: 220 } });
+  expect(createMeter({}).before([requested("a")])).toBeUndefined();
+});

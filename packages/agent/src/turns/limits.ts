@@ -4,6 +4,7 @@
  */
 import { costOf, modelInfo, type Provider } from "@heddle/models";
 import { HeddleError, NO_USAGE, type TurnLimits, type TurnSettings } from "@heddle/protocol";
+import type { EnvelopeMeter } from "@heddle/tools";
 import type { BareIo, RunnerEvent, Spent } from "../runners/runner.ts";
 import { addSpent, NOTHING_SPENT } from "./outcome.ts";
 
@@ -17,31 +18,45 @@ export function checkLimits(provider: Provider, { model, limits }: TurnSettings)
   );
 }
 
-export type Meter = ReturnType<typeof createMeter>;
+export interface Meter {
+  /** Of the turn that started the thread. */
+  readonly outer?: Meter | undefined;
+  /** Once the turn has begun: that of the envelope in force, in which the turns of child threads count too. */
+  ofEnvelope?: () => EnvelopeMeter;
+  /** Before the events are recorded; an error means that they must not be, and the request not sent. */
+  before(events: readonly RunnerEvent[], isChild?: boolean): HeddleError | undefined;
+  after(events: readonly RunnerEvent[]): HeddleError | undefined;
+}
 
-export function createMeter(limits: TurnLimits) {
+/** `outer`: of the turn that started the thread of this one; what is used here is used there too. */
+export function createMeter(limits: TurnLimits, outer?: Meter): Meter {
   const requests = new Set<string>();
+  const byChildren = new Set<string>();
   let spent: Spent = NOTHING_SPENT;
 
   return {
-    /** Before the events are recorded; an error means that they must not be, and the request not sent. */
-    before(events: readonly RunnerEvent[]): HeddleError | undefined {
+    outer,
+    before(events, isChild = false) {
+      const known = isChild ? byChildren : requests;
       for (const event of events) {
         // Retries of one request have the same id; only the first is new.
-        if (event.type !== "model.requested" || requests.has(event.requestId)) continue;
-        const reached = requestsLeft(limits, requests.size) ?? budgetLeft(limits, spent, "at");
+        if (event.type !== "model.requested" || known.has(event.requestId)) continue;
+        const made = { own: requests.size, all: requests.size + byChildren.size };
+        const reached = requestsLeft(limits, made) ?? budgetLeft(limits, spent, "at");
         if (reached !== undefined) return reached;
-        requests.add(event.requestId);
+        const above = outer?.before([event], true);
+        if (above !== undefined) return above;
+        known.add(event.requestId);
       }
       return undefined;
     },
-    after(events: readonly RunnerEvent[]): HeddleError | undefined {
+    after(events) {
       for (const event of events) {
         if (event.type !== "model.responded") continue;
         const { usage, costUsd } = event;
         spent = addSpent(spent, costUsd === undefined ? { usage } : { usage, costUsd });
       }
-      return budgetLeft(limits, spent, "over");
+      return budgetLeft(limits, spent, "over") ?? outer?.after(events);
     },
   };
 }
@@ -68,13 +83,16 @@ export function metered(io: BareIo, meter: Meter, end: (reached: HeddleError) =>
 /** A model that has not finished after this many requests is going in circles. */
 const MAX_REQUESTS = 200;
 
-function requestsLeft({ maxRequests }: TurnLimits, made: number): HeddleError | undefined {
-  if (made < (maxRequests ?? MAX_REQUESTS)) return undefined;
+function requestsLeft(
+  { maxRequests }: TurnLimits,
+  { own, all }: { readonly own: number; readonly all: number },
+): HeddleError | undefined {
+  if (maxRequests === undefined ? own < MAX_REQUESTS : all < maxRequests) return undefined;
   // Not a limit that was set, so none is named in the details.
   if (maxRequests === undefined)
     return new HeddleError("limit.reached", `the model made ${MAX_REQUESTS} requests without finishing`);
   return new HeddleError("limit.reached", `the limit of ${maxRequests} model requests is reached`, {
-    details: { limit: "turns", allowed: maxRequests, used: made },
+    details: { limit: "turns", allowed: maxRequests, used: all },
   });
 }
 
@@ -92,9 +110,13 @@ function budgetLeft(limits: TurnLimits, spent: Spent, line: "at" | "over"): Hedd
   const { costUsd } = spent;
   if (costUsd === undefined) {
     // A limit that cannot be measured cannot be kept.
-    return new HeddleError("limit.reached", `the cost of an answer is not known, so $${maxCostUsd} cannot be kept`, {
-      details: { limit: "cost", allowed: maxCostUsd, isKnown: false },
-    });
+    return new HeddleError(
+      "limit.reached",
+      `the cost of an answer is not known, so the limit of $${maxCostUsd} cannot be enforced`,
+      {
+        details: { limit: "cost", allowed: maxCostUsd, isKnown: false },
+      },
+    );
   }
   if (!isBeyond(costUsd, maxCostUsd)) return undefined;
   return new HeddleError("limit.reached", `the limit of $${maxCostUsd} is reached: $${costUsd.toFixed(6)} were spent`, {

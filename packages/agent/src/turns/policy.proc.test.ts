@@ -2,7 +2,9 @@ import { EVENT_VERSIONS, NO_USAGE, type ApprovalQuestion, type EventBody } from 
 import { expect, test } from "vitest";
 import { openTestHeddle, type TestHeddle } from "../../test/test-heddle.ts";
 import { RUNNER_EVENTS, type Runner, type TurnIo, type TurnOutcome, type TurnRequest } from "../runners/runner.ts";
+import { EVERY_ABILITY } from "../runners/abilities.ts";
 import { notice } from "../runners/notes.ts";
+import { OWN_HEALTH } from "../runners/own-health.ts";
 
 const COMPLETED: TurnOutcome = { kind: "completed", spent: { usage: NO_USAGE } };
 
@@ -10,6 +12,8 @@ const COMPLETED: TurnOutcome = { kind: "completed", spent: { usage: NO_USAGE } }
 function runnerOf(run: (io: TurnIo, turn: TurnRequest) => Promise<void>): Runner {
   return {
     name: "other",
+    capabilities: EVERY_ABILITY,
+    probe: () => Promise.resolve(OWN_HEALTH),
     check: async () => undefined,
     run: async (turn, io) => {
       await run(io, turn);
@@ -64,6 +68,7 @@ test("14.6: a runner records what is on the list, of its own turn and in the nam
     "thread.created",
     "turn.admitted",
     "turn.started",
+    "envelope.entered",
     "item.started",
     "item.completed",
     "turn.completed",

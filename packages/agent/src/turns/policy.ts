@@ -2,8 +2,9 @@
  * The rules of a turn that are the same for every runner: hooks, hops, remembered approvals, and what a runner may
  * record.
  */
+import type { Journal } from "@heddle/journal";
 import { HeddleError, type Author, type EventBody, type EventType } from "@heddle/protocol";
-import { approvalKey } from "@heddle/tools";
+import { approvalKey, createEnvelopeMeters, type EnvelopeMeter, type SinceEntered } from "@heddle/tools";
 import { isAct, rememberedApprovals } from "../approvals/approvals.ts";
 import { createHops } from "../approvals/hop.ts";
 import type { TurnHooks } from "../hooks/hooks.ts";
@@ -18,8 +19,13 @@ const MAX_STOPS_REFUSED = 3;
 const SESSION_END_MS = 1500;
 
 /** Events of the policy itself are not limited by the allow-list. */
-export interface PolicyIo extends Pick<Recorder, "record"> {
+export interface PolicyIo extends Pick<Recorder, "record" | "settleFollowed"> {
   readonly signal: AbortSignal;
+  /** In the envelope that the turn begins in. */
+  readonly since: SinceEntered;
+  readonly journal: Pick<Journal, "threads" | "read" | "evidence" | "keepManifest">;
+  /** Of a child thread: the meter of its parent's turn. */
+  readonly outer?: () => EnvelopeMeter | undefined;
 }
 
 export interface OpenPolicy extends TurnPolicy {
@@ -51,6 +57,7 @@ export function createPolicies(
       return {
         hooks,
         hops,
+        meters: createEnvelopeMeters(io.since, { outer: io.outer }),
         sessionSource,
         remembered: rememberedApprovals(turn.history, turn.carried),
         reasonToContinue: createStopCheck(turn, io, hooks),

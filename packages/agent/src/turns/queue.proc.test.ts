@@ -15,7 +15,7 @@ async function admittedIn(t: TestHeddle, threadId: string): Promise<string[]> {
 }
 
 async function ended(t: TestHeddle, threadId: string, turnId: string): Promise<string> {
-  const signal = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.timeout(60_000);
   for await (const { body } of t.heddle.journal.tail({ stream: threadId, after: 0, signal })) {
     if (body.type === "turn.completed" && body.turnId === turnId) return body.status;
   }
@@ -24,7 +24,7 @@ async function ended(t: TestHeddle, threadId: string, turnId: string): Promise<s
 
 /** The command of the running turn has begun. */
 async function started(t: TestHeddle, threadId: string): Promise<void> {
-  const signal = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.timeout(60_000);
   for await (const { body } of t.heddle.journal.tail({ stream: threadId, after: 0, signal })) {
     if (body.type === "item.started" && body.item.type === "commandExecution") return;
   }

@@ -134,6 +134,8 @@ export function createRecorder(
     },
     /** Completes the item when its command ends; returns what was recorded then. Never rejects. */
     follow: (itemId: string, ongoing: OngoingItem) => following.follow(itemId, ongoing),
+    /** Waits until the ends of commands that have ended are recorded. */
+    settleFollowed: () => following.settle(),
     async closeFollowed(): Promise<void> {
       await following.close();
       await queue;
@@ -143,6 +145,7 @@ export function createRecorder(
 
 function createFollowing(turnId: string, record: (events: readonly EventBody[]) => Promise<readonly EventBody[]>) {
   const followed = new Map<string, OngoingItem>();
+  const ends = new Map<string, Promise<readonly EventBody[]>>();
 
   /** Removed first: an item is ended once, by its command or by the turn. */
   async function end(item: Item): Promise<readonly EventBody[]> {
@@ -153,7 +156,12 @@ function createFollowing(turnId: string, record: (events: readonly EventBody[]) 
     has: (itemId: string): boolean => followed.has(itemId),
     follow(itemId: string, ongoing: OngoingItem): Promise<readonly EventBody[]> {
       followed.set(itemId, ongoing);
-      return ongoing.ended.then(end).catch(() => []);
+      const ended = ongoing.ended.then(end).catch(() => []);
+      ends.set(itemId, ended);
+      return ended.finally(() => ends.delete(itemId));
+    },
+    async settle(): Promise<void> {
+      for (const [itemId, { isRunning }] of followed) if (!isRunning) await ends.get(itemId);
     },
     async close(): Promise<void> {
       for (const ongoing of followed.values()) await end(ongoing.isRunning ? ongoing.leave() : await ongoing.ended);
@@ -207,6 +215,7 @@ export function brokenOff(item: Item, appended: string, status: "unknown" | "int
     case "fileChange":
     case "toolCall":
     case "mcpToolCall":
+    case "collabToolCall":
     case "plan":
     case "imageView":
     case "contextCompaction":

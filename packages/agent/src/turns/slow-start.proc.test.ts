@@ -15,7 +15,7 @@ test("12.13: a turn whose start took too long has it on record before its first 
   expect(notices).toEqual([
     expect.objectContaining({
       code: "start.slow",
-      message: expect.stringMatching(/stands at: .*; steps: look at the thread/),
+      message: expect.stringMatching(/is at the step: .*; steps: look at the thread/),
     }),
   ]);
   const second = await slow.heddle.as("user:owner").startTurn({

@@ -16,7 +16,7 @@ test("12.13: a start that takes too long says once at which step it stands, and 
   await sleep(30);
   expect(lines).toEqual([
     expect.stringMatching(
-      /^this start takes 0\.\d s and stands at: second; steps: first 0\.0 s, second 0\.\d s; load .*; waiting for: .*Timeout.*; processes: /,
+      /^the start has taken 0\.\d s so far and is at the step: second; steps: first 0\.0 s, second 0\.\d s; load .*; waiting for: .*Timeout.*; processes: /,
     ),
   ]);
   const told: NoticeText[] = [];

@@ -86,7 +86,7 @@ export class StartWatch implements Disposable {
       ({ name, at }, index) => `${name} ${seconds((this.#steps[index + 1]?.at ?? now) - at)}`,
     );
     return [
-      `this start takes ${seconds(now - this.#startedAt)} and stands at: ${this.#steps.at(-1)?.name ?? "nothing"}`,
+      `the start has taken ${seconds(now - this.#startedAt)} so far and is at the step: ${this.#steps.at(-1)?.name ?? "nothing"}`,
       `steps: ${steps.join(", ")}`,
       `load ${loadavg()
         .map((load) => load.toFixed(1))

@@ -26,6 +26,7 @@ test("a turn runs its calls in the sandbox and ends with exactly one terminal ev
     "thread.created",
     "turn.admitted",
     "turn.started",
+    "envelope.entered",
     "context.loaded",
     "item.started",
     "item.completed",
@@ -97,7 +98,7 @@ test("the same client id starts one turn however often it is sent, and other inp
   });
 });
 
-test("an unknown tool, broken arguments and a refused path are results for the model and items for the user", async () => {
+test("D4, D7: an unknown tool, broken arguments and a refused path are results for the model and items for the user", async () => {
   await using t = await openTestHeddle({
     script: [
       {

@@ -23,23 +23,28 @@ import { envelopeHash } from "@heddle/tools";
 import { ask, takeBack } from "../approvals/approvals.ts";
 import { workAhead } from "./ahead.ts";
 import type { Beside } from "./beside.ts";
-import { toFailure, addSpent, NOTHING_SPENT } from "./outcome.ts";
+import { compareFiles, type ComparedFiles } from "./compared-files.ts";
+import { enteringEvents, sinceEntered } from "./enter-envelope.ts";
+import { admissionOf, toFailure, addSpent, NOTHING_SPENT } from "./outcome.ts";
 import { openInbox, type TurnInbox } from "./inbox.ts";
-import { createMeter, metered, type Meter } from "./limits.ts";
+import { metered, type Meter } from "./limits.ts";
 import type { Live } from "./live.ts";
 import { isParking, takeStoredQuestion } from "../approvals/carried.ts";
+import { liveSandbox } from "../sandboxes/live-sandbox.ts";
 import type { PendingEnds } from "../recovery/pending-ends.ts";
 import { underPolicy, type Policies } from "./policy.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import type { LeasedJournal, TurnLease } from "./turn-lease.ts";
 import type { BareIo, Runner, Spent, TurnOutcome, TurnRequest } from "../runners/runner.ts";
-import { notice } from "../runners/notes.ts";
+import { notice, saidOf, userMessage } from "../runners/notes.ts";
 import type { ReadJournal } from "../threads/history.ts";
 import { isTerminalOf, terminalKey, type TerminalEvent } from "./terminal.ts";
 
 export interface TurnDeps {
   readonly journal: ReadJournal;
   readonly lease: TurnLease;
+  /** What the turn may spend. */
+  readonly meter: Meter;
   readonly live: Live;
   readonly runner: Runner;
   readonly policies: Policies;
@@ -67,15 +72,15 @@ export async function runTurn(deps: TurnDeps, request: TurnRequest, control: Abo
   const onLost = (): void => control.abort(lease.lost.reason);
   lease.lost.addEventListener("abort", onLost, { once: true });
   const recorder = createRecorder(lease.leased, deps.live, { threadId, turnId, runner: deps.runner.name });
-  const meter = createMeter(request.settings.limits ?? {});
-  let turn = request;
+  const { meter } = deps;
+  let turn: TurnRequest = { ...request, sandboxContext: liveSandbox(request.sandboxContext) };
   if (carried !== undefined) countEarlier(meter, request);
   let spent: Spent = carried?.spent ?? NOTHING_SPENT;
   for (;;) {
     const part = await carryOut(deps, turn, { inbox, recorder, meter, control, signal: control.signal });
     spent = addSpent(spent, part.outcome.spent);
     const outcome = { ...part.outcome, spent };
-    const end = { outcome, hasLooseEnds: part.hasLooseEnds, startedAt, signal: control.signal };
+    const end = { ...part, outcome, startedAt, signal: control.signal };
     let tries = 0;
     const attempt = () => complete(deps, inbox, turn, { ...end, isRepeat: tries++ > 0 });
     const terminal = await deps.ends.store(turnId, attempt);
@@ -97,19 +102,25 @@ interface CarriedOut {
   readonly outcome: TurnOutcome;
   /** Something could not be recorded, so items or intents may be open in the journal. */
   readonly hasLooseEnds: boolean;
+  /** Its beginning is on record. */
+  readonly hasBegun: boolean;
 }
 
 async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Promise<CarriedOut> {
   const { recorder, signal } = running;
+  using files = compareFiles({ ...turn, envelope: turn.sandboxContext.envelope });
   let outcome: TurnOutcome;
+  let hasBegun = false;
   try {
     signal.throwIfAborted();
     turn.watch?.step("record the beginning");
-    await begin(deps, turn, recorder);
+    await begin(deps, turn, running);
+    hasBegun = true;
     turn.watch?.tellTo((text) => void recorder.record(notice(turn.turnId, text), "system").catch(() => undefined));
     turn.watch?.step("collect the context for the model");
-    const io = metered(turnIo(deps, turn, running), running.meter, (reached) => running.control.abort(reached));
-    outcome = await deps.beside.around(turn, io, () => runUnderPolicy(deps, turn, io, recorder));
+    const bare = metered(turnIo(deps, turn, running), running.meter, (reached) => running.control.abort(reached));
+    const io = files.watching(bare);
+    outcome = await deps.beside.around(turn, io, () => runUnderPolicy(deps, turn, io, { recorder, files }));
   } catch (error) {
     outcome = { kind: "failed", failure: toFailure(error), spent: NOTHING_SPENT };
   }
@@ -132,6 +143,8 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
     () => recorder.closeOpenItems(),
     () => deps.leave(turn, outcome),
     () => recorder.closeFollowed(),
+    // What ran in the sandbox has ended.
+    () => recordCompared(files, recorder),
   ];
   for (const end of ends) {
     try {
@@ -141,19 +154,29 @@ async function carryOut(deps: TurnDeps, turn: TurnRequest, running: Running): Pr
       if (outcome.kind === "completed") outcome = { kind: "failed", failure: toFailure(error), spent: outcome.spent };
     }
   }
-  return { outcome, hasLooseEnds };
+  return { outcome, hasLooseEnds, hasBegun };
+}
+
+async function recordCompared(files: ComparedFiles, recorder: Recorder): Promise<void> {
+  const compared = await files.end();
+  if (compared !== undefined) await recorder.record([compared], "system");
 }
 
 async function runUnderPolicy(
-  { runner, policies }: TurnDeps,
+  { journal, runner, policies, meter }: TurnDeps,
   turn: TurnRequest,
   io: BareIo,
-  recorder: Recorder,
+  { recorder, files }: { readonly recorder: Recorder; readonly files: ComparedFiles },
 ): Promise<TurnOutcome> {
   const policy = policies.open(turn, {
     signal: io.signal,
-    record: (events, author) => recorder.record(events, author),
+    since: await sinceEntered(journal, turn),
+    journal,
+    outer: () => meter.outer?.ofEnvelope?.(),
+    record: async (events, author) => recorder.record(await files.around(events), author),
+    settleFollowed: () => recorder.settleFollowed(),
   });
+  meter.ofEnvelope = () => policy.meters.of(policy.hops.current.envelope);
   let outcome: TurnOutcome;
   try {
     outcome = await runner.run(turn, underPolicy(io, { turn, runner: runner.name, policy }));
@@ -198,7 +221,7 @@ function endByAbort(reason: unknown, spent: Spent): TurnOutcome {
   return { kind: "failed", failure: toFailure(reason), spent };
 }
 
-async function begin(deps: TurnDeps, turn: TurnRequest, recorder: Recorder): Promise<void> {
+async function begin(deps: TurnDeps, turn: TurnRequest, { recorder, signal }: Running): Promise<void> {
   if (turn.history.some(({ body }) => body.type === "turn.started" && body.turnId === turn.turnId)) return;
   const { envelope, sandbox } = turn.sandboxContext;
   await recorder.record(
@@ -212,6 +235,8 @@ async function begin(deps: TurnDeps, turn: TurnRequest, recorder: Recorder): Pro
         envelope,
         envelopeHash: envelopeHash(envelope),
       },
+      // A person who has the thread for a while does not move it out of its envelope.
+      ...(admissionOf(turn).task === "attached" ? [] : await enteringEvents(deps.journal, turn, signal)),
       ...(turn.notices ?? []).flatMap((text) => notice(turn.turnId, text)),
     ],
     "system",
@@ -245,8 +270,10 @@ function turnIo(deps: TurnDeps, turn: TurnRequest, { inbox, recorder, control, s
     },
     clientAnswer: (itemId, answered) => inbox.clientAnswer(itemId, answered),
     takeSteering: () => inbox.takeSteering(),
+    steered: (until) => inbox.steered(until),
     changes: () => inbox.changes(),
     takeInjected: () => inbox.takeInjected(),
+    takeArrived: () => inbox.takeArrived(),
     seenVersion: () => inbox.seenVersion(),
     ahead: () => workAhead(turn.sandboxContext.sandbox, () => deps.live.active(turn.threadId)),
   };
@@ -263,11 +290,16 @@ async function complete(
   end: CarriedOut & { readonly startedAt: number; readonly signal: AbortSignal; readonly isRepeat: boolean },
 ): Promise<TerminalEvent | undefined> {
   const { outcome } = end;
+  const { task } = admissionOf(turn);
+  // Nobody is there any more who could take input.
+  const isGone = task === "outside" || task === "attached";
+  const outside = isGone ? await lastOfOutside(journal, turn, end) : undefined;
   failpoint("turn.before-complete");
   for (let tries = 0; tries < MAX_COMPLETE_TRIES; tries += 1) {
     const expectedVersion = await inbox.seenVersion();
-    if (outcome.kind === "completed" && inbox.hasSteering()) return undefined;
+    if (outcome.kind === "completed" && inbox.hasSteering() && !isGone) return undefined;
     const loose = end.hasLooseEnds ? await readLooseEnds(journal, turn) : [];
+    const last = (await outside?.events(inbox)) ?? [];
     const failure = failureOf(outcome, end.signal);
     const body: EventOf<"turn.completed"> = {
       type: "turn.completed",
@@ -278,12 +310,13 @@ async function complete(
       ...(outcome.spent.costUsd === undefined ? {} : { costUsd: outcome.spent.costUsd }),
       ...(failure === undefined ? {} : { failure }),
       durationMs: Math.round(clockMs() - end.startedAt),
+      ...(outcome.kind === "completed" && outcome.native !== undefined ? { native: outcome.native } : {}),
     };
     try {
       const appended = await lease.leased.append({
         stream: turn.threadId,
         author: "system",
-        events: [...loose, body],
+        events: [...loose, ...last, body],
         expectedVersion,
         key: terminalKey(turn.turnId),
       });
@@ -303,6 +336,26 @@ async function complete(
     "store.busy",
     `turn ${turn.turnId} could not be closed: its stream is being changed by another process`,
   );
+}
+
+/**
+ * Its client has left and reads nothing more: input that came too late is told as a message of the turn, which does not go on
+ * for it.
+ */
+async function lastOfOutside(journal: ReadJournal, turn: TurnRequest, { outcome, hasBegun, hasLooseEnds }: CarriedOut) {
+  const { leavingEvents } = await import("./leave-envelope.ts");
+  const given = outcome.kind === "completed" ? { outcome: outcome.result } : {};
+  const leaves = hasBegun && admissionOf(turn).task === "outside";
+  const left = leaves ? await leavingEvents(journal, { ...turn, ...given }) : [];
+  const late: EventBody[] = [];
+  return {
+    async events(inbox: TurnInbox): Promise<readonly EventBody[]> {
+      // Among loose ends it is told already.
+      const steering = hasLooseEnds ? [] : await inbox.takeSteering();
+      for (const { input, ...said } of steering) late.push(...userMessage(turn.turnId, input, saidOf(said)));
+      return [...late, ...left];
+    },
+  };
 }
 
 async function readLooseEnds(journal: ReadJournal, { turnId }: TurnRequest): Promise<readonly EventBody[]> {

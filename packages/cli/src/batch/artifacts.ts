@@ -5,7 +5,7 @@
 import { closeSync, constants, existsSync, fsyncSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { copyFile } from "node:fs/promises";
 import path from "node:path";
-import { HeddleError, reasonOf, type StoredEvent } from "@heddle/protocol";
+import { diskFaultOf, HeddleError, reasonOf, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { holdFolder, type HeldFolder } from "@heddle/tools/held-folder";
 import { usage } from "../args.ts";
@@ -158,13 +158,9 @@ class RunFolder implements Artifacts {
   }
 }
 
-/** A full disk is one thing to the caller, whatever the system calls it. */
 export function asFailure(error: unknown, file: string): HeddleError {
   if (error instanceof HeddleError) return error;
-  const why = reasonOf(error);
-  const errno = error instanceof Error && "code" in error ? error.code : undefined;
-  const code = errno === "ENOSPC" || errno === "EDQUOT" ? "store.full" : "store.failed";
-  return new HeddleError(code, `${file} could not be written: ${why}`, { cause: error });
+  return new HeddleError(diskFaultOf(error), `${file} could not be written: ${reasonOf(error)}`, { cause: error });
 }
 
 /** A document as it is written into a file of its own. */

@@ -102,7 +102,7 @@ test("a run that could start passes every check, and nothing is written", async 
   const answer = await preflight(world, ["--script", script, ...flags, "--max-cost", "1", "--allow-tool", "bash"]);
   expect(failed(answer)).toEqual([]);
   expect(answer.checks.map(({ name }) => name)).toEqual(
-    "options config workspace model key inputs home instructions limits sandbox git".split(" "),
+    "options config workspace model key inputs home instructions limits envelope sandbox git".split(" "),
   );
   expect((await readdir(world.root)).toSorted()).toEqual(["script.json", "workspace"]);
   const human = await run(["exec", "--preflight", "--script", script], { world });

@@ -198,6 +198,8 @@ export class Batch {
     const { limits, allowedTools: names } = this.#opened;
     const { settings } = start;
     if (names.length === 0) return limits === undefined ? settings : { ...settings, limits };
+    // The turn is refused: its agent has tools of its own.
+    if (settings.runner !== undefined) return { ...settings, allowedTools: [...names] };
     const provider = resolveProvider(providers, settings.provider, this.#context.env);
     const { family } = modelInfo(provider, settings.model);
     const tools = [...new Set(allowedTools(names, { family, servers }))];
@@ -230,6 +232,7 @@ export class Batch {
     const { stop } = this.#opened;
     const isStopped = stop.signal.aborted;
     await keepRecord(heddle, this.#notes, {
+      home,
       workspace,
       masked: [home, ...this.masked],
       env: this.#context.env,
@@ -242,7 +245,7 @@ export class Batch {
   async #tellRetry(retry: Retry, attempt: number, printer: Printer): Promise<void> {
     const { retries } = this.#opened;
     const { kind, reason, delayMs } = retry;
-    const how = kind === "restart" ? "beginning again" : "going on in the same thread";
+    const how = kind === "restart" ? "starting over" : "continuing in the same thread";
     await printer.notice(
       `the attempt failed (${reason}); ${how} in ${delayMs / 1000} s, retry ${attempt} of ${retries}`,
     );

@@ -47,7 +47,7 @@ const batch = (world: World, ...more: readonly string[]): string[] => [
   ...more,
 ];
 
-test("a run that succeeds: the answer, what it used, and the line that says it is over", async () => {
+test("R1: a run that succeeds: the answer, what it used, and the line that says it is over", async () => {
   await using world = await openWorld();
   const script = await scripted(world, [{ text: "fine", usage: { inputTokens: 30, outputTokens: 4 } }]);
   const manifest = await world.file("manifest.json", `{"job": 7, "tags": ["a"]}`);
@@ -94,7 +94,7 @@ for (const [name, flags, reason, code] of [
   ["an unknown model", ["-m", "claude-sonnet-5-5", "-c", "model_provider=openai"], "model.unknown", 2],
   ["a thread that is not there", ["resume", "0000aaaa-0000-7000-8000-000000000000"], "thread.not-found", 2],
 ] as const) {
-  test(`${name} ends before the turn, with a result`, async () => {
+  test(`R1: ${name} ends before the turn, with a result`, async () => {
     await using world = await openWorld();
     const words = name === "a missing prompt file" ? [] : ["go"];
     const env = name.includes("model") || name.includes("thread") ? { OPENAI_API_KEY: "k" } : {};
@@ -115,19 +115,27 @@ test("a configuration with a mistake ends before the turn, with a result", async
 const FORBIDDEN = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"';
 const canForbid = spawnSync("unshare", ["--user", "--map-root-user", "sh", "-c", FORBIDDEN, "sh", "true"]).status === 0;
 
-test.runIf(canForbid)("a host without a sandbox (namespaces forbidden by unshare) ends with a result", async () => {
-  await using world = await openWorld();
-  const script = await scripted(world, [{ text: "never" }]);
-  const heddle = [process.execPath, LAUNCHER, ...batch(world, "--script", script, "go")];
-  const ran = await run(["--map-root-user", "sh", "-c", FORBIDDEN, "sh", ...heddle], {
-    world,
-    node: "unshare",
-    launcher: "--user",
-  });
-  expect(await resultOf(world, ran)).toMatchObject({ exit_code: 8, reason: "sandbox.unavailable" });
-});
+test.runIf(canForbid)(
+  "S5: a host without a sandbox (namespaces forbidden by unshare) ends before the turn with a result, and doctor says what is missing",
+  async () => {
+    await using world = await openWorld();
+    const script = await scripted(world, [{ text: "never" }]);
+    const forbidden = (...words: readonly string[]): Promise<Ran> =>
+      run(["--map-root-user", "sh", "-c", FORBIDDEN, "sh", process.execPath, LAUNCHER, ...words], {
+        world,
+        node: "unshare",
+        launcher: "--user",
+      });
+    const ran = await forbidden(...batch(world, "--script", script, "go"));
+    expect(await resultOf(world, ran)).toMatchObject({ exit_code: 8, reason: "sandbox.unavailable", num_turns: 0 });
+    const doctor = await forbidden("doctor");
+    expect(doctor.stdout).toMatch(
+      /problem +sandbox namespaces .*\n +fix: allow user namespaces .*install bubblewrap.*\nproblem +sandbox bwrap /,
+    );
+  },
+);
 
-test("a provider that fails gives its code, and says whether waiting may help", async () => {
+test("R1: a provider that fails gives its code, and says whether waiting may help", async () => {
   await using world = await openWorld();
   await using server = await startModelServer({ faults: () => ({ kind: "status", status: 503 }) });
   await pointAt(world, server.url);
@@ -198,11 +206,16 @@ test("a cost limit on a model without a known price is refused; on a known one i
 
 const SLEEP = [{ text: "waiting", calls: [{ tool: "bash", args: { command: "sleep 60" } }] }, { text: "never" }];
 
-test("the time limit and silence both end the run with code 124", async () => {
+test("R2: the time limit and silence both end the run with code 124, and say which limit it was", async () => {
   await using world = await openWorld();
   const script = await scripted(world, SLEEP);
   const late = await run(batch(world, "--timeout", "1.5", "--script", script, "go"), { world });
-  expect(await resultOf(world, late)).toMatchObject({ exit_code: 124, status: "failed", reason: "turn.timeout" });
+  expect(await resultOf(world, late)).toMatchObject({
+    exit_code: 124,
+    status: "failed",
+    reason: "turn.timeout",
+    message: "the time limit of 1.5 s is over",
+  });
   const idle = await run(batch(world, "--idle-timeout", "1", "--script", script, "go"), { world });
   expect(await resultOf(world, idle)).toMatchObject({
     exit_code: 124,
@@ -274,7 +287,7 @@ test("a tool that breaks fails its call, not the run", async () => {
   expect(await resultOf(world, ran)).toMatchObject({ exit_code: 0, response: "went on" });
 });
 
-test("a defect of Heddle itself still leaves a result", async () => {
+test("R1: a defect of Heddle itself still leaves a result", async () => {
   await using world = await openWorld();
   const script = await scripted(world, [{ text: "never" }]);
   const ran = await run(batch(world, "--script", script, "go"), {

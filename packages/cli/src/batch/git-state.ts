@@ -106,14 +106,16 @@ async function openGit(look: GitLook): Promise<Git> {
     rmSync(spill, { recursive: true, force: true });
     throw error;
   }
-  let calls = 0;
   let safe: Readonly<Record<string, string>> = SAFE;
 
   async function start(argv: readonly string[], extra: Readonly<Record<string, string>>): Promise<Ran> {
-    calls += 1;
-    const spillFile = path.join(spill, String(calls));
     // Bytes, not text: a patch must come out as it is. So nothing is kept in memory and all of it goes to a file.
-    const output = new CappedOutput({ headBytes: 0, tailBytes: 0, spillFile, spillQuotaBytes: MAX_OUTPUT_BYTES });
+    const output = new CappedOutput({
+      headBytes: 0,
+      tailBytes: 0,
+      spillFolder: spill,
+      spillQuotaBytes: MAX_OUTPUT_BYTES,
+    });
     await using child = await startCommand({
       sandbox,
       // What git says to people does not belong in what it prints for us.
@@ -127,8 +129,9 @@ async function openGit(look: GitLook): Promise<Git> {
     const { exitCode } = await child.exited;
     await output.close();
     if (deadline.aborted) throw new HeddleError("tool.timeout", `git did not answer in ${timeoutMs} ms`);
-    const { totalBytes } = output.snapshot();
-    const bytes = (): Buffer => (totalBytes === 0 ? Buffer.alloc(0) : readFileSync(spillFile));
+    const { totalBytes, blob, blobError } = output.snapshot();
+    if (blobError !== undefined) throw new HeddleError("store.failed", `what git printed was not kept: ${blobError}`);
+    const bytes = (): Buffer => (blob === undefined ? Buffer.alloc(0) : readFileSync(path.join(spill, blob)));
     return { isOk: exitCode === 0, isCut: totalBytes > MAX_OUTPUT_BYTES, bytes, text: () => bytes().toString("utf8") };
   }
   const run: Git["run"] = (args, extra = {}) => start(["git", "--no-optional-locks", ...args], extra);

@@ -2,12 +2,13 @@
 import { setImmediate as nextTick } from "node:timers/promises";
 import type { Heddle } from "@heddle/agent";
 import { createStreamRedactor, type Redactor } from "@heddle/journal";
+import { blobPath } from "@heddle/journal/blobs";
 import { toHeddleError, type RunResult, type StoredEvent } from "@heddle/protocol";
 import { allEvents } from "@heddle/runtime/record";
 import { standingOf } from "@heddle/runtime/settings";
 import { asJson } from "./artifacts.ts";
 import { gitChange, gitState, type GitLook, type GitState } from "./git-state.ts";
-import { outputFilesOf, reportOf, transcriptOf } from "./report.ts";
+import { outputsOf, reportOf, transcriptOf } from "./report.ts";
 import type { RunNotes } from "./run-notes.ts";
 
 /** The workspace before the run; null when it is no repository. */
@@ -23,12 +24,16 @@ export async function lookAtGit(look: GitLook, redactor: Redactor): Promise<RunR
 }
 
 /** A failure here never hides how the turn ended: what could be kept is kept, what could not is said. */
-export async function keepRecord(heddle: Heddle, notes: RunNotes, look: GitLook): Promise<void> {
-  await keepEvents(heddle, notes);
+export async function keepRecord(
+  heddle: Heddle,
+  notes: RunNotes,
+  { home, ...look }: GitLook & { readonly home: string },
+): Promise<void> {
+  await keepEvents(heddle, notes, home);
   await keepGit(heddle.journal.redactor, notes, look);
 }
 
-async function keepEvents(heddle: Heddle, notes: RunNotes): Promise<void> {
+async function keepEvents(heddle: Heddle, notes: RunNotes, home: string): Promise<void> {
   const { artifacts, threadId } = notes;
   if (threadId === undefined) return;
   try {
@@ -37,7 +42,10 @@ async function keepEvents(heddle: Heddle, notes: RunNotes): Promise<void> {
     const events = await eventsOf(heddle, notes);
     artifacts.write("transcript", asJson(transcriptOf(events)));
     artifacts.write("report", asJson(reportOf(events)));
-    for (const { callId, file } of outputFilesOf(events)) await artifacts.keepOutput(callId, file);
+    for (const { callId, blob, file } of outputsOf(events)) {
+      const path = blob === undefined ? file : blobPath(home, blob);
+      if (path !== undefined) await artifacts.keepOutput(callId, path);
+    }
   } catch (error) {
     notes.failure ??= toHeddleError(error, "store.failed");
   }

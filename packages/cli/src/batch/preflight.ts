@@ -4,7 +4,7 @@
  */
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import path from "node:path";
-import { checkLimits, instructionsFor, loadGuides } from "@heddle/agent";
+import { checkLimits, instructionsFor, loadGuides, turnEnvelope } from "@heddle/agent";
 import { modelInfo } from "@heddle/models";
 import {
   EXIT,
@@ -16,7 +16,7 @@ import {
   type ErrorCode,
   type TurnSettings,
 } from "@heddle/protocol";
-import { envelopeFor, openSandbox } from "@heddle/tools";
+import { openSandbox } from "@heddle/tools";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { asCodexExitCode } from "../exec/exit-code.ts";
@@ -126,7 +126,7 @@ function describe(name: string, { workspace, resolved, thread }: Plan): string {
       return workspace;
     case "model":
       if (resolved === undefined) return `that of the thread (${thread.kind})`;
-      return `${resolved.settings.model} of ${resolved.settings.provider} over ${resolved.provider.wire}`;
+      return `${resolved.settings.model} of ${resolved.settings.provider}${resolved.provider === undefined ? "" : ` over ${resolved.provider.wire}`}`;
     case "key":
       return resolved === undefined ? "not known before the thread is opened" : "present, or not needed";
     default:
@@ -146,6 +146,7 @@ async function planFollowers(
     await checked("home", () => checkHome(home)),
     await instructionsCheck(plan, stop.signal),
     limits,
+    await checked("envelope", async () => envelopeText(await envelopeOf(plan, resolved?.settings))),
     await checked("sandbox", () => checkSandbox(plan, resolved?.settings)),
     await gitCheck(plan, context.env, stop.signal),
   ];
@@ -189,24 +190,42 @@ function checkChoices({ resolved, mcpServers }: Plan, args: ParsedArgs, cwd: str
   if (resolved === undefined) return "checked when the thread is opened";
   const { limits, allowedTools: names } = parseBatchFlags(args, cwd);
   const { settings, provider } = resolved;
+  if (provider === undefined) return limits === undefined ? "none" : JSON.stringify(limits);
   if (limits !== undefined) checkLimits(provider, { ...settings, limits });
   const { family } = modelInfo(provider, settings.model);
   allowedTools(names, { family, servers: mcpServers.map(({ name }) => name) });
   return limits === undefined ? "none" : JSON.stringify(limits);
 }
 
-async function checkSandbox({ workspace, home }: Plan, settings: TurnSettings | undefined): Promise<string> {
-  const { sandbox, writeRoots, masked, network } = envelopeFor({
-    mode: settings?.sandboxMode ?? "read-only",
-    workspace,
-    writableRoots: settings?.writableRoots ?? [],
-    networkAccess: settings?.networkAccess ?? false,
-    approval: "never",
+type Entered = Awaited<ReturnType<typeof turnEnvelope>>;
+
+async function envelopeOf(plan: Plan, settings: TurnSettings | undefined): Promise<Entered | undefined> {
+  const { home, workspace, mcpServers } = plan;
+  if (settings === undefined) return undefined;
+  return turnEnvelope({ home, mcpServers, isUnattended: true }, { settings, workspace });
+}
+
+function envelopeText(entered: Entered | undefined): string {
+  if (entered === undefined) return "checked when the thread is opened";
+  const { envelope, ceiling } = entered;
+  return ceiling === undefined ? envelope.id : `${envelope.id}, ceiling ${ceiling.envelope.id}`;
+}
+
+async function checkSandbox(plan: Plan, settings: TurnSettings | undefined): Promise<string> {
+  const { workspace, home } = plan;
+  const reading = {
+    sandbox: "required",
+    readRoots: undefined,
+    writeRoots: [],
     masked: [home],
-  });
+    network: "none",
+  } as const;
+  const { sandbox, readRoots, writeRoots, masked, network } = (await envelopeOf(plan, settings))?.envelope ?? reading;
   if (sandbox === "off") return "off, as requested";
-  await using opened = await openSandbox({ workspace, writeRoots, masked, network });
-  return opened.level;
+  await using opened = await openSandbox({ workspace, readRoots, writeRoots, masked, network });
+  await opened.ready;
+  const hosts = typeof network === "string" ? "" : `, network: ${network.join(", ")}`;
+  return `${opened.level}${readRoots === undefined ? "" : `, reads: ${readRoots.join(", ")}`}${hosts}`;
 }
 
 /** Worth knowing; a run does without it. */

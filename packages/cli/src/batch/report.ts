@@ -136,13 +136,15 @@ function contextIn(at: number, body: EventBody): object[] {
   return [{ at: iso(at), kind: "compacted", trigger, tokens_before: tokensBefore, tokens_after: tokensAfter }];
 }
 
-/** Files with whole outputs that did not fit into the record. */
-export function outputFilesOf(events: readonly StoredEvent[]): readonly { callId: string; file: string }[] {
-  return events.flatMap(({ body }) =>
-    body.type === "item.completed" && body.item.type === "commandExecution" && body.item.outputFile !== undefined
-      ? [{ callId: body.item.callId, file: body.item.outputFile }]
-      : [],
-  );
+/** Whole outputs that did not fit into the record: by their hash, in older events as a path. */
+export function outputsOf(
+  events: readonly StoredEvent[],
+): readonly { readonly callId: string; readonly blob: string | undefined; readonly file: string | undefined }[] {
+  return events.flatMap(({ body }) => {
+    if (body.type !== "item.completed" || body.item.type !== "commandExecution") return [];
+    const { callId, outputBlob: blob, outputFile: file } = body.item;
+    return blob === undefined && file === undefined ? [] : [{ callId, blob, file }];
+  });
 }
 
 export function sha256(text: string | Uint8Array): string {

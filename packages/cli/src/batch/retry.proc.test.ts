@@ -27,7 +27,7 @@ const types = ({ stdout }: Ran): readonly string[] =>
 
 const OVERLOADED = { kind: "status", status: 503 } as const;
 
-test("a failure before anything was done begins the run again, in a new thread, and both attempts are told", async () => {
+test("R4: a failure before anything was done begins the run again, in a new thread, and both attempts are told", async () => {
   await using world = await openWorld();
   await using server = await startModelServer({ script: [{ text: "second time" }], faults: [OVERLOADED] });
   const ran = await ask(world, server, "--retry", "1");
@@ -49,7 +49,7 @@ test("a failure before anything was done begins the run again, in a new thread, 
   expect(types(ran).at(-1)).toBe("heddle.run.finished");
 });
 
-test("after something was done the same thread goes on, and nothing is done twice", async () => {
+test("R4: after something was done the same thread goes on, and nothing is done twice", async () => {
   await using world = await openWorld();
   await using server = await startModelServer({
     script: [{ calls: [{ tool: "exec_command", args: { cmd: "echo once >> done.txt" } }] }, { text: "and finished" }],

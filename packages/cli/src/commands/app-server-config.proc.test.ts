@@ -1,4 +1,4 @@
-import { lstat, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { at, KEY, list, serve, text, type Client } from "../../test/app-server-client.ts";
@@ -196,7 +196,33 @@ test("configRequirements/read, experimentalFeature/list, collaborationMode/list 
   expect(await client.call("experimentalFeature/list", { limit: 1 })).toMatchObject({ data: [{ name: "shell_tool" }] });
   expect(await refused(client, "experimentalFeature/list", { limit: "x" })).toMatch(/^-32600 Invalid request/);
   expect(await client.call("collaborationMode/list")).toMatchObject({ data: [{ mode: "plan" }, { mode: "default" }] });
-  expect(await client.call("modelProvider/capabilities/read")).toEqual({ imageGeneration: false, webSearch: false });
+  const capabilities = () => client.call("modelProvider/capabilities/read");
+  // OpenAI would be asked.
+  expect(await capabilities()).toEqual({ imageGeneration: false, webSearch: true });
+  await world.file("home/config.toml", CONFIG);
+  await client.call("config/value/write", replace("model", "gpt-5.4"));
+  expect(await capabilities()).toEqual({ imageGeneration: false, webSearch: true });
+  await client.call("config/value/write", replace("model_providers.mock.wire_api", "chat"));
+  expect(await capabilities()).toEqual({ imageGeneration: false, webSearch: false });
+});
+
+test("15.6: an integer of 64 bits of another program is no mistake, is told, and stays as it is", async () => {
+  await using world = await openWorld();
+  const big = "[tui]\nseen_at = 9223372036854775807 # theirs\nmany = [1, -9223372036854775808]\n";
+  const file = await world.file("codex/config.toml", `${CONFIG}\n${big}`);
+  await using served = await opened(world, ["-c", "tui.also=9223372036854775807"]);
+  const { client } = served;
+  const rounded = Number(9223372036854775807n);
+  expect(await client.call("config/read", {})).toMatchObject({
+    config: { model: "gpt-5.5", tui: { seen_at: rounded, many: [1, -rounded] } },
+  });
+  await client.call("config/value/write", replace("tui.notifications", true));
+  await client.call("config/value/write", replace("model", "gpt-5.4"));
+  expect(await readFile(file, "utf8")).toContain(`${big}notifications = true\n`);
+  const wrong = replace("model_context_window", rounded);
+  expect(await refused(client, "config/value/write", wrong)).toMatch(
+    /^-32600 configValidationError.*model_context_window/,
+  );
 });
 
 test("hooks/list tells the hooks of Heddle's own configuration", async () => {
@@ -227,6 +253,54 @@ test("hooks/list tells the hooks of Heddle's own configuration", async () => {
   const threadId = "00000000-0000-0000-0000-000000000000";
   expect(await refused(client, "hooks/list", { threadId })).toBe(`-32600 thread not found: ${threadId}`);
   expect(await refused(client, "hooks/list", { cwds: "x" })).toMatch(/^-32600 Invalid request: invalid type/);
+});
+
+test("15.5: a disk that is full leaves the old file, is named to the client, and the next write is carried out", async () => {
+  await using world = await openWorld();
+  const file = await world.file("home/config.toml", CONFIG);
+  await using served = serve([], { world, env: { ...KEY, HEDDLE_FAILPOINT: "file.before-rename=enospc" } });
+  const { client } = served;
+  await client.initialize({ experimentalApi: true });
+  const value = replace("model", "gpt-5.4");
+  const { error } = await client.ask("config/batchWrite", { edits: [value, replace("model_reasoning_effort", "low")] });
+  const message = `${file} could not be written: the disk is full`;
+  expect(error).toMatchObject({ code: -32603, message, data: { code: "store.full" } });
+  expect(await readFile(file, "utf8")).toBe(CONFIG);
+  expect(await client.call("config/read", {})).toMatchObject({ config: { model: "gpt-5.5" } });
+  expect((await readdir(path.dirname(file))).filter((name) => name.endsWith(".new"))).toEqual([]);
+  await client.call("config/value/write", value);
+  expect(await client.call("config/read", {})).toMatchObject({ config: { model: "gpt-5.4" } });
+});
+
+test("15.8: a path that names no key, and a value that would break Codex's file, are refused and leave the file as it is", async () => {
+  await using world = await openWorld();
+  const file = await world.file("codex/config.toml", CONFIG);
+  await using served = await opened(world);
+  const { client } = served;
+  const cases: readonly (readonly [key: string, value: unknown, said: string])[] = [
+    [" ", 1, "keyPath must not be empty"],
+    ["tui..theme", "x", "keyPath segments must not be empty"],
+    [".model", "x", "keyPath segments must not be empty"],
+    ["model.", "x", "keyPath segments must not be empty"],
+    ['""', "x", "keyPath segments must not be empty"],
+    ['"model', "x", "unterminated quoted keyPath segment"],
+    ['"model\\', "x", "unterminated escape in keyPath"],
+    ['mo"del"', "x", "invalid quoted keyPath segment"],
+    ["tui", 7, "Invalid configuration: tui is a table; write the keys in it"],
+    ["features", ["goals"], "Invalid configuration: features is a table; write the keys in it"],
+    [
+      "tui",
+      { theme: null },
+      "Invalid configuration: tui.theme has no value; leave it out, or write null for the key itself",
+    ],
+  ];
+  for (const [keyPath, value, said] of cases) {
+    const params = replace(keyPath, value);
+    expect(await refused(client, "config/value/write", params)).toBe(`-32600 configValidationError ${said}`);
+  }
+  expect(await readFile(file, "utf8")).toBe(CONFIG);
+  await client.call("config/value/write", replace('tui."a.\\"b".c d', 1));
+  expect(await readFile(file, "utf8")).toContain('[tui."a.\\"b"]\n"c d" = 1\n');
 });
 
 test("a value that the server cannot run with is refused and not written", async () => {

@@ -24,7 +24,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     return say({ id, result: { tools } });
   }
   if (method === "tools/call") {
-    let words = JSON.stringify(params.arguments);
+    let words = JSON.stringify(params.arguments.showMeta ? params._meta : params.arguments);
     let isError = false;
     try {
       if (params.name === "write") writeFileSync(params.arguments.file, "written");
@@ -112,7 +112,7 @@ test("mcpServerStatus/list tells what each configured server has, and why one ha
   expect(await refused(client, "mcpServerStatus/list", { threadId: NONE })).toBe(`-32600 thread not found: ${NONE}`);
 });
 
-test("mcpServer/tool/call calls a tool behind the wall of the thread", async () => {
+test("mcpServer/tool/call calls a tool in the sandbox of the thread, with what the client says of the call", async () => {
   await using world = await openWorld();
   await using served = await opened(world);
   const { client } = served;
@@ -120,6 +120,9 @@ test("mcpServer/tool/call calls a tool behind the wall of the thread", async () 
   const call = (tool: string, given: unknown) =>
     client.call("mcpServer/tool/call", { threadId, server: "own", tool, arguments: given });
   expect(await call("echo", { a: 1 })).toEqual({ content: [{ type: "text", text: '{"a":1}' }], isError: false });
+  const said = { threadId, server: "own", tool: "echo", arguments: { showMeta: true }, _meta: { from: "the client" } };
+  const shown = await client.call("mcpServer/tool/call", said);
+  expect(JSON.parse(text(shown, "content.0.text"))).toMatchObject({ from: "the client" });
   const [inside, outside] = [`${world.workspace}/made.txt`, `${world.root}/made.txt`];
   await call("write", { file: inside });
   expect(await readFile(inside, "utf8")).toBe("written");
@@ -209,6 +212,14 @@ test("servers start with their thread, once, stay for its turns, and end with it
   expect(await refused(client, "thread/start", brings({ broken }))).toMatch(
     /^-32603 error creating thread: Fatal error: Failed to initialize session: required MCP servers failed to initialize: broken: .*\/no\/such\/program/,
   );
+  // Under a name that says nothing of it.
+  const env = { LOGIN: "hunter2hunter2", MODE: "production" };
+  const talks = { command: "/bin/sh", args: ["-c", 'echo "no $LOGIN in $MODE" >&2; exit 1'], env, required: true };
+  const said = await refused(client, "thread/start", brings({ talks }));
+  expect(said).toMatch(
+    /required MCP servers failed to initialize: talks: .*no \[redacted:known-secret\] in production/,
+  );
+  expect(JSON.stringify(client.received)).not.toContain(env.LOGIN);
   expect(await marked(mark)).toEqual([]);
   expect(at(await client.call("thread/list", {}), "data")).toEqual([]);
 

@@ -262,7 +262,7 @@ test.each(["approval.after-resolve", "turn.before-intent", "turn.after-resume"])
     await served.client.initialize();
     await served.client.call("thread/resume", { threadId, excludeTurns: true });
     await expect
-      .poll(async () => list(await served.client.call("thread/turns/list", { threadId }), "data"), { timeout: 15_000 })
+      .poll(async () => list(await served.client.call("thread/turns/list", { threadId }), "data"), { timeout: 60_000 })
       .toMatchObject([{ id: turnId, status: "completed" }]);
     expect(served.client.kinds()).not.toContain(COMMAND);
     expect(madeLines(world)).toBe("made\n");
@@ -322,7 +322,7 @@ test.each(["asked", "restarted"])(
     else await client.call("thread/resume", { threadId, excludeTurns: true });
     // Its time may be over before anybody follows the thread.
     await expect
-      .poll(async () => list(await client.call("thread/turns/list", { threadId }), "data"), { timeout: 20_000 })
+      .poll(async () => list(await client.call("thread/turns/list", { threadId }), "data"), { timeout: 60_000 })
       .toMatchObject([{ status: "completed" }]);
     const events = await eventsOf(world, threadId);
     expectOnce(events, "decline");

@@ -22,6 +22,10 @@ test("W1: refusals are those of the original, and none of them ends the connecti
   client.send({ jsonrpc: "2.0", id: 901, method: "model/list", params: {} });
   expect((await client.waitFor(({ id }) => id === 901)).error?.message).toBe("Not initialized");
   expect(await refused("initialize", {})).toBe("-32600 Invalid request: missing field `clientInfo`");
+  const unfit = { clientInfo: { name: "a\r\nb", version: "1" } };
+  expect(await refused("initialize", unfit)).toBe(
+    "-32600 Invalid clientInfo.name: 'a\r\nb'. Must be a valid HTTP header value.",
+  );
   await client.initialize();
   const input = [{ type: "text", text: "x" }];
   const cases: readonly (readonly [method: string, params: unknown, message: string])[] = [

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
@@ -67,6 +67,33 @@ test("fuzzyFileSearch works outside git, keeps to its cap, and does not look int
   expect(await paths(served.client, "match", [folder])).toHaveLength(50);
   expect(await paths(served.client, "match", [world.home])).toEqual([]);
   expect(await paths(served.client, "secret", [world.root])).toEqual([]);
+});
+
+test("15.13: fuzzyFileSearch finds files at any depth outside git, also in what is no repository in spite of its .git", async () => {
+  await using world = await openWorld();
+  await world.file("workspace/a/b/c/deep-match.ts", "");
+  await world.file("plain/d/e/deep-match.ts", "");
+  await world.file("plain/loop.txt", "");
+  await symlink("..", path.join(world.root, "plain/d/up"));
+  await using served = await opened(world);
+  const plain = path.join(world.root, "plain");
+  expect(await paths(served.client, "deepm", [plain, plain])).toEqual(["d/e/deep-match.ts"]);
+  expect(await paths(served.client, "deepm", [world.workspace])).toEqual(["a/b/c/deep-match.ts"]);
+});
+
+test("15.13: a search with the token of an earlier one takes its place; both are answered", async () => {
+  await using world = await openWorld();
+  await world.file("plain/one-match.ts", "");
+  await using served = await opened(world);
+  const asked = ["one", "match"].map((query) =>
+    served.client.call("fuzzyFileSearch", {
+      query,
+      roots: [path.join(world.root, "plain")],
+      cancellationToken: "typed",
+    }),
+  );
+  const found = (await Promise.all(asked)).map((result) => list(result, "files").length);
+  expect(found).toEqual([0, 1]);
 });
 
 test("gitDiffToRemote answers what the remote lacks, changed and new", async () => {

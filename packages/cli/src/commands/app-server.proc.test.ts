@@ -254,7 +254,7 @@ test("SIGTERM ends running turns with their terminal event", async () => {
   expect(shown.stdout).toContain("turn.completed");
 });
 
-test("the end of standard input ends the server, and its turns with their terminal event", async () => {
+test("the end of standard input ends the server, its turns with their terminal event, and commands with an answer", async () => {
   await using world = await openWorld();
   await using model = await startModelServer({ script: [{ calls: [command("echo begun; exec sleep 62")] }] });
   await pointAt(world, model.url);
@@ -264,7 +264,11 @@ test("the end of standard input ends the server, and its turns with their termin
   const threadId = await startThread(client);
   await startTurn(client, threadId, "go");
   await client.note("item/commandExecution/outputDelta");
+  const streamed = { processId: "p", streamStdoutStderr: true, disableTimeout: true };
+  const executed = client.call("command/exec", { command: ["sh", "-c", "echo begun; exec sleep 63"], ...streamed });
+  await client.note("command/exec/outputDelta");
   client.end();
+  expect(await executed).toMatchObject({ exitCode: 137 });
   expect(await running.ended).toMatchObject({ code: 0, stderr: "" });
   const shown = await run(["threads", "show", threadId], { world, env: KEY });
   expect(shown.stdout).toMatch(/turn\.completed.*interrupted/);

@@ -145,8 +145,28 @@ test("a library written for Codex is given Codex's fields alone, whatever the mo
     env: { CODEX_INTERNAL_ORIGINATOR_OVERRIDE: "codex_sdk_ts" },
   });
   expect(refused.code).toBe(1);
-  const unnamed = await mock.exec(["go"], { env: { CODEX_INTERNAL_ORIGINATOR_OVERRIDE: "two words" } });
-  expect(unnamed).toMatchObject({ code: 1, stderr: expect.stringMatching(/^[^\n]*must be one word[^\n]*\n$/) });
+});
+
+test("15.11: a caller may call itself what it likes; a name that is none is passed over, as Codex does", async () => {
+  await using mock = await openMockWorld({ script: [{ text: "ok" }] });
+  const long = "x".repeat(300);
+  for (const [name, told] of [
+    ["Codex Desktop", "Codex Desktop"],
+    [" Éditeur ", "_diteur"],
+    [long, long.slice(0, 64)],
+    ["evil\r\nx-more: 1", undefined],
+    ["\u001b[31m", undefined],
+    [" ", undefined],
+  ] as const) {
+    const ran = await mock.exec(["--json", "go"], { env: { CODEX_INTERNAL_ORIGINATOR_OVERRIDE: name } });
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    expect(Object.keys(jsonLines(ran)[1] ?? {})).toEqual(["type"]);
+    const { headers } = mock.server.requests.at(-1) ?? {};
+    expect(headers?.["originator"]).toBe(told);
+    expect(headers).not.toHaveProperty("x-more");
+    const list = await run(["threads", "list", "--json"], { world: mock.world });
+    expect(list).toMatchObject({ code: 0 });
+  }
 });
 
 test("images come in lists, one after another, and repeated; the prompt after them stays the prompt", async () => {

@@ -29,6 +29,7 @@ export const CONFIG_OPTIONS: readonly OptionSpec[] = [
 ];
 
 const CHOOSING: readonly OptionSpec[] = [
+  { name: "runner", value: "NAME", help: "What carries out the turn: embedded, codex, claude, … (heddle runners)" },
   { name: "model", short: "m", value: "MODEL", help: "Model to ask" },
   ...CONFIG_OPTIONS,
   { name: "oss", help: "Ask a model on this machine" },
@@ -48,6 +49,13 @@ const WORKING: readonly OptionSpec[] = [
     choices: ["read-only", "workspace-write", "danger-full-access"],
     help: "What commands may do",
   },
+  { name: "envelope", value: "NAME", help: "What the agent may do: explore, edit, test, … (heddle envelopes)" },
+  {
+    name: "agent-name",
+    value: "NAME",
+    help: "The name by which heddle tell, heddle ask and other agents reach its agent",
+  },
+  { name: "ceiling", value: "NAME", help: "The widest envelope that the thread may ever have" },
   {
     name: "cd",
     short: "C",
@@ -61,6 +69,12 @@ const WORKING: readonly OptionSpec[] = [
     isMultiple: true,
     completes: "folder",
     help: "Another folder that may be written",
+  },
+  {
+    name: "network-host",
+    value: "HOST",
+    isMultiple: true,
+    help: "A host that commands may reach: name, *.name or address, with :port unless 80 or 443",
   },
   {
     name: "image",
@@ -118,6 +132,7 @@ const UNDERSTOOD: readonly OptionSpec[] = [
     help: "No approval is possible here",
   },
   { name: "approve-for-me", isForCodex: true, help: "Same as -s workspace-write" },
+  { name: "version", short: "V", isForCodex: true, help: "Print the version, and run nothing" },
   { name: "search", help: "Let the model search the web, where its provider can and the sandbox has the network" },
   { name: "enable", value: "FEATURE", isMultiple: true, isForCodex: true, help: "A feature of Codex" },
   { name: "disable", value: "FEATURE", isMultiple: true, isForCodex: true, help: "A feature of Codex" },

@@ -12,12 +12,12 @@ test("12.13: a run that stood still for five seconds before its first request sa
   expect(ran).toMatchObject({ code: 0 });
   const told = {
     code: "start.slow",
-    message: expect.stringMatching(/stands at: .*open the sandbox .*, admit the turn 5\.\d s/),
+    message: expect.stringMatching(/is at the step: .*open the sandbox .*, admit the turn 5\.\d s/),
   };
   expect(jsonLines(ran).find(({ type }) => type === "item.completed")).toMatchObject({
     item: { type: "error", ...told },
   });
   expect(JSON.parse(await readFile(result, "utf8"))).toMatchObject({ notices: [told] });
   const shown = await run(["threads", "show", threadOf(ran)], { world: mock.world });
-  expect(shown.stdout).toContain("warning start.slow: this start takes");
+  expect(shown.stdout).toContain("warning start.slow: the start has taken");
 });

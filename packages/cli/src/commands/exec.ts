@@ -14,7 +14,7 @@ export const execCommand: Command = {
   ].join("\n"),
   about:
     "Runs one turn in a folder and prints the final message. Without PROMPT, or with -, the prompt is read from\n" +
-    "standard input; with PROMPT, piped input is appended to it. Takes the options of codex exec.",
+    "standard input; with PROMPT, piped input is appended to it. Accepts the options of codex exec.",
   subcommands: EXEC_SUBCOMMANDS,
   options: EXEC_OPTIONS,
   examples: EXEC_EXAMPLES,

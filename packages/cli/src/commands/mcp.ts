@@ -1,4 +1,7 @@
-/** `heddle mcp`: the MCP servers of the configuration, and logins at those that are reached over HTTP. It shows no secret. */
+/**
+ * `heddle mcp`: the MCP servers of the configuration, logins at those that are reached over HTTP, and Heddle as such a server
+ * itself. It shows no secret.
+ */
 import { openMcpLogins } from "@heddle/agent";
 import type { McpAccounts } from "@heddle/models/accounts";
 import { EXIT, exitCodeOf, visibleText, type McpAuthStatus, type McpHttpServer } from "@heddle/protocol";
@@ -6,22 +9,28 @@ import { heddleHome, type ConfigFile, type McpServerTable } from "@heddle/runtim
 import { mcpServersOf } from "@heddle/runtime/settings";
 import { readConfigOf } from "../config-options.ts";
 import { CONFIG_OPTIONS } from "./exec-options.ts";
-import { usage, type ParsedArgs } from "../args.ts";
+import { foreignOption, usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { revokedText, takePasted } from "./login.ts";
+import { SERVE_OPTIONS } from "./mcp-options.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openScreen, sayLine } from "../print/screen.ts";
 import { openOutput } from "../print/output.ts";
 
 export const mcpCommand: Command = {
-  usage: "mcp list [--json]\nmcp login NAME [--scopes SCOPE,SCOPE] [--json]\nmcp logout NAME [--json]",
+  usage:
+    "mcp list [--json]\nmcp login NAME [--scopes SCOPE,SCOPE] [--json]\nmcp logout NAME [--json]\n" +
+    "mcp serve [--envelope NAME] [--ask] [--tasks] [--finish]",
   about:
     "Shows the MCP servers of config.toml and how Heddle authenticates, logs in with a browser to one that is reached over HTTP\n" +
-    "(OAuth), and logs out again. Logins are kept with the other credentials; a token in the configuration is used instead.",
-  subcommands: ["list", "login", "logout"],
+    "(OAuth), and logs out again. Logins are kept with the other credentials; a token in the configuration is used instead.\n" +
+    "serve is the other direction: Heddle as an MCP server on standard input and output, for a client such as Claude Code,\n" +
+    "with tools for threads, tasks and evidence, or with those of one envelope.",
+  subcommands: ["list", "login", "logout", "serve"],
   options: [
     { name: "json", help: "JSON: list prints one array, login the address and then the end, logout what was done" },
     { name: "scopes", value: "SCOPE,SCOPE", of: "login", help: "What to ask for, instead of what the server names" },
+    ...SERVE_OPTIONS,
     ...CONFIG_OPTIONS,
   ],
   examples: [
@@ -29,6 +38,9 @@ export const mcpCommand: Command = {
     "heddle mcp login linear",
     "heddle mcp login linear --scopes read,write",
     "heddle mcp logout linear",
+    "heddle mcp serve",
+    "heddle mcp serve --envelope explore",
+    "claude mcp add heddle -- heddle mcp serve",
   ],
   run,
 };
@@ -36,11 +48,15 @@ export const mcpCommand: Command = {
 /** One server that does not answer delays the list by no more than this. */
 const STATUS_MS = 10_000;
 
-async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
+async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
+  const { env } = context;
   const [word, name, ...more] = args.positionals;
+  const foreign = foreignOption(mcpCommand.options, args, word);
+  if (foreign !== undefined) throw usage(`--${foreign.name} is an option of mcp ${foreign.owners.join(" and ")}`);
+  if (word === "serve" && name === undefined) return (await import("./mcp-serve.ts")).serve(args, context);
   const isNamed = name !== undefined && more.length === 0;
   if (!(word === "list" && name === undefined) && !((word === "login" || word === "logout") && isNamed)) {
-    throw usage("write heddle mcp list, heddle mcp login NAME, or heddle mcp logout NAME");
+    throw usage("write heddle mcp list, heddle mcp login NAME, heddle mcp logout NAME, or heddle mcp serve");
   }
   const { config } = await readConfigOf(args, env);
   await using logins = await openMcpLogins({ home: heddleHome(env), env });

@@ -40,7 +40,7 @@ async function openReceiver(): Promise<Receiver> {
   return receiver;
 }
 
-const DEADLINE_MS = 30_000;
+const DEADLINE_MS = 90_000;
 
 async function eventually<T>(look: () => Promise<T | undefined> | T | undefined): Promise<T> {
   const deadline = Date.now() + DEADLINE_MS;

@@ -63,7 +63,7 @@ test("verify says clean with what it examined, for all and for one thread", asyn
   expect(JSON.parse(one.stdout)).toMatchObject({ result: "clean", report: { streams: 1, damage: [] }, violations: [] });
 });
 
-test("14: an export is verified by its file or from standard input, without a home; a changed one is not", async () => {
+test("14: Verify: file_corrupt: an export is verified by its file or from standard input, without a home; a changed one is not", async () => {
   await using world = await openWorld();
   const id = await runOnce(world);
   const file = `${world.workspace}/thread.jsonl`;
@@ -86,11 +86,22 @@ test("14: an export is verified by its file or from standard input, without a ho
   expect(await run(["verify", "-"], { world: elsewhere, stdin: "hello\n" })).toMatchObject({
     code: 3,
     stdout:
-      "cannot verify: this is not an export of heddle threads export\n" +
-      '  file-corrupt: line 1 is not a line of an export: it is not JSON (column 1: expected a value, found "h")\n' +
-      "  tail-lost: lines of the export are missing, or its end is\n",
+      "cannot verify: this is not a bundle of heddle evidence export or heddle threads export\n" +
+      '  file_corrupt: line 1 is not a line of an export: it is not JSON (column 1: expected a value, found "h")\n' +
+      "  head_mismatch: lines of the export are missing, or its end is\n",
   });
-  expect(await run(["verify", "--key", "x"], { world })).toMatchObject({ code: 2 });
+});
+
+test("Verify: wrong arguments are exit code 64, which is no verdict", async () => {
+  await using world = await openWorld();
+  const wrong = [["--key", "x"], ["--level", "7"], ["--no-such-option"], ["a", "b"], ["a", "--all"]];
+  for (const args of wrong)
+    expect(await run(["verify", ...args], { world }), args.join(" ")).toMatchObject({
+      code: 64,
+      stdout: "",
+      stderr: expect.stringMatching(/^heddle: ./),
+    });
+  expect(await run(["threads", "--no-such-option"], { world })).toMatchObject({ code: 2 });
 });
 
 test("14: verify takes a short id like every other command", async () => {
@@ -126,7 +137,9 @@ test("12.14: a record whose witness or checkpoints are gone cannot be verified, 
   await rm(path.join(world.home, "checkpoints"), { recursive: true });
   expect(await run(["verify"], { world })).toMatchObject({
     code: 3,
-    stdout: expect.stringMatching(/^cannot verify: evidence outside the database is missing\n  missing checkpoint: /),
+    stdout: expect.stringMatching(
+      /^cannot verify: evidence outside the database is missing\n  \S+: checkpoint_missing: /,
+    ),
   });
   await rm(path.join(world.home, "witness.log"));
   const both = await run(["verify", "--json"], { world });
@@ -190,8 +203,12 @@ test("help has examples for every command, and the version is the package's", as
     expect(own).toMatchObject({ code: 0, stdout: expect.stringMatching(/Usage: heddle [^]*Examples:\n {2}\S/) });
     expect((await run(["help", command], { world })).stdout).toBe(own.stdout);
   }
-  expect(await run(["--version"], { world })).toMatchObject({
-    code: 0,
-    stdout: expect.stringMatching(/^heddle \d+\.\d+\.\d+\n$/),
-  });
+  // Callers of Codex also ask exec for it.
+  for (const words of [["--version"], ["-V"], ["exec", "--version"], ["exec", "-V"], ["exec", "-V", "a prompt"]]) {
+    expect(await run(words, { world })).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^heddle \d+\.\d+\.\d+\n$/),
+    });
+  }
+  expect((await run(["exec", "--help"], { world })).stdout).toMatch(/^ {2}-V, --version /m);
 });

@@ -137,10 +137,10 @@ test("F32 G3: a second SIGTERM ends it at once, and the turn has its one end aft
     return status !== 200 && performance.now() - asked > 200;
   };
   await expect.poll(isStopping, { interval: 20 }).toBe(true);
-  const again = performance.now();
   served.running.child.kill("SIGTERM");
   expect((await served.running.ended).code).toBe(143);
-  expect(performance.now() - again).toBeLessThan(1_000);
+  // Well before the 5.5 s that one signal leaves to a turn, also on a busy machine.
+  expect(performance.now() - asked).toBeLessThan(4_500);
   await using next = await startServe(world);
   const events = await next.events(threadId, isTurnEnd);
   expect(events.filter(isTurnEnd)).toMatchObject([{ body: { status: "interrupted" } }]);
@@ -190,7 +190,7 @@ test("F33: a server that stands still for five seconds says so, and loses neithe
     const answer = await fetch(`${served.url}/healthz`, { signal: AbortSignal.timeout(300) }).catch(() => undefined);
     return answer === undefined;
   };
-  await expect.poll(isStill, { interval: 5, timeout: 10_000 }).toBe(true);
+  await expect.poll(isStill, { interval: 5, timeout: 60_000 }).toBe(true);
   // Others look at it now: one that wants the store, and one that closes the turns of dead processes when it opens.
   const [second, beside] = await Promise.all([
     run(["serve"], { world, env: KEY }),
@@ -262,8 +262,8 @@ test("S15: over a WebSocket the Codex dialect is the owner's alone, and a page o
   const user = (await run(["token", "add", "user", "una"], { world })).stdout.trim();
   const clientInfo = { name: "probe", version: "0" };
   const initialize = { id: 1, method: "initialize", params: { clientInfo } };
-  const refused = await rpc(served.url, user, initialize);
-  expect(refused).toMatchObject({ id: 1, error: { data: { code: "door.forbidden", role: "user" } } });
+  const refused = await rpc(served.url, user, initialize, { id: 2, method: "thread/list", params: {} });
+  expect(refused).toMatchObject({ id: 2, error: { data: { code: "door.forbidden", role: "user" } } });
   expect(await rpc(served.url, served.token, initialize)).toMatchObject({ id: 1, result: { platformFamily: "unix" } });
   await expect(rpc(served.url, "nobody", initialize)).rejects.toThrow("no WebSocket");
 });
@@ -298,14 +298,23 @@ test("S17: an agent finds neither the token nor a private socket of the server t
 });
 
 /** One request over a WebSocket of its own. */
-function rpc(url: string, token: string, message: unknown): Promise<unknown> {
+interface Request {
+  readonly id: number;
+  readonly method: string;
+  readonly params: object;
+}
+
+/** The answer to the last of the messages, which are sent one after the other. */
+function rpc(url: string, token: string, ...messages: readonly Request[]): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const socket = new WebSocket(`${url.replace("http", "ws")}/?token=${token}`);
-    socket.addEventListener("open", () => socket.send(JSON.stringify(message)));
+    socket.addEventListener("open", () => messages.forEach((message) => socket.send(JSON.stringify(message))));
     socket.addEventListener("error", () => reject(new Error("no WebSocket")));
     socket.addEventListener("message", ({ data }) => {
+      const answer = JSON.parse(String(data)) as { readonly id?: number };
+      if (answer.id !== messages.at(-1)?.id) return;
       socket.close();
-      resolve(JSON.parse(String(data)));
+      resolve(answer);
     });
   });
 }

@@ -56,5 +56,5 @@ test("10: an address on the command line changes nothing of what the configurati
   expect(served.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   await writeFile(path.join(inbox, "order.yaml"), TASK.replace("workspace: .", `workspace: ${world.workspace}`));
   const found = async (): Promise<number> => (await readdir(told).catch(() => [])).length;
-  await expect.poll(found, { timeout: 20_000 }).toBe(1);
+  await expect.poll(found, { timeout: 60_000 }).toBe(1);
 });

@@ -169,7 +169,7 @@ test("a run of exec beside the server is followed and read like any other", asyn
   const running = run(["exec", "-s", "workspace-write", "go"], { world, env: KEY });
   const listed = async () =>
     (await served.call("GET", "/api/threads")).json["data"] as readonly { readonly id: string }[];
-  await expect.poll(async () => (await listed()).length, { timeout: 10_000 }).toBe(1);
+  await expect.poll(async () => (await listed()).length, { timeout: 60_000 }).toBe(1);
   const [thread] = await listed();
   const events = await served.events(thread?.id ?? "", isTurnEnd);
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, at) => at + 1));

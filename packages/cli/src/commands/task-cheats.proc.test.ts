@@ -37,7 +37,7 @@ async function runAgent(
   const config = await readFile(path.join(world.home, "config.toml"), "utf8");
   const roots = `[sandbox_workspace_write]\nwritable_roots = [${JSON.stringify(path.join(world.root, "shared"))}]\n`;
   await world.file("home/config.toml", `${config}${roots}`);
-  const checks = 'checks: [{ command: ["sh", "check.sh"], name: the check }]\n';
+  const checks = deliver.includes("checks:") ? "" : 'checks: [{ command: ["sh", "check.sh"], name: the check }]\n';
   const spec = `name: sum\nworkspace: ${world.workspace}\ngoal: Correct sum.sh.\nmaxNudges: 0\n${checks}${deliver}`;
   await world.file("spec/task.yaml", spec);
   const ran = await run(["task", "run", path.join(world.root, "spec/task.yaml")], { world, env: MOCK_KEY });
@@ -61,6 +61,14 @@ test("13: with deliver stated, a real repair is verified whatever was planted be
   expect(ran).toMatchObject({ code: 0 });
   expect(ran.stdout).toContain("rests on sum.sh (changed)");
   expect(ran.stdout).toMatch(/changed, not judged: .*lib\/helpers\.sh/);
+});
+
+test("13: with deliver stated, a link in the place of the folder that a check runs in leads nowhere", async () => {
+  const files = { ...FILES, "tools/check.sh": "cd .. && sh check.sh\n", "old/check.sh": ". ../sum.sh\n" };
+  const checks = "checks: [{ command: [sh, check.sh], cwd: tools, name: the check }]\ndeliver: [sum.sh]\n";
+  const { ran } = await runAgent("rm -r tools; ln -s old tools; echo : > sum.sh", checks, files);
+  expect(ran.code).not.toBe(0);
+  expect(ran.stdout).toContain("FAILED the check");
 });
 
 test("13: without deliver, an edited helper is put to the owner by its name", async () => {

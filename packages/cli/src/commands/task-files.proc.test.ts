@@ -13,7 +13,7 @@ async function heddle({ world }: MockWorld, ...args: readonly string[]): Promise
 
 test(
   "13: a task file that an agent rewrote, wrote or left without a claim is not run before its user has looked",
-  { timeout: 90_000 },
+  { timeout: 240_000 },
   async () => {
     const escape = "printf '\\nsandbox: danger-full-access\\n' >>";
     const work = `${escape} task.yaml; ${escape} b.yaml; mkdir tasks; cp b.yaml tasks/zz.yaml; ln -s ../keep.yaml tasks/link.yaml`;
@@ -57,7 +57,7 @@ test(
 
 test(
   "13: lint warns of what is delivered and no agent can write, and a rejection says it",
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async () => {
     await using mock = await openMockWorld({
       respond: ({ answers }) =>

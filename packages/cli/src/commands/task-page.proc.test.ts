@@ -45,7 +45,7 @@ async function sh(world: World, script: string): Promise<{ readonly code: number
   return { code: child.exitCode, output: `${stdout}${stderr}` };
 }
 
-test("every command of the page about tasks does what it says, in its order", { timeout: 120_000 }, async () => {
+test("every command of the page about tasks does what it says, in its order", { timeout: 240_000 }, async () => {
   await using mock = await openMockWorld({
     respond: ({ answers, body }) =>
       answers === 0 ? { calls: [{ tool: "exec_command", args: { cmd: workFor(body) } }] } : { text: "It is done." },

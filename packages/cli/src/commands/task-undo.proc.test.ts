@@ -18,7 +18,7 @@ async function openDone(): Promise<MockWorld> {
 
 test(
   "13: where Heddle's disk is full when work is frozen, the agent is not asked for more",
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async () => {
     await using mock = await openDone();
     const { world } = mock;
@@ -29,7 +29,7 @@ test(
   },
 );
 
-test("13: undo follows no link that lies where the workspace was, also by force", { timeout: 60_000 }, async () => {
+test("13: undo follows no link that lies where the workspace was, also by force", { timeout: 240_000 }, async () => {
   await using mock = await openDone();
   const { world } = mock;
   const { workspace, root } = world;
@@ -45,7 +45,7 @@ test("13: undo follows no link that lies where the workspace was, also by force"
   expect(await readdir(precious)).toEqual(["mine.txt"]);
 });
 
-test("13: undo of a verified draft takes its files out of the workspace again", { timeout: 60_000 }, async () => {
+test("13: undo of a verified draft takes its files out of the workspace again", { timeout: 240_000 }, async () => {
   await using mock = await openMockWorld({
     respond: ({ answers }) =>
       answers > 0 ? { text: "It is done." } : { calls: [{ tool: "exec_command", args: { cmd: "echo x > done.txt" } }] },

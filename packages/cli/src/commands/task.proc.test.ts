@@ -194,7 +194,7 @@ test("25 26 27 28 29 D8: pause, resume, cancel, retry, complete, archive, delete
   expect((await heddle(world, "task", "list", "--all")).stdout).toContain(id);
   const resumed = await act("resume", id);
   expect(resumed).toMatchObject({ code: 2 });
-  expect(resumed.stderr).toContain("does not fit");
+  expect(resumed.stderr).toContain("is archived and cannot be resumed; first restore it: heddle task archive task_");
   expect(await act("archive", id, "--back")).toMatchObject({ code: 0, state: "claimed" });
   expect(await act("delete", id)).toMatchObject({ code: 0 });
   expect(await act("show", id)).toMatchObject({ code: 2 });

@@ -3,6 +3,7 @@ import { didYouMean, EXIT } from "@heddle/protocol";
 import { CONFIG_OPTIONS } from "./exec-options.ts";
 import { foreignOption, usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
+import { tellingFailures } from "../tasks/telling-failures.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openOutput } from "../print/output.ts";
 import { CHANGES, type Change } from "../tasks/changes.ts";
@@ -112,17 +113,8 @@ export const taskCommand: Command = {
     "heddle task archive 01a1 --back",
     "heddle task collect --dry-run",
   ],
-  run,
+  run: tellingFailures(runVerb),
 };
-
-async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
-  try {
-    return await runVerb(args, context);
-  } catch (error) {
-    const { printFailure } = await import("../tasks/on-task.ts");
-    return await printFailure(error, args);
-  }
-}
 
 async function runVerb(args: ParsedArgs, context: CommandContext): Promise<number> {
   const [verbGiven, ...rest] = args.positionals;

@@ -1,7 +1,17 @@
 /** `heddle threads`: what is in the record, for people and, with --json, as it is stored; and what its owner may do with it. */
 import { exportThread, findThread, openHeddle, type Heddle } from "@heddle/agent";
+import { readTakeover } from "@heddle/agent/takeover";
 import { createRedactor, type Journal, type ThreadRow } from "@heddle/journal";
-import { didYouMean, EXIT, HeddleError, isHeddleError, OWNER, reasonOf, visibleLine } from "@heddle/protocol";
+import {
+  didYouMean,
+  EXIT,
+  HeddleError,
+  isHeddleError,
+  jsonProblem,
+  OWNER,
+  reasonOf,
+  visibleLine,
+} from "@heddle/protocol";
 import { heddleHome } from "@heddle/runtime/config";
 import { knownSecrets } from "@heddle/runtime/known-secrets";
 import { allEvents, openRecord } from "@heddle/runtime/record";
@@ -11,18 +21,20 @@ import type { Command, CommandContext } from "../command.ts";
 import { eventLines } from "../print/events.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openScreen, say } from "../print/screen.ts";
+import { byHand } from "../print/takeover.ts";
 import type { Output } from "../print/output.ts";
 import { localTime, styleFor } from "../print/style.ts";
 
 const DEFAULT_LIMIT = 50;
-const VERBS = ["list", "show", "export", "name", "delete"] as const;
+const VERBS = ["list", "show", "export", "name", "hop", "delete"] as const;
 type Verb = (typeof VERBS)[number];
 
 export const threadsCommand: Command = {
-  usage: "threads list | show ID | export ID | name ID NAME | delete ID",
+  usage: "threads list | show ID | export ID | name ID NAME | hop ID ENVELOPE | hop ID --back | delete ID",
   about:
     "Lists the threads of this folder, newest first, shows every event of one, writes one out as lines that can be\n" +
-    "verified elsewhere, names one, or deletes what one said. ID is an id, its first 8 characters or more, or a name.",
+    "verified elsewhere, names one, takes one into another envelope, or deletes what one said. ID is an id, its first\n" +
+    "8 characters or more, or a name.",
   subcommands: VERBS,
   options: [
     { name: "json", help: "JSON lines: threads as rows, events as stored" },
@@ -30,6 +42,10 @@ export const threadsCommand: Command = {
     { name: "cd", short: "C", value: "DIR", of: "list", completes: "folder", help: "Threads of another folder" },
     { name: "limit", value: "N", of: "list", help: `How many threads to list (default ${DEFAULT_LIMIT})` },
     { name: "after", value: "ID", of: "list", help: "Continue after this thread of an earlier list" },
+    { name: "reason", value: "TEXT", of: "hop", help: "Why, for the record" },
+    { name: "back", of: "hop", help: "Into the envelope that was left last" },
+    { name: "carry", value: "JSON", of: "hop", help: "What the edge carries, as an object" },
+    { name: "outcome", value: "JSON", of: "hop", help: "What the envelope is left with" },
     { name: "output", short: "o", value: "FILE", of: "export", completes: "file", help: "Write there, not to stdout" },
   ],
   examples: [
@@ -37,6 +53,7 @@ export const threadsCommand: Command = {
     "heddle threads show 01a1ddef",
     "heddle threads show 01a1ddef --json | tail -1",
     `heddle threads name 01a1ddef "the flaky test"`,
+    `heddle threads hop 01a1ddef edit --reason "the cause is found"`,
     "heddle threads export 01a1ddef -o thread.jsonl",
     "heddle threads delete 01a1ddef",
   ],
@@ -56,10 +73,11 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
     if (id !== undefined) throw usage("heddle threads list takes no arguments; -C DIR names a folder");
     return list(args, context, out);
   }
-  const wanted = verb === "name" ? 1 : 0;
+  const wanted = verb === "name" || (verb === "hop" && !args.has("back")) ? 1 : 0;
   if (id === undefined || more.length !== wanted) throw usage(`write heddle threads ${FORMS[verb]}`);
   if (verb === "show") return show(id, args, context, out);
   if (verb === "export") return exportOne(id, args, context, out);
+  if (verb === "hop") return hop(id, args, context, out);
   return change(id, context, async (heddle, thread) => {
     if (verb === "name") await heddle.as(OWNER).nameThread({ threadId: thread.id, name: more[0] ?? "" });
     else await deleteOne(heddle, thread.id);
@@ -69,7 +87,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
 }
 
 /** A user who deletes a thread waits until its space is freed, and is told what prevents that. */
-async function deleteOne(heddle: Heddle, threadId: string): Promise<void> {
+export async function deleteOne(heddle: Heddle, threadId: string): Promise<void> {
   await heddle.as(OWNER).deleteThread({ threadId });
   await heddle.journal.settled();
   const left = heddle.journal.notices.find(({ kind }) => kind === "purge-unsettled");
@@ -80,8 +98,43 @@ const FORMS: Readonly<Record<Exclude<Verb, "list">, string>> = {
   show: "show ID; heddle threads list shows them",
   export: "export ID; heddle threads list shows them",
   name: `name ID "NAME"`,
+  hop: `hop ID ENVELOPE --reason "…", or hop ID --back; heddle envelopes shows them`,
   delete: "delete ID; heddle threads list shows them",
 };
+
+async function hop(id: string, args: ParsedArgs, context: CommandContext, out: Output): Promise<number> {
+  const isBack = args.has("back");
+  const reason = args.value("reason") ?? (isBack ? "back" : undefined);
+  if (reason === undefined || reason === "") throw usage(`say why: heddle threads hop ID ENVELOPE --reason "…"`);
+  const carry = jsonOption(args, "carry");
+  const outcome = jsonOption(args, "outcome");
+  if (carry !== undefined && (typeof carry !== "object" || carry === null || Array.isArray(carry))) {
+    throw usage("--carry must be a JSON object");
+  }
+  const request = {
+    to: isBack ? "back" : (args.positionals[2] ?? ""),
+    reason,
+    ...(carry === undefined ? {} : { carry: Object.fromEntries(Object.entries(carry)) }),
+    ...(outcome === undefined ? {} : { outcome }),
+  };
+  return change(id, context, async (heddle, thread) => {
+    const hopped = await heddle.as(OWNER).hopThread({ threadId: thread.id, ...request });
+    const { from, to } = hopped;
+    await out.write(
+      args.has("json") ? toLine({ id: thread.id, ...hopped }) : `${thread.id} left ${from} and is in ${to}\n`,
+    );
+  });
+}
+
+function jsonOption(args: ParsedArgs, name: string): unknown {
+  const text = args.value(name);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw usage(`--${name} is not JSON: ${jsonProblem(text)}`);
+  }
+}
 
 const SHOWN_ELSEWHERE = 5;
 
@@ -123,7 +176,11 @@ async function page(
 ): Promise<{ readonly rows: readonly ThreadRow[]; readonly hasMore: boolean }> {
   if (journal === undefined) return { rows: [], hasMore: false };
   const query = workspace === undefined ? {} : { workspace };
-  const all = await journal.threads.list({ ...query, limit: after === undefined ? limit + 1 : MAX_LISTED });
+  const all = await journal.threads.list({
+    ...query,
+    withChildren: true,
+    limit: after === undefined ? limit + 1 : MAX_LISTED,
+  });
   const last = after === undefined ? undefined : (await findThread(journal, after)).id;
   const from = last === undefined ? 0 : all.findIndex(({ id }) => id === last) + 1;
   if (last !== undefined && from === 0) throw usage(`--after ${after}: this thread is not in the list`);
@@ -136,7 +193,8 @@ function rowLine(row: ThreadRow, hasFolder: boolean): string {
   const turns = `${row.turnCount} turn${row.turnCount === 1 ? "" : "s"}`;
   const columns = [row.name ?? row.title, row.preview].filter((text) => text !== undefined).map(visibleLine);
   const folder = hasFolder ? `  ${visibleLine(row.workspace)}` : "";
-  return `${row.id}  ${when}  ${turns.padEnd(8)}${folder}  ${columns.join(": ")}`.trimEnd();
+  const parent = row.parent === undefined ? "" : `  (child of ${row.parent.threadId})`;
+  return `${row.id}  ${when}  ${turns.padEnd(8)}${folder}  ${columns.join(": ")}${parent}`.trimEnd();
 }
 
 async function show(id: string, args: ParsedArgs, { env }: CommandContext, out: Output): Promise<number> {
@@ -147,13 +205,15 @@ async function show(id: string, args: ParsedArgs, { env }: CommandContext, out: 
     if (out.isClosed) break;
     await out.write(args.has("json") ? toLine(event) : `${eventLines(event, style).join("\n")}\n`);
   }
+  const takeover = args.has("json") ? undefined : await readTakeover(journal, thread.id);
+  if (takeover !== undefined) await out.write(`take over: ${takeover.command}  (${byHand(takeover)})\n`);
   return EXIT.ok;
 }
 
-async function exportOne(id: string, args: ParsedArgs, context: CommandContext, out: Output): Promise<number> {
+export async function exportOne(id: string, args: ParsedArgs, context: CommandContext, out: Output): Promise<number> {
   await using journal = await requireRecord(context.env, id);
   const thread = await findThread(journal, id);
-  const lines = exportThread(journal, thread.id);
+  const lines = exportThread(journal, thread.id, { withOutputs: args.has("outputs") });
   const file = args.value("output");
   if (file === undefined) {
     for await (const line of lines) await out.write(line.endsWith("\n") ? line : `${line}\n`);
@@ -175,13 +235,13 @@ async function* withLineEnds(lines: AsyncIterable<string>): AsyncGenerator<strin
   for await (const line of lines) yield line.endsWith("\n") ? line : `${line}\n`;
 }
 
-async function requireRecord(env: NodeJS.ProcessEnv, id: string): Promise<Journal> {
+export async function requireRecord(env: NodeJS.ProcessEnv, id: string): Promise<Journal> {
   const journal = await openRecord(env);
   if (journal !== undefined) return journal;
   throw new HeddleError("thread.not-found", `there is no thread ${visibleLine(id)}: ${heddleHome(env)} has no record`);
 }
 
-async function change(
+export async function change(
   id: string,
   { env }: CommandContext,
   act: (heddle: Heddle, thread: ThreadRow) => Promise<void>,

@@ -25,7 +25,7 @@ async function rows(served: Served, where: string): Promise<readonly Row[]> {
 /** The one task there is, once it has a thread. */
 async function theTask(served: Served): Promise<{ readonly id: string; readonly threadId: string }> {
   const found = async (): Promise<Row | undefined> => (await rows(served, "/api/tasks"))[0];
-  await expect.poll(async () => (await found())?.["threadId"], { timeout: 15_000 }).toBeTypeOf("string");
+  await expect.poll(async () => (await found())?.["threadId"], { timeout: 60_000 }).toBeTypeOf("string");
   const { id, threadId } = (await found()) ?? {};
   return { id: String(id), threadId: String(threadId) };
 }

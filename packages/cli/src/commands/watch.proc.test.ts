@@ -243,8 +243,12 @@ test("14: a paused task is resumed by running its file again; one that needs mor
   await run(["task", "run", "s.yaml"], { world, env: MOCK_KEY });
   const again = await run(["task", "run", "s.yaml"], { world, env: MOCK_KEY });
   expect(again.code).not.toBe(0);
-  expect(again.stderr).toMatch(/stays paused: .*resume it with more turns/);
-  expect(again.stderr).toMatch(/heddle task resume task_\S+ and then heddle watch continue it/);
+  expect(again.stderr).toMatch(
+    /stays paused: .*resume it with more turns: heddle task resume task_\S+ --more turns=5$/m,
+  );
+  const [, hint = ""] =
+    /(heddle task resume task_\S+ --more turns=5) and then heddle watch continue it/.exec(again.stderr) ?? [];
+  expect(await run(hint.split(" ").slice(1), { world })).toMatchObject({ code: 0 });
 });
 
 test("14: after a resume somebody has to carry it out, and that is said", async () => {

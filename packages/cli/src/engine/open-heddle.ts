@@ -72,6 +72,7 @@ class OpenHeddle implements Heddle {
       input: asked.input,
       settings,
       ...(asked.clientId === undefined ? {} : { clientId: asked.clientId }),
+      ...(asked.ceiling === undefined ? {} : { keep: { ceiling: asked.ceiling } }),
     });
     const { turnId, done } = handle;
     const forget = (): void => void this.#running.delete(turnId);
@@ -134,9 +135,10 @@ class OpenHeddle implements Heddle {
     workspace: string | undefined,
   ): Promise<TurnSettings> {
     const { heddle: engine, settings, asks } = this.#opened;
-    const { clientId, model, provider, effort, sandboxMode, approvalPolicy = asks, mode, outputSchema, limits } = asked;
+    const { clientId, outputSchema, limits, runner, model, provider, effort, approvalPolicy = asks, mode } = asked;
+    const { sandboxMode, envelope, ceiling } = asked;
     const stored = threadId === undefined ? undefined : await engine.storedSettings(threadId, clientId);
-    const patch = { model, provider, effort, sandboxMode, approvalPolicy, mode };
+    const patch = { runner, model, provider, effort, sandboxMode, envelope, ceiling, approvalPolicy, mode };
     return {
       ...(await settings.resolve({ workspace: workspace ?? stored?.workspace, stored, patch })),
       ...(outputSchema === undefined ? {} : { outputSchema }),

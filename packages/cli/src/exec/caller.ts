@@ -2,21 +2,18 @@
  * Who called `exec`, where a caller says so. A library written for Codex does, by Codex's own variable: it is given what
  * Codex gives, no field more, and is not refused what Codex lets pass.
  */
-import { HeddleError } from "@heddle/protocol";
+import { callerName } from "@heddle/protocol";
 
 const VARIABLE = "CODEX_INTERNAL_ORIGINATOR_OVERRIDE";
 
-/** Whatever it calls itself: a name that is refused is refused once, by `callerIn`. */
+/** Whatever it calls itself. */
 export function isForCodex(env: NodeJS.ProcessEnv): boolean {
   return (env[VARIABLE] ?? "") !== "";
 }
 
-/** As it names itself; undefined: it does not. */
+/** As it names itself; undefined: it does not, or by nothing that can be told. */
 export function callerIn(env: NodeJS.ProcessEnv): string | undefined {
-  const name = env[VARIABLE] ?? "";
-  if (name === "") return undefined;
-  if (/^[\x21-\x7e]{1,64}$/.test(name)) return name;
-  throw new HeddleError("usage.invalid", `${VARIABLE} must be one word of up to 64 plain characters`);
+  return callerName(env[VARIABLE]);
 }
 
 /** It is kept with the thread. */

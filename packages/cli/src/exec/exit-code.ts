@@ -5,7 +5,7 @@ import type { ParsedArgs } from "../args.ts";
 import type { Stop } from "../stop.ts";
 import { hasSecondPrompt } from "./request.ts";
 
-export function exitCodeOfTurn({ body }: TerminalEvent, stop: Stop): number {
+export function exitCodeOfTurn({ body }: TerminalEvent, stop: Pick<Stop, "exitCode">): number {
   if (body.status === "completed") return EXIT.ok;
   if (body.status === "interrupted" && stop.exitCode !== undefined) return stop.exitCode;
   const code = body.failure?.code;

@@ -99,6 +99,7 @@ export async function makePlan(
     /** What the record of the turn must say about its input. */
     notices: given?.notices ?? [],
     isReview: request.review !== undefined,
+    agentName: args.value("agent-name"),
     /** File, profile and `-c` as one. */
     config,
     layers,
@@ -142,6 +143,20 @@ async function addedFolders(
   return { addedRoots, missing };
 }
 
+async function listedHosts(args: ParsedArgs): Promise<Choices["networkHosts"]> {
+  const hosts = args.values("network-host");
+  if (hosts.length === 0) return undefined;
+  const { hostRuleProblem } = await import("@heddle/protocol/hosts");
+  for (const host of hosts) {
+    const problem = hostRuleProblem(host);
+    if (problem !== undefined) throw usage(`--network-host "${host}" ${problem}`);
+  }
+  if (sandboxMode(args) === "danger-full-access") {
+    throw usage("--network-host has no effect without a sandbox; choose -s workspace-write or read-only");
+  }
+  return [...new Set(hosts)];
+}
+
 async function readChoices(
   args: ParsedArgs,
   cwd: string,
@@ -152,13 +167,17 @@ async function readChoices(
   const script = args.value("script");
   const isLocal = args.has("oss") || args.has("local-provider");
   return {
+    runner: args.value("runner"),
     model: args.value("model"),
     profile: args.value("profile"),
     // A review changes nothing.
     sandboxMode: isReview ? "read-only" : sandboxMode(args),
+    ...(isReview ? {} : { envelope: args.value("envelope") }),
+    ceiling: args.value("ceiling"),
     ...rest,
     ...(isLocal ? { local: { provider: args.value("local-provider") } } : {}),
     scriptFile: script === undefined ? undefined : path.resolve(cwd, script),
+    networkHosts: await listedHosts(args),
     ...(args.has("search") ? { webSearch: "live" } : {}),
     ...(schemaFile === undefined ? {} : { outputSchema: await readSchema(schemaFile, cwd) }),
   };
@@ -166,6 +185,10 @@ async function readChoices(
 
 function sandboxMode(args: ParsedArgs): SandboxMode | undefined {
   const named = args.value("sandbox");
+  const envelope = args.value("envelope");
+  const modes = ["sandbox", "dangerously-bypass-approvals-and-sandbox", "full-auto", "approve-for-me"];
+  const other = envelope === undefined ? undefined : modes.find((name) => args.has(name));
+  if (other !== undefined) throw usage(`--${other} contradicts --envelope ${envelope}; give one of them`);
   if (args.has("dangerously-bypass-approvals-and-sandbox")) {
     if (named !== undefined && named !== "danger-full-access") {
       throw usage(`--dangerously-bypass-approvals-and-sandbox contradicts -s ${named}; give one of them`);

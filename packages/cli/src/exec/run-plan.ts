@@ -25,7 +25,6 @@ import type { ParsedArgs } from "../args.ts";
 import type { Batch } from "../batch/batch.ts";
 import type { CommandContext } from "../command.ts";
 import { followTurn, type Followed } from "../follow.ts";
-import { createHumanPrinter } from "../print/human.ts";
 import { createJsonlPrinter, toLine } from "../print/jsonl.ts";
 import type { Output } from "../print/output.ts";
 import type { Printer } from "../print/output.ts";
@@ -74,6 +73,8 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
     isUnattended: true,
     mcpServers: plan.mcpServers,
     hooks: plan.hooks,
+    runners: plan.config.runners,
+    hasEvidenceTools: plan.config.evidence_tools,
     skills: skillChoices(() => plan.config.disabled_skills ?? []),
     ...limitOptions(plan.config),
     ...(surface.batch === undefined ? {} : { masked: surface.batch.masked }),
@@ -104,6 +105,8 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
     settings,
     notices: plan.notices,
     watch,
+    ...(plan.choices.ceiling === undefined ? {} : { keep: { ceiling: plan.choices.ceiling } }),
+    ...(plan.agentName === undefined ? {} : { agentName: plan.agentName }),
     ...(plan.isReview ? { task: "review" } : {}),
   };
   const threads = new Set<string>();
@@ -217,6 +220,7 @@ async function createPrinter({ args, context, out, err }: RunSurface, plan: Plan
   const color = args.value("color");
   const choice = color === "always" || color === "never" ? color : "auto";
   const progress = showProgress({ out: err, stream: process.stderr });
+  const { createHumanPrinter } = await import("../print/human.ts");
   return createHumanPrinter({
     err: progress.out,
     progress,

@@ -11,6 +11,7 @@ import {
   type StoredEvent,
 } from "@heddle/protocol";
 import { holdsText } from "./holds.ts";
+import { childText, collabText } from "./items.ts";
 import { behind } from "./screen.ts";
 import { localTime, duration, money, skippedText, type Style } from "./style.ts";
 import { instructionSources, sourcesText } from "./instruction-sources.ts";
@@ -34,37 +35,8 @@ export function eventLines(event: StoredEvent, style: Style): readonly string[] 
 
 function textsOf(body: EventBody): readonly string[] {
   switch (body.type) {
-    case "turn.queued":
-      return [`queued: ${inputText(body.input)}`];
-    case "turn.dequeued":
-      return [`will not be run: ${visibleLine(body.failure.message)}`];
     case "background.ran":
       return [`${body.purpose} with ${body.provider}/${body.model}: ${body.outcome}`];
-    case "turn.admitted": {
-      const { settings } = body;
-      const sources = sourcesText(instructionSources(settings, body.context));
-      return [
-        `${settings.provider}/${settings.model}, ${settings.sandboxMode}${sources === "" ? "" : `, ${sources}`}`,
-        inputText(body.input),
-      ];
-    }
-    case "turn.started":
-      return [
-        `runner ${body.runner}, sandbox ${body.sandboxLevel}, envelope ${body.envelope.id} ${body.envelopeHash.slice(0, 12)}`,
-      ];
-    case "turn.steered":
-      return [sourcesText(instructionSources({}, body.context)), inputText(body.input)];
-    case "turn.settings-changed":
-      return [changeText(body)];
-    case "turn.interrupt-requested":
-      return [`${body.failure.code}: ${body.failure.message}`];
-    case "turn.completed": {
-      const failure = body.failure === undefined ? "" : ` ${body.failure.code}: ${body.failure.message}`;
-      const { inputTokens, outputTokens } = body.usage;
-      return [
-        `${body.status}${failure}, ${duration(body.durationMs)}, ${inputTokens} in, ${outputTokens} out, ${money(body.costUsd)}`,
-      ];
-    }
     case "context.loaded":
     case "context.added":
     case "context.injected":
@@ -101,34 +73,161 @@ function textsOf(body: EventBody): readonly string[] {
       return [`${body.approvalId} ${JSON.stringify(body.question)}`];
     case "approval.resolved":
       return [`${body.approvalId} ${body.decision}${body.reason === undefined ? "" : `: ${body.reason}`}`];
-    case "turn.resumed":
-      return [`process ${body.holder.pid}`];
-    case "sandbox.opened":
-    case "hop.taken":
-    case "hop.refused":
-    case "path.violated":
-      return boundsTexts(body);
+    case "evidence.noted":
+      return [`${body.claim} ${body.noteId}: ${body.text}`];
+    case "evidence.imported":
+      return [`${body.origin.author} ${body.origin.type} of key ${body.origin.keyId}: ${body.text}`];
+    case "evidence.collected":
+      return body.blobs.map(({ sha256, bytes, why }) => `${sha256} ${bytes} bytes, by ${why}`);
+    case "message.sent":
+    case "message.received":
+      return [messageHead(body), body.text, ...body.inputs.map((input) => JSON.stringify(input))];
+    case "message.settled":
+      return [`${body.messageId} ${body.outcome}`, body.text ?? body.failure?.message ?? ""];
     default:
+      if (isOfTurn(body)) return turnTexts(body);
+      if (isOfBounds(body)) return boundsTexts(body);
       return isOutsideThreads(body) ? [JSON.stringify(body)] : threadTexts(body);
   }
 }
 
+type TurnEvent = Extract<EventBody, { type: `turn.${string}` }>;
+
+function isOfTurn(body: EventBody): body is TurnEvent {
+  return body.type.startsWith("turn.");
+}
+
+function turnTexts(body: TurnEvent): readonly string[] {
+  switch (body.type) {
+    case "turn.queued":
+      return [`queued: ${roleText(body)}${inputText(body.input)}`];
+    case "turn.dequeued":
+      return [`will not be run: ${visibleLine(body.failure.message)}`];
+    case "turn.admitted": {
+      const { settings } = body;
+      const sources = sourcesText(instructionSources(settings, body.context));
+      const started = body.messages === undefined ? "" : `, started by ${body.messages.join(", ")}`;
+      const bound = body.bound === undefined ? "" : `, bound by ${body.bound.id}`;
+      return [
+        `${settings.provider}/${settings.model}, ${settings.sandboxMode}${sources === "" ? "" : `, ${sources}`}${started}${bound}`,
+        `${roleText(body)}${inputText(body.input)}`,
+      ];
+    }
+    case "turn.started":
+      return [
+        `runner ${body.runner}, sandbox ${body.sandboxLevel}, envelope ${body.envelope.id} ${body.envelopeHash.slice(0, 12)}`,
+      ];
+    case "turn.steered":
+      return [sourcesText(instructionSources({}, body.context)), `${roleText(body)}${inputText(body.input)}`];
+    case "turn.settings-changed":
+      return [changeText(body)];
+    case "turn.interrupt-requested":
+      return [`${body.failure.code}: ${body.failure.message}`];
+    case "turn.completed": {
+      const failure = body.failure === undefined ? "" : ` ${body.failure.code}: ${body.failure.message}`;
+      const { inputTokens, outputTokens } = body.usage;
+      return [
+        `${body.status}${failure}, ${duration(body.durationMs)}, ${inputTokens} in, ${outputTokens} out, ${money(body.costUsd)}`,
+      ];
+    }
+    case "turn.resumed":
+      return [`process ${body.holder.pid}`];
+  }
+}
+
+/** What an input is to the agent, where it is no command of a user. */
+function roleText({ role, source }: Pick<EventOf<"turn.steered">, "role" | "source">): string {
+  const from = source === undefined ? "" : `from thread ${source.threadId}: `;
+  return role === undefined || role === "command" ? from : `${role} ${from}`;
+}
+
+function messageHead(body: EventOf<"message.sent" | "message.received">): string {
+  const { messageId, kind, role } = body;
+  const way =
+    body.type === "message.sent" ? `to ${body.to}` : `from ${body.from?.name ?? body.from?.threadId ?? "a user"}`;
+  return `${kind} ${role} ${way}, ${messageId}`;
+}
+
 /** What holds a turn inside its bounds, and what went beyond them. */
-type BoundsEvent = Extract<EventBody, { type: "sandbox.opened" | "path.violated" | `hop.${string}` }>;
+type BoundsEvent = Extract<
+  EventBody,
+  {
+    type:
+      | "sandbox.opened"
+      | "path.violated"
+      | `hop.${string}`
+      | `envelope.${string}`
+      | `gate.${string}`
+      | `network.${string}`
+      | `files.${string}`
+      | `agent.${string}`;
+  }
+>;
+
+function isOfBounds(body: EventBody): body is BoundsEvent {
+  return /^(sandbox|hop|path|envelope|gate|network|files|agent)\./.test(body.type);
+}
+
+function comparedTexts(body: EventOf<"files.compared">): readonly string[] {
+  const { files, folder, changed, more = 0, notExamined } = body;
+  const bound = notExamined === undefined ? "" : `, not all of them looked at (${notExamined})`;
+  return [
+    `${files} files in ${folder}, ${changed.length + more} changed${bound}`,
+    ...changed.map(({ path, change }) => `${change} ${path}`),
+  ];
+}
 
 function boundsTexts(body: BoundsEvent): readonly string[] {
   switch (body.type) {
     case "sandbox.opened":
       return [`${body.level}, ${holdsText(body.holds)}`];
+    case "envelope.entered":
+      return [
+        `${body.envelope.id} (${body.sandboxLevel}) by ${body.cause}${body.ceiling === undefined ? "" : `, ceiling ${body.ceiling.id}`}`,
+      ];
+    case "envelope.left":
+      return [`${body.envelopeHash.slice(0, 8)} by ${body.cause} after ${body.calls} calls`];
+    case "envelope.hop-refused":
+      return [`${body.from} to ${body.hop.to} by ${body.hop.channel}: ${body.failure.code}: ${body.failure.message}`];
+    case "gate.passed":
+    case "gate.refused":
+      return [
+        `${body.gate.name}${body.hop === undefined ? "" : ` on the way to ${body.hop.to}`}: ${body.path.map(({ kind, found }) => `${kind}: ${found}`).join("; ")}`,
+      ];
     case "hop.taken":
       return [
         `${body.scope} ${body.callId}: ${body.to.id} (${body.sandboxLevel}), writes ${body.to.writeRoots.join(", ")}`,
       ];
     case "hop.refused":
       return [`${body.callId} ${body.failure.code}: ${body.failure.message}`];
+    case "network.used":
+      return [
+        `${body.host}:${body.port} ${body.requests} requests, ${body.bytesSent} bytes sent, ${body.bytesReceived} received`,
+      ];
+    case "files.compared":
+      return comparedTexts(body);
+    case "network.refused":
+      return [`${body.host}:${body.port} ${body.reason}, ${body.count} times`];
+    case "agent.started":
+      return [
+        `${body.command.join(" ")} as process ${body.process.pid}, ${body.sandboxLevel}, ${body.transcript ?? "in a terminal"}`,
+      ];
+    case "agent.connected":
+      return [
+        `${body.runner} ${body.handle} ${body.origin}`,
+        body.resumeCommand === undefined ? "" : `take over: ${body.resumeCommand.join(" ")}`,
+      ];
+    case "agent.ended":
+      return [agentEnd(body)];
     case "path.violated":
       return [`${body.path}${body.quarantinedTo === undefined ? "" : ` → ${body.quarantinedTo}`}`];
   }
+}
+
+function agentEnd({ runner, pid, end, exitCode, signal, failure }: EventOf<"agent.ended">): string {
+  const how = exitCode === undefined ? (signal ?? "") : `exit code ${exitCode}`;
+  const why = failure === undefined ? "" : `${failure.code}: ${failure.message}`;
+  return [`${runner}, process ${pid}: ${end}`, how, why].filter((part) => part !== "").join(", ");
 }
 
 function contextTexts(body: Extract<EventBody, { type: `context.${string}` }>): readonly string[] {
@@ -158,11 +257,16 @@ function threadTexts(body: ThreadEvent): readonly string[] {
     case "client.settled":
       return [`${body.actId} ${body.outcome}${body.exitCode === undefined ? "" : ` (exit code ${body.exitCode})`}`];
     case "thread.created":
-      return [`${body.workspace} (${body.origin})${body.title === undefined ? "" : ` ${visibleLine(body.title)}`}`];
+      return [
+        `${body.workspace} (${body.origin})${body.title === undefined ? "" : ` ${visibleLine(body.title)}`}`,
+        ...(body.parent === undefined ? [] : [`child of ${body.parent.threadId} (turn ${body.parent.turnId})`]),
+      ];
     case "thread.moved":
       return [body.workspace];
     case "thread.named":
       return [visibleLine(body.name)];
+    case "thread.agent-named":
+      return [body.name ?? "no name"];
     case "thread.archived":
       return [body.isArchived ? "archived" : "no longer archived"];
     case "thread.settings-changed":
@@ -193,7 +297,7 @@ function inputText(parts: readonly InputPart[]): string {
 function itemTexts(item: Item): readonly string[] {
   switch (item.type) {
     case "userMessage":
-      return [item.type, inputText(item.content)];
+      return [item.type, `${roleText(item)}${inputText(item.content)}`];
     case "agentMessage":
       return [item.type, item.text];
     case "reasoning":
@@ -216,6 +320,8 @@ function itemTexts(item: Item): readonly string[] {
         `${item.server}.${item.tool} ${item.status} ${JSON.stringify(item.arguments) ?? ""}`,
         item.error ?? JSON.stringify(item.result?.content ?? []),
       ];
+    case "collabToolCall":
+      return [`${collabText(item)} ${item.status}`, ...item.children.map(childText), item.error ?? ""];
     case "plan":
       return [`${item.type} ${item.status}`, ...item.steps.map(({ status, text }) => `${status}: ${text}`)];
     case "proposedPlan":
@@ -238,7 +344,7 @@ function actTexts(act: ClientAct): string {
   return `runs ${act.argv.join(" ")} in ${act.cwd}${act.isConfined ? "" : ", with full access"}`;
 }
 
-function changeText({ effort, summary, serviceTier }: EventOf<"turn.settings-changed">): string {
-  const changes = Object.entries({ effort, summary, serviceTier }).filter(([, value]) => value !== undefined);
+function changeText({ model, effort, summary, serviceTier }: EventOf<"turn.settings-changed">): string {
+  const changes = Object.entries({ model, effort, summary, serviceTier }).filter(([, value]) => value !== undefined);
   return changes.map(([key, value]) => `${key} ${value}`).join(", ");
 }

@@ -2,11 +2,12 @@
 import type { SandboxHolds } from "@heddle/protocol";
 
 /** For each limit the number and who holds it. */
-export function holdsText({ processes, memory, systemCalls }: SandboxHolds): string {
+export function holdsText({ processes, memory, cpu, systemCalls }: SandboxHolds): string {
   const mb = memory.maxBytes === undefined ? undefined : `${Math.floor(memory.maxBytes / 2 ** 20)} MB of memory`;
   return [
     held(processes.by, processes.max === undefined ? undefined : `${processes.max} processes`, "processes"),
     held(memory.by, mb, "memory"),
+    ...(cpu === undefined ? [] : [held(cpu.by, `${cpu.maxSec} seconds of computing time`, "computing time")]),
     ...(systemCalls === undefined
       ? []
       : [systemCalls === "filtered" ? "system calls filtered" : "no system call filter"]),

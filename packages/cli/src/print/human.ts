@@ -236,7 +236,10 @@ function header(threadId: string, body: EventOf<"turn.admitted">, options: Human
     scriptFile === undefined
       ? visibleLine(settings.model)
       : `none: the script ${visibleLine(scriptFile)} is run, no model is used`;
-  const sandbox = `sandbox: ${accessText(settings)}`;
+  const { envelope, ceiling } = settings;
+  const most = ceiling === undefined ? "" : `, ceiling ${visibleLine(ceiling)}`;
+  const sandbox =
+    envelope === undefined ? `sandbox: ${accessText(settings)}${most}` : `envelope: ${visibleLine(envelope)}${most}`;
   return [
     style.bold(`heddle ${version}`),
     "--------",
@@ -253,10 +256,11 @@ function header(threadId: string, body: EventOf<"turn.admitted">, options: Human
   ].join("\n");
 }
 
-function accessText({ sandboxMode, networkAccess }: TurnSettings): string {
-  if (sandboxMode === "read-only") return "read-only (-s workspace-write lets it change the folder)";
-  if (sandboxMode === "danger-full-access") return "danger-full-access: nothing holds the agent back";
-  return `workspace-write, network ${networkAccess ? "on" : "off"}`;
+function accessText({ sandboxMode, networkAccess, networkHosts }: TurnSettings): string {
+  const hosts = networkHosts === undefined ? "" : `, network ${networkHosts.join(", ")}`;
+  if (sandboxMode === "read-only") return `read-only (-s workspace-write lets it change the folder)${hosts}`;
+  if (sandboxMode === "danger-full-access") return "danger-full-access: no sandbox, the agent may do anything you may";
+  return `workspace-write${hosts || `, network ${networkAccess ? "on" : "off"}`}`;
 }
 
 /** Enough to know it again. */

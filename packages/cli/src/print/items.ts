@@ -1,5 +1,13 @@
 /** One item in words, for people: the line that announces it, and what is said when it is over. */
-import { never, visibleLine, type FileChangeEntry, type Item, type ItemOf, type TurnStatus } from "@heddle/protocol";
+import {
+  never,
+  visibleLine,
+  type ChildState,
+  type FileChangeEntry,
+  type Item,
+  type ItemOf,
+  type TurnStatus,
+} from "@heddle/protocol";
 import { behind, GUTTER, marked } from "./screen.ts";
 import { duration, type Style } from "./style.ts";
 
@@ -16,6 +24,8 @@ export function itemHead(item: Item, style: Style): string | undefined {
       return style.dim(`· ${visibleLine(item.tool)} ${shortJson(item.arguments)}`);
     case "mcpToolCall":
       return style.dim(`· ${visibleLine(item.server)}.${visibleLine(item.tool)} ${shortJson(item.arguments)}`);
+    case "collabToolCall":
+      return style.dim(`· ${collabText(item)}`);
     case "webSearch":
       return style.dim(`· web search: ${visibleLine(item.search.query)}`);
     case "imageView":
@@ -49,11 +59,26 @@ export function runningText(item: Item): string {
       return visibleLine(item.tool);
     case "mcpToolCall":
       return `${visibleLine(item.server)}.${visibleLine(item.tool)}`;
+    case "collabToolCall":
+      return collabText(item);
     case "contextCompaction":
       return "compacting the context";
     default:
       return "the model answers";
   }
+}
+
+const COLLAB = { start: "start an agent", send: "send to", wait: "wait for", close: "close" } as const;
+
+/** A call for child threads in a few words. */
+export function collabText({ tool, threadIds, prompt }: ItemOf<"collabToolCall">): string {
+  const about = prompt === undefined ? "" : `: ${visibleLine(prompt).slice(0, MAX_ARGUMENT_CHARS)}`;
+  return `${[COLLAB[tool], ...(tool === "start" ? [] : threadIds.map(visibleLine))].join(" ")}${about}`;
+}
+
+export function childText({ threadId, status, message }: ChildState): string {
+  const said = message === undefined ? "" : `: ${visibleLine(message).slice(0, MAX_ARGUMENT_CHARS)}`;
+  return `${visibleLine(threadId)} ${status}${said}`;
 }
 
 export function itemTail(item: Item, style: Style): readonly string[] {
@@ -68,6 +93,8 @@ export function itemTail(item: Item, style: Style): readonly string[] {
     case "imageView":
     case "contextCompaction":
       return problem(item, style);
+    case "collabToolCall":
+      return [...item.children.map((child) => style.dim(`  ${childText(child)}`)), ...problem(item, style)];
     case "webSearch":
       return [];
     case "notice":
@@ -104,9 +131,15 @@ export function resultLine(status: TurnStatus, detail: string, style: Style): st
   return status === "failed" ? style.red(marked(`failed${detail}`)) : style.yellow(marked(`interrupted${detail}`));
 }
 
+function wholeOutput({ outputBlob, outputError, outputFile }: ItemOf<"commandExecution">): string {
+  if (outputBlob !== undefined) return `, whole output: heddle evidence show blob:${outputBlob}`;
+  if (outputError !== undefined) return `, ${visibleLine(outputError)}`;
+  return outputFile === undefined ? "" : `, whole output in ${visibleLine(outputFile)}`;
+}
+
 function commandEnd(item: ItemOf<"commandExecution">, style: Style): string {
   const took = item.durationMs === undefined ? "" : ` in ${duration(item.durationMs)}`;
-  const whole = item.outputFile === undefined ? "" : `, whole output in ${visibleLine(item.outputFile)}`;
+  const whole = wholeOutput(item);
   const cut = item.truncatedBytes === undefined ? "" : `, ${item.truncatedBytes} bytes not shown${whole}`;
   const why = item.error === undefined ? "" : `: ${behind(item.error)}`;
   const end =

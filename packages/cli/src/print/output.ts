@@ -37,8 +37,16 @@ export function openOutput(stream: NodeJS.WriteStream): Output {
   };
 }
 
+const abandoned = new WeakSet<NodeJS.WriteStream>();
+
+/** Of a connection that is over: what its client has not read by now is not waited for. Node cannot close standard streams. */
+export function abandonOutput(stream: NodeJS.WriteStream): void {
+  abandoned.add(stream);
+}
+
 /** Resolves when everything written has been handed over, or the reader has gone. */
 export async function flushed(stream: NodeJS.WriteStream): Promise<void> {
+  if (abandoned.has(stream)) return;
   // A write to a file fails in the same turn of the loop and says so in the next.
   await new Promise((resolve) => setImmediate(resolve));
   if (stream.destroyed || stream.writableLength === 0) return;
@@ -64,4 +72,20 @@ export interface Printer {
   delta(delta: ItemDelta): void;
   /** Something to know that is no event of the turn. */
   notice(text: string): Promise<void>;
+}
+
+/** Bytes as they are; a reader that has gone away ends it. */
+export async function writeBytes(
+  stream: NodeJS.WriteStream,
+  pieces: AsyncIterable<Uint8Array | string>,
+): Promise<void> {
+  let isClosed = false;
+  const close = (): void => {
+    isClosed = true;
+  };
+  stream.on("error", close).on("close", close);
+  for await (const piece of pieces) {
+    if (isClosed) return;
+    if (!stream.write(piece)) await hasRoom(stream);
+  }
 }

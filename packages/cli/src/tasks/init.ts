@@ -44,6 +44,8 @@ ${deliver === undefined ? "# deliver: [src/**]" : deliverLine(deliver)}
 
 # model: gpt-5.5 # that of config.toml unless said
 # sandbox: workspace-write # read-only, workspace-write, danger-full-access
+# envelope: explore # what the agent may do, by name; heddle envelopes lists them
+# hops: [edit, test] # envelopes that it goes through after it, each when it is done in the one before
 # network: false
 # protect: ["docs/**"] # the agent must leave these as they are
 

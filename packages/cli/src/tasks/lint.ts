@@ -3,6 +3,7 @@ import path from "node:path";
 import { EXIT, exitCodeOf, toHeddleError, visibleLine, visibleText, type CheckResult } from "@heddle/protocol";
 import {
   deliverLine,
+  hopProblem,
   lacksDeliver,
   problemLine,
   proposeDeliver,
@@ -78,7 +79,7 @@ async function lint(file: string, context: CommandContext): Promise<Linted> {
   try {
     const { config } = await loadConfig(context.env);
     const { found, warnings } = await readTasks(file, config, context);
-    const problems = await providerProblems(found, config, context);
+    const problems = [...(await providerProblems(found, config, context)), ...(await hopProblems(found, context))];
     if (problems.length > 0) return { found: [], warnings, problems };
     const closed = found.flatMap(({ spec }) => undeliverable(spec).map((why) => `${spec.name}: ${why}`));
     return { found, warnings: [...warnings, ...closed], problems: [] };
@@ -96,15 +97,15 @@ async function providerProblems(
 ): Promise<SpecError["problems"]> {
   const problems: SpecError["problems"][number][] = [];
   for (const { file, spec } of found) {
-    if (spec.provider === undefined && spec.model === undefined) continue;
+    if (spec.runner === undefined && spec.provider === undefined && spec.model === undefined) continue;
     const overrides = spec.provider === undefined ? {} : { model_provider: spec.provider };
-    const choices: Choices = { model: spec.model, mayLackKey: true, addedRoots: [] };
+    const choices: Choices = { runner: spec.runner, model: spec.model, mayLackKey: true, addedRoots: [] };
     const failure = await resolveSettings({ file: config, overrides }, choices, env).then(
       () => undefined,
       toHeddleError,
     );
-    if (failure !== undefined && /^(?:provider|model)\./.test(failure.code)) {
-      const key = failure.code.startsWith("provider") ? "provider" : "model";
+    if (failure !== undefined && /^(?:runner|provider|model)\./.test(failure.code)) {
+      const [key = ""] = failure.code.split(".");
       problems.push({
         file: path.relative(cwd, file),
         line: 1,
@@ -113,6 +114,17 @@ async function providerProblems(
         message: `${spec.name}: ${failure.message}`,
       });
     }
+  }
+  return problems;
+}
+
+async function hopProblems(found: readonly FoundSpec[], { env, cwd }: CommandContext): Promise<SpecError["problems"]> {
+  const problems: SpecError["problems"][number][] = [];
+  for (const { file, spec } of found) {
+    const problem = await hopProblem(spec, heddleHome(env));
+    if (problem === undefined) continue;
+    const message = `${spec.name}: ${problem.message}`;
+    problems.push({ file: path.relative(cwd, file), line: 1, column: 1, key: "hops", message });
   }
   return problems;
 }

@@ -51,12 +51,16 @@ const ORIGINS: Readonly<Record<SettingSource, string>> = {
 };
 
 function settingLines({ settings, sources }: ResolvedSettings): readonly (readonly [string, string])[] {
-  const { model, provider, effort, sandboxMode, approvalPolicy } = settings;
+  const { runner, model, provider, effort, sandboxMode, envelope, ceiling, approvalPolicy } = settings;
   const from = (key: SettingKey): string => ORIGINS[sources[key] ?? "default"];
   return [
+    ...(runner === undefined ? [] : [["runner", `${runner} (${from("runner")})`] as const]),
     ["model", `${model} of ${provider} (${from("model")})`],
     ...(effort === undefined ? [] : [["effort", `${effort} (${from("effort")})`] as const]),
-    ["sandbox", `${sandboxMode} (${from("sandboxMode")})`],
+    envelope === undefined
+      ? ["sandbox", `${sandboxMode} (${from("sandboxMode")})`]
+      : ["envelope", `${envelope} (${from("envelope")})`],
+    ...(ceiling === undefined ? [] : [["ceiling", `${ceiling} (${from("ceiling")})`] as const]),
     ["approvals", `${approvalPolicy} (${from("approvalPolicy")})`],
   ];
 }

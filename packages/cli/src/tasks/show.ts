@@ -18,22 +18,26 @@ import type { CommandContext } from "../command.ts";
 import { isQuoted, marked, quoted } from "../print/screen.ts";
 import { duration, localTime, money, zonedTime, type Style } from "../print/style.ts";
 import { watchForStop } from "../stop.ts";
+import { contestRows } from "@heddle/tasks";
+import { rowLines } from "./contest-lines.ts";
 import { onTask } from "./on-task.ts";
 import { count, paintState, standing } from "./outcome.ts";
 import { checkLines, ROOMS, taskLines } from "./task-lines.ts";
 import { listed, reviewLines, wayOnLines, workLines } from "./work-lines.ts";
 
 export async function showTask(selector: string, args: ParsedArgs, { env }: CommandContext): Promise<number> {
-  return onTask(selector, args, env, async ({ tasks, task, style, print }) => {
+  return onTask(selector, args, env, async ({ journal, tasks, task, style, print }) => {
     const [created] = await tasks.log(task.id, { limit: 1 });
     const by = created?.author;
-    await print({ ...task, by }, `${taskPage(task, by, style).join("\n")}\n`);
+    const rows = task.contest === undefined ? [] : await contestRows(journal, task);
+    const contest = rows.length === 0 ? [] : ["contest", ...rowLines(rows, style)];
+    await print({ ...task, by }, `${[...taskPage(task, by, style), ...contest].join("\n")}\n`);
     return EXIT.ok;
   });
 }
 
 function taskPage(task: TaskRecord, by: Author | undefined, style: Style): readonly string[] {
-  const { spec, spent } = task;
+  const { spec, spent, nextAt = 0 } = task;
   const budget = budgetOf(task);
   const isUnknown = spent.isCostPartial && spent.costUsd === 0;
   const known = isUnknown ? money(undefined) : `${money(spent.costUsd)}${spent.isCostPartial ? " or more" : ""}`;
@@ -50,6 +54,7 @@ function taskPage(task: TaskRecord, by: Author | undefined, style: Style): reado
       task.folder === undefined || task.folder === spec.workspace ? undefined : visibleLine(task.folder),
     ),
     ...line("checking", checking(task)),
+    ...line("hops", hops(task)),
     ...line("delivers", spec.deliver === undefined ? undefined : spec.deliver.map(visibleLine).join(", ")),
     ...line("accepted", task.deliver === undefined ? undefined : listed(task.deliver.map(visibleLine))),
     ...line(
@@ -58,8 +63,13 @@ function taskPage(task: TaskRecord, by: Author | undefined, style: Style): reado
         ? undefined
         : `${zonedTime(task.undone.at)}, ${count(task.undone.files, "file")} put back`,
     ),
+    ...line(
+      "contest",
+      task.contestant === undefined ? undefined : `contestant ${task.contestant} of ${task.parentId ?? ""}`,
+    ),
     ...line("thread", task.threadId),
-    ...line("next", task.nextAt === undefined || task.nextAt <= Date.now() ? undefined : zonedTime(task.nextAt)),
+    // The line with the state says when a waiting task goes on.
+    ...line("next", task.state === "waiting" || nextAt <= Date.now() ? undefined : zonedTime(nextAt)),
     ...line("attempt", task.attempt === 0 ? undefined : `${task.attempt}, turn ${task.round}`),
     ...line(
       "used",
@@ -85,6 +95,15 @@ function taskPage(task: TaskRecord, by: Author | undefined, style: Style): reado
     "goal",
     ...quoted(spec.goal.trimEnd()),
   ];
+}
+
+/** The envelopes it goes through, and what keeps it from the next one. */
+function hops({ hops: done, spec }: TaskRecord): string | undefined {
+  if (spec.hops === undefined) return undefined;
+  const names = [spec.envelope ?? "", ...spec.hops.map(({ to }) => to)];
+  const at = done?.taken ?? 0;
+  const path = names.map((name, index) => visibleLine(index === at ? `[${name}]` : name)).join(" → ");
+  return done?.refused === undefined ? path : `${path}, not further yet: ${visibleLine(done.refused)}`;
 }
 
 /** The check that runs, and since when. */

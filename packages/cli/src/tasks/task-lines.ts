@@ -22,6 +22,8 @@ const WHY: Readonly<Record<PromptReason, string>> = {
   retry: "started by the harness, to try again",
   stall: "started by the harness, after a stall",
   user: "started by the user",
+  hopped: "started by the harness, in the next envelope",
+  "hop-refused": "started by the harness, because the next envelope may not be entered yet",
 };
 
 export const ROOMS: Readonly<Record<EventOf<"task.checking">["room"], string>> = {
@@ -36,6 +38,7 @@ const CLAIMED_BY: Readonly<Record<EventOf<"task.claimed">["by"], string>> = {
   marker: "the agent's message says that it is done",
   "turn-end": "the turn ended",
   user: "the user marked it as done",
+  contest: "the contestant that was picked reported it",
 };
 
 /** Without the name of the task; lines after the first are indented, or stand in the gutter when others wrote them. */
@@ -102,8 +105,20 @@ function other(body: Other, style: Style): string {
       return `another attempt: ${visibleLine(body.reason)}`;
     case "task.cancelled":
       return style.yellow(`cancelled: ${visibleLine(body.reason)}`);
+    case "task.hop-due":
+      return style.dim(`the part before ${visibleLine(body.to)} is reported as done${summaryText(body.summary)}`);
+    case "task.hopped":
+      return `in the envelope ${visibleLine(body.to)} now`;
+    case "task.hop-refused":
+      return style.yellow(`not in the envelope ${visibleLine(body.to)} yet: ${visibleLine(body.failure.message)}`);
     case "task.checking":
       return style.dim(`runs ${visibleLine(body.name)} ${ROOMS[body.room]}`);
+    case "task.contest-opened":
+      return `contest: ${body.contestants.map(({ number, name }) => `${number} ${visibleLine(name)}`).join(", ")}`;
+    case "task.contest-picked":
+      return style.bold(`picked contestant ${body.number}: ${visibleLine(body.reason)}`);
+    case "task.contest-ended":
+      return `the contest ended: ${body.number === undefined ? "" : `contestant ${body.number}, `}${visibleLine(body.reason)}`;
     case "task.undone":
       return `the workspace was reverted: ${count(body.files, "file")}`;
     case "task.archived":

@@ -4,8 +4,17 @@
  */
 import { EXIT, hasEnded, isHeddleError, OWNER, TASK_STATES, visibleLine, type TaskRecord } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
-import { openLoomSettings, openTasks, type FoundSpec, type Harness, type SpecStore, type Tasks } from "@heddle/tasks";
-import { makeHome } from "@heddle/runtime/config";
+import {
+  openLoomSettings,
+  openTasks,
+  resumeWithMore,
+  type FoundSpec,
+  type FoundSpecs,
+  type Harness,
+  type SpecStore,
+  type Tasks,
+} from "@heddle/tasks";
+import { makeHome, type ConfigFile } from "@heddle/runtime/config";
 import type { DoorPlan, Doors } from "@heddle/runtime/doors";
 import { openServing, type Serving } from "@heddle/runtime/serving";
 import { concurrencyOf, openWorker, settingsForTask } from "@heddle/runtime/work";
@@ -36,16 +45,28 @@ export interface Watching {
   readonly isOnce: boolean;
   /** Carries out no other task of this home than those of the files. */
   readonly isAlone?: boolean;
+  /** Tasks that are ordered together, in place of those of a file, and what is printed of them in the end. */
+  readonly batch?: Batch;
   /** Others can look and act while it lasts. */
   readonly ui?: DoorPlan | undefined;
 }
 
-export async function watchTasks({ file, args, context, isOnce, isAlone = false, ui }: Watching): Promise<number> {
+export interface Batch {
+  read(config: ConfigFile): Promise<FoundSpecs>;
+  add(store: SpecStore, found: readonly FoundSpec[]): Promise<readonly TaskRecord[]>;
+  print(
+    journal: Journal,
+    to: { readonly out: Output; readonly style: Style; readonly isStopped: boolean },
+  ): Promise<number>;
+}
+
+export async function watchTasks(watching: Watching): Promise<number> {
+  const { file, args, context, isOnce, isAlone = false, batch, ui } = watching;
   const { env, cwd, version } = context;
   using stop = watchForStop(undefined, ui?.stopMs ?? STOP_MS);
   const configuration = await readConfigOf(args, env);
   const { config, warnings } = configuration;
-  const read = file === undefined ? undefined : await readTasks(file, config, context);
+  const read = (await batch?.read(config)) ?? (file === undefined ? undefined : await readTasks(file, config, context));
   warn(read?.warnings ?? []);
   const home = await makeHome(env);
   await using ends = new AsyncDisposableStack();
@@ -67,10 +88,13 @@ export async function watchTasks({ file, args, context, isOnce, isAlone = false,
   const doors = await claimed?.open(ends, { ...serving, ...worker, cwd, version, configWarnings: warnings });
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
   if (doors !== undefined) await printDoors(doors, args, out);
-  const chosen = read === undefined ? undefined : await addAll({ journal, home }, read.found, args);
+  const store = { journal, home };
+  const chosen = read && (await (batch?.add(store, read.found) ?? addAll(store, read.found, args)));
   choice.resolve(chosen?.map(({ id }) => id) ?? []);
   const style = styleFor("auto", out.isTerminal, env);
-  const show = showTasks({ journal, from, chosen, out, style, isJson: args.has("json"), hasItems: args.has("items") });
+  const showing = { journal, from, chosen, out, style, isJson: args.has("json"), hasItems: args.has("items") };
+  // Of a batch a program reads the result.
+  const show = batch !== undefined && args.has("json") ? undefined : showTasks(showing);
   const watched = isOnce ? await untilOver(harness, { journal, chosen, stop }) : [];
   if (!isOnce) {
     say(`watching the tasks of ${home}, ${concurrency} at a time; Ctrl-C stops it`);
@@ -79,8 +103,11 @@ export async function watchTasks({ file, args, context, isOnce, isAlone = false,
   // The last turns get their end, and what that means for their tasks is stored and shown.
   await (doors?.endWork() ?? harness[Symbol.asyncDispose]());
   const ended = await Promise.all(watched.map(({ id }) => journal.tasks.get(id)));
-  await show.end();
+  await show?.end();
+  const isStopped = stop.exitCode !== undefined;
+  const batchCode = await batch?.print(journal, { out, style, isStopped });
   await ends.disposeAsync();
+  if (batchCode !== undefined) return reportUnstoredEnds(heddle, stop.exitCode ?? batchCode);
   const exitCode = await printEnd(
     ended.filter((task) => task !== undefined),
     { args, out, style, stop },
@@ -93,7 +120,7 @@ async function printDoors({ addresses, url, tokenFile, how }: Doors, args: Parse
 }
 
 async function addAll(store: SpecStore, found: readonly FoundSpec[], args: ParsedArgs): Promise<readonly TaskRecord[]> {
-  const tasks = openTasks({ journal: store.journal }).as(OWNER);
+  const tasks = openTasks({ journal: store.journal, home: store.home }).as(OWNER);
   const chosen: TaskRecord[] = [];
   if (!args.has("accept-spec")) await refuseChanged(store, found);
   for (const one of found) {
@@ -122,7 +149,8 @@ async function takeUp(tasks: Tasks, task: TaskRecord): Promise<void> {
 async function requireProvider({ settings }: Serving, found: readonly FoundSpec[], cwd: string): Promise<void> {
   try {
     if (found.length === 0) await settings.resolve({ workspace: cwd });
-    for (const { spec } of found) await settingsForTask(settings, spec);
+    for (const { spec } of found)
+      for (const { name: _, ...agent } of spec.agents ?? [{}]) await settingsForTask(settings, { ...spec, ...agent });
   } catch (error) {
     if (isHeddleError(error) && /^(?:auth|provider|model)\./.test(error.code)) {
       process.stderr.write(
@@ -183,7 +211,8 @@ async function openTasksOf(journal: Journal, parentId?: string): Promise<readonl
       ...(after === undefined ? {} : { after }),
       limit: PAGE,
     });
-    open.push(...page.filter((task) => !hasEnded(task)));
+    // What becomes of contestants is their contest's to say.
+    open.push(...page.filter((task) => !hasEnded(task) && task.contestant === undefined));
     after = page.at(-1)?.id;
     if (page.length < PAGE) return open;
   }
@@ -241,6 +270,7 @@ function whatNext(tasks: readonly TaskRecord[], exitCode: number, stop: Stop): s
   const [stopped] = paused;
   const open = stopped ?? tasks.find((task) => exitCodeOfTask(task) !== EXIT.ok);
   if (open === undefined) return undefined;
-  const goesOn = stopped === undefined ? "" : `, heddle task resume ${stopped.id} and then heddle watch continue it`;
+  const resume = stopped && (resumeWithMore(stopped) ?? `heddle task resume ${stopped.id}`);
+  const goesOn = resume === undefined ? "" : `, ${resume} and then heddle watch continue it`;
   return `heddle task log ${open.id} says what happened${goesOn}`;
 }

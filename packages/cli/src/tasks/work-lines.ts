@@ -65,7 +65,7 @@ export function wayOnLines(task: TaskRecord): readonly string[] {
   if (!isPutToOwner(task) || review === undefined) return [];
   if (isObstructed(review))
     return [
-      `  heddle task resume ${id}   when the way is clear: judges the same work and delivers it, without the agent`,
+      `  heddle task resume ${id}   when the obstacle is removed: judges the same work and delivers it, without the agent`,
     ];
   if (review.deliver === undefined)
     return [

@@ -354,7 +354,10 @@ test.each([
 });
 
 test("settings are read as the engine takes them: a model may name its provider", () => {
-  expect(chatPatch({ model: "openai-codex:gpt-5", effort: "auto", sandbox: "danger-full-access" })).toEqual({
+  expect(
+    chatPatch({ model: "openai-codex:gpt-5", effort: "auto", sandbox: "danger-full-access", runner: "codex" }),
+  ).toEqual({
+    runner: "codex",
     provider: "openai-codex",
     model: "gpt-5",
     effort: undefined,

@@ -54,6 +54,19 @@ export const ChatItem = z.discriminatedUnion("type", [
     error,
     duration_ms: z.number().optional(),
   }),
+  z.object({
+    ...common,
+    type: z.literal("subagent"),
+    tool: z.enum(["start", "send", "wait", "close"]),
+    status,
+    chat_ids: z.array(z.string()),
+    prompt: z.string().optional(),
+    model: z.string().optional(),
+    effort: z.string().optional(),
+    agents: z.array(z.object({ chat_id: z.string(), status: z.string(), message: z.string().optional() })),
+    error,
+    duration_ms: z.number().optional(),
+  }),
   z.object({ ...common, type: z.literal("webSearch"), query: z.string(), url: z.string().optional() }),
   z.object({ ...common, type: z.literal("imageView"), path: z.string(), status, error }),
   z.object({ ...common, type: z.literal("contextCompaction"), status, error }),
@@ -77,14 +90,10 @@ export function chatItem(item: Item, turn_id: string): ChatItem {
         ...defined({ sources: item.sources }),
         ...(item.isPartial === true ? { partial: true } : {}),
       };
-    case "reasoning":
-      return {
-        type: "reasoning",
-        id,
-        turn_id,
-        summary: item.summary,
-        content: item.text === undefined ? [] : [item.text],
-      };
+    case "reasoning": {
+      const content = item.text === undefined ? [] : [item.text];
+      return { type: "reasoning", id, turn_id, summary: item.summary, content };
+    }
     case "plan":
       return { type: "plan", id, turn_id, text: planText(item.steps), status: item.status };
     case "proposedPlan":
@@ -126,6 +135,8 @@ export function chatItem(item: Item, turn_id: string): ChatItem {
         ...because(item),
         ...took(item),
       };
+    case "collabToolCall":
+      return subagentItem(item, turn_id);
     case "webSearch": {
       const { query, action } = item.search;
       return { type: "webSearch", id, turn_id, query, ...(action?.url === undefined ? {} : { url: action.url }) };
@@ -139,6 +150,26 @@ export function chatItem(item: Item, turn_id: string): ChatItem {
     default:
       return never(item);
   }
+}
+
+function subagentItem(item: Extract<Item, { type: "collabToolCall" }>, turn_id: string): ChatItem {
+  const agents = item.children.map(({ threadId, message, ...child }) => ({
+    chat_id: threadId,
+    status: child.status,
+    ...defined({ message }),
+  }));
+  return {
+    type: "subagent",
+    id: item.id,
+    turn_id,
+    tool: item.tool,
+    status: item.status,
+    chat_ids: item.threadIds,
+    ...defined({ prompt: item.prompt, model: item.model, effort: item.effort }),
+    agents,
+    ...because(item),
+    ...took(item),
+  };
 }
 
 /** Pictures as clients sent them. */

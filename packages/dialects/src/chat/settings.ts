@@ -1,6 +1,6 @@
 /** Settings as chat clients send them, and as the engine takes them. */
 import { z } from "zod";
-import type { ApprovalPolicy, SandboxMode } from "@heddle/protocol";
+import { ENVELOPE_EXAMPLES, type ApprovalPolicy, type SandboxMode } from "@heddle/protocol";
 
 export const ChatEffort = z.enum(["auto", "none", "minimal", "low", "medium", "high", "xhigh", "max"]);
 export const ChatApprovalPolicy = z.enum(["never", "on-request", "untrusted", "always"]);
@@ -21,9 +21,9 @@ export const ChatSettings = z.looseObject({
   model: text.optional().meta({ description: "A model, or provider:model" }),
   effort: ChatEffort.optional(),
   approval_policy: ChatApprovalPolicy.optional(),
-  runner: text.optional(),
+  runner: text.optional().meta({ description: "Who carries out the turns: embedded, or an agent program" }),
   sandbox: ChatSandbox.optional(),
-  envelope: text.optional(),
+  envelope: text.meta(ENVELOPE_EXAMPLES).optional(),
   collaboration_mode: CollaborationMode.optional(),
   attachments: z.object({ folder: path.optional(), folders: z.array(path).max(64).optional() }).nullish(),
 });
@@ -38,6 +38,7 @@ export const ChatSettingsChange = z.looseObject(
 
 /** What settings say, as the engine takes it. */
 export interface ChatPatch {
+  readonly runner: string | undefined;
   readonly model: string | undefined;
   readonly provider: string | undefined;
   readonly effort: string | undefined;
@@ -50,6 +51,7 @@ export function chatPatch(settings: ChatSettings): ChatPatch {
   const { provider, model } = splitModel(settings.model);
   const mode = modeOf(settings.collaboration_mode);
   return {
+    runner: settings.runner,
     provider,
     model,
     effort: settings.effort === "auto" ? undefined : settings.effort,

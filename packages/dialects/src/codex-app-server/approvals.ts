@@ -73,7 +73,7 @@ function toolRequest(question: Extract<ApprovalQuestion, { kind: "tool" }>, turn
       turnId: turn.turnId,
       serverName: server,
       mode: "form",
-      message: `Allow the ${server} MCP server to run tool "${tool}"?`,
+      message: hopMessage(question) ?? `Allow the ${server} MCP server to run tool "${tool}"?`,
       requestedSchema: { type: "object", properties: {} },
       _meta: {
         codex_approval_kind: "mcp_tool_call",
@@ -87,6 +87,15 @@ function toolRequest(question: Extract<ApprovalQuestion, { kind: "tool" }>, turn
       itemId: question.itemId,
     },
   };
+}
+
+const Hop = z.object({ from: z.string(), to: z.string() });
+
+/** undefined: the call is no hop. */
+function hopMessage({ tool, arguments: args }: Extract<ApprovalQuestion, { kind: "tool" }>): string | undefined {
+  const hop = tool === "hop" ? Hop.safeParse(args) : undefined;
+  if (hop?.success !== true) return undefined;
+  return `Allow this thread to leave the envelope "${hop.data.from}" and enter "${hop.data.to}"?`;
 }
 
 function shownParams(args: unknown): readonly Readonly<Record<string, unknown>>[] {

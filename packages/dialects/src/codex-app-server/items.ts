@@ -2,6 +2,7 @@
 import {
   defined,
   never,
+  type ChildStatus,
   type FileChangeEntry,
   type Item,
   type ItemOf,
@@ -64,6 +65,8 @@ function details(item: Item): Fields | undefined {
       return toolItem(item);
     case "mcpToolCall":
       return mcpItem(item);
+    case "collabToolCall":
+      return collabItem(item);
     case "webSearch": {
       const { query, action } = item.search;
       return { type: "webSearch", id, query, action: searchAction(action), results: null };
@@ -110,6 +113,8 @@ function commandItem(item: ItemOf<"commandExecution">): Fields {
     exitCode: item.exitCode ?? null,
     durationMs: item.durationMs ?? null,
     ...(item.truncatedBytes === undefined ? {} : { truncatedBytes: item.truncatedBytes }),
+    ...(item.outputBlob === undefined ? {} : { outputBlob: item.outputBlob }),
+    ...(item.outputError === undefined ? {} : { outputError: item.outputError }),
     ...(item.outputFile === undefined ? {} : { outputFile: item.outputFile }),
     ...because(item),
   };
@@ -154,6 +159,37 @@ function mcpItem(item: ItemOf<"mcpToolCall">): Fields {
         : { content: result.content, structuredContent: result.structuredContent ?? null, _meta: null },
     error: errorOf(item.status, item.error),
     durationMs: item.durationMs ?? null,
+  };
+}
+
+const COLLAB_TOOLS = { start: "spawnAgent", send: "sendInput", wait: "wait", close: "closeAgent" } as const;
+const CHILD_STATUSES = {
+  starting: "pendingInit",
+  running: "running",
+  completed: "completed",
+  failed: "errored",
+  interrupted: "interrupted",
+  closed: "shutdown",
+  missing: "notFound",
+} as const satisfies Record<ChildStatus, string>;
+
+function collabItem(item: ItemOf<"collabToolCall">): Fields {
+  const states = item.children.map(({ threadId: id, status, message = null }) => [
+    id,
+    { status: CHILD_STATUSES[status], message },
+  ]);
+  return {
+    type: "collabAgentToolCall",
+    id: item.id,
+    tool: COLLAB_TOOLS[item.tool],
+    ...(item.status === "interrupted" ? { status: "interrupted" } : toolOutcome(item.status)),
+    senderThreadId: item.senderThreadId,
+    receiverThreadIds: item.threadIds,
+    prompt: item.prompt ?? null,
+    model: item.model ?? null,
+    reasoningEffort: item.effort ?? null,
+    agentsStates: Object.fromEntries(states),
+    ...because(item),
   };
 }
 

@@ -104,6 +104,7 @@ export const HOST_PARAMS = {
     server: z.string(),
     tool: z.string(),
     arguments: z.unknown().optional(),
+    _meta: z.unknown().optional(),
   }),
   "mcpServer/resource/read": z.object({ threadId: text, server: z.string(), uri: z.string() }),
   "mcpServer/oauth/login": z.object({

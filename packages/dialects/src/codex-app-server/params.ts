@@ -53,6 +53,8 @@ const sourceKinds = z
 
 /** What a turn may choose, and what may be changed between turns. */
 const turnChoices = {
+  /** Of Heddle alone; other keys are passed over. */
+  config: z.object({ envelope: text, ceiling: text, runner: text }).nullish(),
   cwd: text,
   approvalPolicy: ApprovalPolicyParam.nullish(),
   sandboxPolicy: SandboxPolicyParam.nullish(),
@@ -63,6 +65,7 @@ const turnChoices = {
   /** null: none. */
   serviceTier: text,
   personality: Personality.nullish(),
+  disabledPluginIds: z.array(z.string()).nullish(),
 };
 
 const AdditionalContext = z
@@ -182,8 +185,6 @@ export const CODEX_PARAMS = {
   "thread/metadata/update": z.object({
     threadId,
     gitInfo: z.object({ sha: text, branch: text, originUrl: text }).nullish(),
-    projectId: text,
-    daybreakEnabled: flag,
   }),
   "thread/settings/update": z.object({
     threadId,

@@ -61,6 +61,8 @@ export function approvalPolicyFrom(param: ApprovalPolicyParam): ApprovalPolicy {
 export interface SandboxChoice {
   readonly sandboxMode: SandboxMode;
   readonly networkAccess?: boolean;
+  /** Of the configuration; clients of Codex know no such list. */
+  readonly networkHosts?: readonly string[] | undefined;
   readonly writableRoots?: readonly string[];
 }
 
@@ -111,7 +113,7 @@ export function threadSettings(
     model: settings.model,
     modelProvider: settings.provider,
     serviceTier: settings.serviceTier ?? null,
-    disabledPluginIds: [],
+    disabledPluginIds: settings.disabledPlugins ?? [],
     cwd: workspace,
     runtimeWorkspaceRoots: [workspace],
     instructionSources: guides,

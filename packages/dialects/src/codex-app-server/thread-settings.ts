@@ -11,7 +11,7 @@ export function settingsUpdated(threadId: string, settings: TurnSettings, worksp
     params: {
       threadId,
       threadSettings: {
-        disabledPluginIds: [],
+        disabledPluginIds: settings.disabledPlugins ?? [],
         cwd: workspace,
         approvalPolicy: settings.approvalPolicy,
         approvalsReviewer,

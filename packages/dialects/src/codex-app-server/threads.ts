@@ -11,6 +11,7 @@ export interface ThreadFacts {
   readonly name: string | undefined;
   readonly preview: string | undefined;
   readonly forkedFrom: { readonly threadId: string } | undefined;
+  readonly parent?: { readonly threadId: string; readonly depth: number } | undefined;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly settings: Pick<TurnSettings, "provider" | "model" | "effort"> | undefined;
@@ -41,7 +42,7 @@ export function codexThread(facts: ThreadFacts, turns: readonly CodexTurn[] = []
     extra: null,
     sessionId: id,
     forkedFromId: facts.forkedFrom?.threadId ?? null,
-    parentThreadId: null,
+    parentThreadId: facts.parent?.threadId ?? null,
     preview: facts.preview ?? "",
     ephemeral: facts.isEphemeral,
     section: null,
@@ -59,7 +60,7 @@ export function codexThread(facts: ThreadFacts, turns: readonly CodexTurn[] = []
     cwd: workspace,
     cliVersion: CODEX_VERSION,
     originator: isInteractive(origin) ? origin.slice(DOOR.length) : origin,
-    source: isInteractive(origin) ? "vscode" : "exec",
+    source: sourceOf(facts),
     canAcceptDirectInput: true,
     threadSource: null,
     agentNickname: null,
@@ -68,5 +69,13 @@ export function codexThread(facts: ThreadFacts, turns: readonly CodexTurn[] = []
     name: facts.name ?? null,
     daybreakEnabled: null,
     turns,
+  };
+}
+
+function sourceOf({ origin, parent }: ThreadFacts): CodexThread["source"] {
+  if (parent === undefined) return isInteractive(origin) ? "vscode" : "exec";
+  const { threadId: parent_thread_id, depth } = parent;
+  return {
+    subAgent: { thread_spawn: { parent_thread_id, depth, agent_path: null, agent_nickname: null, agent_role: null } },
   };
 }

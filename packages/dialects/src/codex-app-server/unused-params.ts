@@ -3,19 +3,18 @@
  * declared in `params.ts` nor here fails a test (scripts/codex-params.test.ts).
  */
 
-/** Nothing that a client could notice is missing. A name counts for every method; after a method, for that one alone. */
+/** What a turn does and what a client is sent is the same without them. A name counts for every method; after a method, for that one alone. */
 export const PARAMS_OF_NO_CONCERN: Readonly<Record<string, string>> = {
-  _meta: "a call from outside a turn carries no context of one",
-  allowProviderModelFallback: "a model that is not there is refused, not replaced",
-  approvalsReviewer: "whoever follows the thread is asked; the answer says `user`",
+  // codex-acp sends it with every turn, and shows a warning as words of the agent.
+  approvalsReviewer: "the user is asked, and what is answered says so; no model reviews approvals",
+  allowProviderModelFallback: "the model that is named is asked; it is never replaced",
   "capabilities.explicitGatewayOauth": "belongs to OpenAI's cloud",
   "capabilities.extensions": "no extension of MCP is passed on to clients",
   "capabilities.mcpServerOpenaiFormElicitation": "no extension of MCP is passed on to clients",
   "capabilities.requestAttestation": "belongs to OpenAI's cloud",
   cyberAccessProgram: "belongs to OpenAI's cloud",
   daybreakEnabled: "belongs to OpenAI's cloud",
-  disabledPluginIds: "there are no plugins",
-  "input[].detail": "images are sent whole",
+  "input[].detail": "the provider chooses how closely it looks at an image",
   mockExperimentalField: "a test of Codex itself",
   origin: "who has set a goal is recorded as its author",
   parentTurnId: "statistics of the client",
@@ -25,9 +24,7 @@ export const PARAMS_OF_NO_CONCERN: Readonly<Record<string, string>> = {
   "sandboxPolicy.excludeSlashTmp": "commands have a temporary folder of their own",
   "sandboxPolicy.excludeTmpdirEnvVar": "commands have a temporary folder of their own",
   serviceName: "statistics of the client",
-  sessionStartSource: "statistics of the client",
-  target: "there are no apps",
-  threadSource: "statistics of the client",
+  threadSource: "statistics of the client; a thread shows null",
   turnTrigger: "statistics of the client",
   useStateDbOnly: "threads are listed from the store alone",
   "account/login/start appBrand": "belongs to OpenAI's cloud",
@@ -37,6 +34,7 @@ export const PARAMS_OF_NO_CONCERN: Readonly<Record<string, string>> = {
   "account/login/start useHostedLoginSuccessPage": "belongs to OpenAI's cloud",
   "account/rateLimits/read excludeResetCreditDetails": "belongs to OpenAI's cloud",
   "account/rateLimits/read supportsLunaReserve": "belongs to OpenAI's cloud",
+  "mcpServer/resource/read target": "there are no apps",
   "mcpServer/resource/read connectorId": "there are no apps",
   "mcpServer/resource/read originCallId": "there are no apps",
   "plugin/install installAttemptId": "statistics of the client",
@@ -53,23 +51,34 @@ export const PARAMS_WITHOUT_EFFECT: Readonly<Record<string, string>> = {
   environments: "a server works on its own machine",
   historyMode: "every thread is read in pages",
   experimentalRawEvents: "events of the model are not passed on",
-  multiAgentMode: "there are no agents besides the one of the turn",
-  projectId: "ordering of threads is left to the client",
+  multiAgentMode: "the owner decides about child threads, by `features.multi_agent`",
+  "thread/metadata/update projectId": "there are no projects; a client keeps its own",
+  "thread/start projectId": "there are no projects; a client keeps its own",
   runtimeWorkspaceRoots: "a turn works in one folder; `writableRoots` of a sandbox policy names others",
-  selectedCapabilityRoots: "skills and servers are those of the configuration",
+  selectedCapabilityRoots: "skills are found in their usual folders, servers named by `config.mcp_servers`",
+  sessionStartSource: "hooks receive `startup` or `resume`",
 };
 
-/** The only way a thread is stored, and the only mode of its agents, are no wishes. */
-const AS_IT_IS: ReadonlySet<unknown> = new Set([undefined, null, false, "paginated", "explicitRequestOnly"]);
+/** Values that ask for nothing else than what happens anyway. */
+const AS_IT_IS: Readonly<Record<string, string>> = {
+  historyMode: "paginated",
+  multiAgentMode: "explicitRequestOnly",
+  sessionStartSource: "startup",
+};
 
 /** Names of what was asked for with a call and has no effect. */
-export function unusedParams(params: unknown): readonly string[] {
+export function unusedParams(method: string, params: unknown): readonly string[] {
   if (typeof params !== "object" || params === null) return [];
   return Object.entries(params)
-    .filter(([name, value]) => Object.hasOwn(PARAMS_WITHOUT_EFFECT, name) && !AS_IT_IS.has(value) && !isEmpty(value))
+    .filter(([name, value]) => isListed(method, name) && AS_IT_IS[name] !== value && !isNothing(value))
     .map(([name]) => name);
 }
 
-function isEmpty(value: unknown): boolean {
-  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+function isListed(method: string, name: string): boolean {
+  return [name, `${method} ${name}`].some((entry) => Object.hasOwn(PARAMS_WITHOUT_EFFECT, entry));
+}
+
+function isNothing(value: unknown): boolean {
+  if (value === undefined || value === null || value === false) return true;
+  return typeof value === "object" && Object.keys(value).length === 0;
 }

@@ -58,6 +58,7 @@ const ThreadItem = z.looseObject({
     "fileChange",
     "mcpToolCall",
     "dynamicToolCall",
+    "collabAgentToolCall",
     "plan",
     "imageView",
     "webSearch",
@@ -105,7 +106,7 @@ const Thread = z.object({
   extra: nothing,
   sessionId: text,
   forkedFromId: maybe,
-  parentThreadId: nothing,
+  parentThreadId: maybe,
   preview: text,
   ephemeral: z.boolean(),
   section: nothing,
@@ -123,7 +124,20 @@ const Thread = z.object({
   cwd: text,
   cliVersion: text,
   originator: text,
-  source: z.enum(["vscode", "exec"]),
+  source: z.union([
+    z.enum(["vscode", "exec"]),
+    z.object({
+      subAgent: z.object({
+        thread_spawn: z.object({
+          parent_thread_id: text,
+          depth: count,
+          agent_path: nothing,
+          agent_nickname: nothing,
+          agent_role: nothing,
+        }),
+      }),
+    }),
+  ]),
   canAcceptDirectInput: z.boolean(),
   threadSource: nothing,
   agentNickname: nothing,

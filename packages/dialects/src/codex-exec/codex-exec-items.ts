@@ -2,6 +2,7 @@
 import {
   defined,
   never,
+  type ChildStatus,
   type EventOf,
   type Item,
   type ItemOf,
@@ -21,6 +22,7 @@ export function runs(item: Item): boolean {
     item.type === "fileChange" ||
     item.type === "toolCall" ||
     item.type === "mcpToolCall" ||
+    item.type === "collabToolCall" ||
     item.type === "webSearch" ||
     item.type === "imageView"
   );
@@ -70,6 +72,8 @@ export function details(item: Item): ItemDetails {
       return toolCall(item.tool, item, item.output);
     case "mcpToolCall":
       return mcpToolCall(item);
+    case "collabToolCall":
+      return collabToolCall(item);
     case "imageView":
       return toolCall("view_image", { ...item, arguments: { path: item.path } });
     case "webSearch":
@@ -141,6 +145,34 @@ function mcpToolCall(item: ItemOf<"mcpToolCall">): ItemDetails {
       result === undefined ? null : { content: result.content, structured_content: result.structuredContent ?? null },
     error: item.error === undefined ? null : { message: item.error },
     ...withoutDeclined(item.status),
+  };
+}
+
+const COLLAB_TOOLS = { start: "spawn_agent", send: "send_input", wait: "wait", close: "close_agent" } as const;
+const CHILD_STATUSES = {
+  starting: "pending_init",
+  running: "running",
+  completed: "completed",
+  failed: "errored",
+  interrupted: "interrupted",
+  closed: "shutdown",
+  missing: "not_found",
+} as const satisfies Record<ChildStatus, string>;
+
+function collabToolCall(item: ItemOf<"collabToolCall">): ItemDetails {
+  const states = item.children.map(({ threadId: id, status, message = null }) => [
+    id,
+    { status: CHILD_STATUSES[status], message },
+  ]);
+  return {
+    type: "collab_tool_call",
+    tool: COLLAB_TOOLS[item.tool],
+    sender_thread_id: item.senderThreadId,
+    receiver_thread_ids: item.threadIds,
+    prompt: item.prompt ?? null,
+    agents_states: Object.fromEntries(states),
+    ...withoutDeclined(item.status),
+    ...(item.error === undefined ? {} : { error: item.error }),
   };
 }
 

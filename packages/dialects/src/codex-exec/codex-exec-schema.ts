@@ -75,6 +75,25 @@ const McpToolCall = z.object({
   outcome: Outcome.optional(),
 });
 
+const CollabToolCall = z.object({
+  id,
+  type: z.literal("collab_tool_call"),
+  tool: z.enum(["spawn_agent", "send_input", "wait", "close_agent"]),
+  sender_thread_id: z.string(),
+  receiver_thread_ids: z.array(z.string()).meta({ description: "Child threads that the call is about" }),
+  prompt: z.string().nullable(),
+  agents_states: z.record(
+    z.string(),
+    z.object({
+      status: z.enum(["pending_init", "running", "interrupted", "completed", "errored", "shutdown", "not_found"]),
+      message: z.string().nullable(),
+    }),
+  ),
+  status: Status,
+  outcome: Outcome.optional(),
+  error: z.string().optional().meta(own("why it failed")),
+});
+
 const SearchAction = z.object({
   type: z.enum(["search", "open_page", "find_in_page", "other"]),
   query: z.string().optional(),
@@ -105,6 +124,7 @@ export const CodexItem = z.discriminatedUnion("type", [
   CommandExecution,
   FileChange,
   McpToolCall,
+  CollabToolCall,
   TodoList,
   WebSearchItem,
   ErrorItem,

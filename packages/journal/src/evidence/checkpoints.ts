@@ -138,7 +138,7 @@ export async function checkCheckpoint(
   verifier: Verifier | undefined,
 ): Promise<Damage | undefined> {
   const { stream, version, hash } = checkpoint;
-  const where = { stream, version };
+  const where = { stream, version, by: "checkpoint" } as const;
   if (verifier === undefined || !isSignedBy(checkpoint, verifier)) {
     const message = `the checkpoint at event ${version} of ${stream} is not signed by this home's key`;
     return { kind: "checkpoint-forged", message, ...where };

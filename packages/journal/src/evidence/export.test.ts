@@ -47,7 +47,29 @@ const at = (lines: readonly string[], kind: string, stream: string, version: num
     return fields["kind"] === kind && fields["stream"] === stream && fields["version"] === version;
   });
 
+/** Without what the second version added: the list of subjects, and the signature over all lines. */
+function asFirstVersion(lines: readonly string[]): string[] {
+  const { subjects: _subjects, ...header } = parse(lines[0] ?? "");
+  const { sha256: _sha256, signature: _signature, ...end } = parse(lines.at(-1) ?? "");
+  return [{ ...header, v: 1 }, ...lines.slice(1, -1).map(parse), end].map((line) => `${JSON.stringify(line)}\n`);
+}
+
 describe("an export", () => {
+  test("of the first version of the format is still read", async () => {
+    await using home = await testHome();
+    const lines = asFirstVersion(await filled(home.path));
+    expect(await verifyExport(lines)).toMatchObject({
+      thread: "c",
+      subjects: ["c"],
+      events: 8,
+      damage: [],
+      unsigned: [],
+    });
+    expect((await verifyExport(lines.toSpliced(at(lines, "checkpoint", "p", 4), 1))).damage).toMatchObject([
+      { kind: "tail-lost" },
+    ]);
+  });
+
   test("holds each stream up to where it was asked for, oldest first, and verifies by itself", async () => {
     await using home = await testHome();
     const lines = await filled(home.path);
@@ -66,13 +88,19 @@ describe("an export", () => {
     const report = await verifyExport(lines);
     expect(report).toEqual({
       thread: "c",
+      subjects: ["c"],
       keyId: expect.stringMatching(/^[0-9a-f]{16}$/),
       publicKey: expect.stringContaining("PUBLIC KEY"),
       events: 8,
       streams: 2,
       checkpoints: 4,
       unsigned: [],
+      isSealed: true,
+      purged: 0,
+      blobs: 0,
+      blobFindings: [],
       damage: [],
+      replay: expect.objectContaining({ events: 8, turns: 2, calls: 0 }),
     });
     // Lines without their newline, as most readers of files give them.
     expect(await verifyExport(lines.map((line) => line.trimEnd()))).toEqual(report);
@@ -110,8 +138,8 @@ describe("an export", () => {
     [
       "a body taken out",
       (lines: string[]) => edit(lines, at(lines, "event", "p", 3), { body: null }),
-      "file-corrupt",
-      undefined,
+      "body-altered",
+      3,
     ],
     [
       "an author",
@@ -130,7 +158,7 @@ describe("an export", () => {
     [
       "a checkpoint left out",
       (lines: string[]) => lines.toSpliced(at(lines, "checkpoint", "p", 4), 1),
-      "tail-lost",
+      "file-corrupt",
       undefined,
     ],
     ["the end left out", (lines: string[]) => lines.slice(0, -1), "tail-lost", undefined],
@@ -161,7 +189,10 @@ describe("an export", () => {
     const [lines, foreign] = [await filled(home.path), await filled(other.path)];
     expect((await verifyExport(lines)).keyId).not.toBe((await verifyExport(foreign)).keyId);
     const { damage } = await verifyExport(lines.with(0, foreign[0] ?? ""));
-    expect(damage.map(({ kind }) => kind)).toEqual(Array.from({ length: 4 }, () => "checkpoint-forged"));
+    expect(damage.map(({ kind }) => kind)).toEqual([
+      ...Array.from({ length: 4 }, () => "checkpoint-forged"),
+      "file-corrupt",
+    ]);
   });
 
   test("of nothing, and text that is no export, do not verify", async () => {
@@ -195,7 +226,7 @@ describe("an export", () => {
 
   test("13: says how far signatures reach, and names no key that has signed nothing in it", async () => {
     await using home = await testHome();
-    const lines = await filled(home.path);
+    const lines = asFirstVersion(await filled(home.path));
     const kept = (isKept: (fields: Fields) => boolean): string[] => {
       const rest = lines.filter((line) => parse(line)["kind"] !== "checkpoint" || isKept(parse(line)));
       const checkpoints = rest.filter((line) => parse(line)["kind"] === "checkpoint").length;

@@ -4,14 +4,22 @@
  */
 import { canonical } from "@heddle/protocol";
 import { pathsOf } from "../home.ts";
-import { loadSigner, verifierOf } from "./keys.ts";
+import { loadSigner, verifierOf, type Signer, type Verifier } from "./keys.ts";
 
 export function seal(home: string, sha256: string): string | undefined {
-  return loadSigner(pathsOf(home).keys)?.sign(sealedText(sha256));
+  return sealWith(loadSigner(pathsOf(home).keys), sha256);
+}
+
+export function sealWith(signer: Signer | undefined, sha256: string): string | undefined {
+  return signer?.sign(sealedText(sha256));
 }
 
 export function isSealedBy(publicKey: string, sha256: string, signature: string): boolean {
-  return verifierOf(publicKey).verify(sealedText(sha256), signature);
+  return isSealed(verifierOf(publicKey), sha256, signature);
+}
+
+export function isSealed(verifier: Verifier, sha256: string, signature: string): boolean {
+  return verifier.verify(sealedText(sha256), signature);
 }
 
 function sealedText(sha256: string): string {

@@ -2,6 +2,7 @@
 import type { Damage } from "../journal.ts";
 import type { Row } from "../record/rows.ts";
 
+/** Of versions where a stream is named, of positions otherwise. */
 export interface RowRange {
   readonly after: number;
   /** Absent: to the end at the time of reading. */

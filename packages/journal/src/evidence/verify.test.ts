@@ -49,6 +49,7 @@ describe("verify", () => {
       events: 35,
       streams: 2,
       checkpoints: 4,
+      claims: 27,
       damage: [],
       notices: [],
       missing: [],

@@ -27,6 +27,7 @@ export async function verifyStore(
 
   // Claims are read before the store: commits that happen meanwhile are not damage.
   const { claims, tornLines } = readClaims(paths.witness);
+  const claimed = stream === undefined ? claims.length : claims.filter((claim) => claim.stream === stream).length;
   if (tornLines > 0) notices.push({ kind: "witness-torn", message: tornMessage(paths.witness, tornLines) });
 
   let walked: Walk = { events: 0, streams: 0, damage: [], purged: 0, violations: [], turnEnds: [] };
@@ -61,7 +62,7 @@ export async function verifyStore(
   if (purged > 0) {
     notices.push({ kind: "bodies-purged", message: `the content of ${purged} event(s) of deleted threads was purged` });
   }
-  return { events, streams, checkpoints, damage, notices, missing, violations };
+  return { events, streams, checkpoints, claims: claimed, damage, notices, missing, violations };
 }
 
 /**

@@ -58,6 +58,7 @@ test.each([
   ["a row in the middle", "DELETE FROM events WHERE position = 11", 1],
   ["the first row", "DELETE FROM events WHERE position = 2", 1],
   ["the order of two rows of a stream", swap(10, 13), 2],
+  ["a position", "UPDATE events SET position = 1013 WHERE position = 28", 1],
   ["a stream's name", "UPDATE events SET stream = 'd' WHERE position = 28", 1],
 ])("12.14: %s changed is seen alike in one range and in many, wherever they meet", async (_what, sql, atLeast) => {
   await using home = await testHome();

@@ -19,6 +19,8 @@ export interface WalkedRange {
   readonly events: number;
   readonly streams: number;
   readonly damage: readonly Damage[];
+  /** The first position of the range that no event has, where all streams are walked. */
+  readonly unheld?: Damage | undefined;
   readonly purged: readonly PurgedBodies[];
   readonly violations: readonly string[];
   readonly turnEnds: readonly TurnEnds[];
@@ -53,10 +55,12 @@ export async function* walkRange(stored: StoredRows, range: RowRange): AsyncGene
   const violations: string[] = [];
   const turnEnds = new Map<string, TurnEnds>();
   let [events, streams, after] = [0, 0, first];
+  let unheld: Damage | undefined;
   for (;;) {
     const rows = await stored.page({ ...range, after }, CHUNK);
     for (const row of rows) {
       const name = text(row, "stream");
+      if (range.stream === undefined) unheld ??= unheldBefore(integer(row, "position"), after + 1);
       let head = heads.get(name) ?? (await headBefore(stored, row, first));
       if (head === undefined) {
         streams += 1;
@@ -68,11 +72,13 @@ export async function* walkRange(stored: StoredRows, range: RowRange): AsyncGene
       if (text(row, "type") === "turn.completed") noteEnds(turnEnds, name, [integer(row, "version")]);
       if (found === undefined && violations.length < MAX_VIOLATIONS) violations.push(...violationIn(row));
       heads.set(name, { version: integer(row, "version"), hash: text(row, "hash") });
-      after = integer(row, "position");
+      after = integer(row, range.stream === undefined ? "position" : "version");
     }
     events += rows.length;
     if (rows.length < CHUNK) {
-      return { events, streams, damage, purged: [...purged.values()], violations, turnEnds: [...turnEnds.values()] };
+      if (range.stream === undefined && range.upTo !== undefined) unheld ??= unheldBefore(range.upTo + 1, after + 1);
+      const ends = { purged: [...purged.values()], turnEnds: [...turnEnds.values()] };
+      return { events, streams, damage, unheld, violations, ...ends };
     }
     yield rows.length;
   }
@@ -86,6 +92,12 @@ export const NOTHING_WALKED: WalkedRange = {
   violations: [],
   turnEnds: [],
 };
+
+/** Positions are given one after the other, and none is ever free again. */
+function unheldBefore(found: number, position: number): Damage | undefined {
+  if (found === position) return undefined;
+  return { kind: "version-gap", message: `no event has position ${position}, and later ones are there`, position };
+}
 
 /** The event before this one, of a stream that begins before the range; undefined: the stream begins here. */
 async function headBefore(stored: StoredRows, row: Row, first: number): Promise<Head | undefined> {
@@ -144,6 +156,11 @@ export async function joinRanges(stored: StoredRows, ranges: readonly WalkedRang
     if (open !== undefined) missing.set(stream, joined(missing.get(stream), open));
   }
   const damage = ranges.flatMap((range) => range.damage);
+  // Where an event is missing its stream tells as much.
+  const unheld = ranges
+    .flatMap((range) => range.unheld ?? [])
+    .toSorted((a, b) => (a.position ?? 0) - (b.position ?? 0));
+  if (damage.length === 0) damage.push(...unheld.slice(0, 1));
   for (const [stream, { version, position, count }] of missing) {
     if (await isDeletedBehind(stored, stream, version)) purged += count;
     else {

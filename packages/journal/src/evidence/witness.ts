@@ -118,6 +118,7 @@ export async function firstLoss(
       stream: claim.stream,
       version,
       position,
+      by: "witness",
     };
   }
   return undefined;
@@ -127,14 +128,14 @@ function lossOf(claim: Claim, last: number): Damage {
   if (claim.position <= last) {
     const { stream, version, position } = claim;
     const message = `event ${version} of ${stream} (position ${position}) was acknowledged and is missing`;
-    return { kind: "version-gap", message, stream, version, position };
+    return { kind: "version-gap", message, stream, version, position, by: "witness" };
   }
   const position = last + 1;
   const named = `position ${claim.position} (event ${claim.version} of ${claim.stream})`;
   const message = `the store ends at position ${last}, but ${named} was acknowledged`;
   // Where the claim reaches back to the end of the store, it names the first event lost.
   const back = claim.position - position;
-  if (back >= claim.count) return { kind: "tail-lost", message, position };
+  if (back >= claim.count) return { kind: "tail-lost", message, position, by: "witness" };
   const version = claim.version - back;
   return {
     kind: "tail-lost",
@@ -142,6 +143,7 @@ function lossOf(claim: Claim, last: number): Damage {
     stream: claim.stream,
     version,
     position,
+    by: "witness",
   };
 }
 

@@ -2,7 +2,7 @@
  * What an event changes in the query tables, as data that any store can apply. A projection is a pure function: rows
  * that it needs are read first (`needs`).
  */
-import type { StoredEvent } from "@heddle/protocol";
+import type { EventBody, StoredEvent } from "@heddle/protocol";
 import type { Row } from "../record/rows.ts";
 
 export type Cells = Readonly<Record<string, string | number | null>>;
@@ -29,12 +29,20 @@ export type RowChange =
       readonly add?: Cells;
       readonly fill?: Cells;
     }
-  | { readonly kind: "delete"; readonly table: string; readonly where: Cells };
+  | { readonly kind: "delete"; readonly table: string; readonly where: Cells }
+  /** Words of an entry, for searches in full text. */
+  | { readonly kind: "words"; readonly table: string; readonly position: number; readonly words: readonly string[] };
 
 export type Found = readonly (readonly Row[])[];
 
 export interface Projection {
   readonly table: string;
+  /** What a plain run never stores is loaded before the first event of its kind. Absent: everything is there. */
+  readonly later?: {
+    readonly isMissing: (body: EventBody) => boolean;
+    /** Never rejects: what is still missing fails the change. */
+    readonly load: () => Promise<void>;
+  };
   needs?(event: StoredEvent): readonly Look[];
   changes(event: StoredEvent, found: Found): readonly RowChange[];
 }

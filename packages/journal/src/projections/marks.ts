@@ -33,6 +33,7 @@ const BASELINE: Mark = ["task.baseline", ""];
 function marksOf(body: EventBody): readonly Mark[] {
   switch (body.type) {
     case "thread.reverted":
+    case "thread.named":
     case "thread.settings-changed":
     case "thread.tools-declared":
     case "thread.goal-changed":
@@ -40,10 +41,15 @@ function marksOf(body: EventBody): readonly Mark[] {
     case "context.compacted":
     case "context.left-out":
       return [[body.type, ""]];
-    case "turn.admitted":
     case "turn.queued":
+      return [[body.type, body.turnId], ...sent(body.clientId)];
+    case "turn.dequeued":
+      return [[body.type, body.turnId]];
+    case "turn.admitted":
     case "turn.steered":
       return sent(body.clientId);
+    case "agent.connected":
+      return [[body.type, body.runner]];
     case "thread.attachment-changed":
       return [[body.type, attachmentName(body)]];
     case "approval.requested":
@@ -66,6 +72,9 @@ function marksOf(body: EventBody): readonly Mark[] {
       return body.attempt === undefined ? [STEP, BASELINE] : [STEP];
     case "task.created":
     case "task.claimed":
+    case "task.hop-due":
+    case "task.hopped":
+    case "task.hop-refused":
     case "task.rejected":
     case "task.resumed":
     case "task.failed":

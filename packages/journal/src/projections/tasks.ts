@@ -1,65 +1,39 @@
 /**
  * One row per task: the whole task, and the columns for queries. An event that the machine refuses is kept and changes
- * nothing.
+ * nothing. The machine is loaded with the first event of a task: a plain run writes none.
  */
-import { hasOwnTree, isHeddleError, isTaskEvent, nextTask, type TaskRecord } from "@heddle/protocol";
-import { integer, text, type Row } from "../record/rows.ts";
+import { HeddleError, isTaskEvent, type TaskRecord } from "@heddle/protocol";
+import { text, type Row } from "../record/rows.ts";
 import { NO_CHANGES, NO_LOOKS, type Projection } from "./changes.ts";
-import { leaseOfTask } from "./leases.ts";
+import type { changesOfTask } from "./task-row.ts";
+
+let machine: { readonly changesOfTask: typeof changesOfTask } | undefined;
+let failure: unknown;
 
 export const tasks: Projection = {
   table: "tasks",
+  later: {
+    isMissing: (body) => machine === undefined && isTaskEvent(body),
+    async load() {
+      try {
+        machine ??= await import("./task-row.ts");
+      } catch (error) {
+        failure = error;
+      }
+    },
+  },
   needs({ stream, body }) {
     if (!isTaskEvent(body)) return NO_LOOKS;
     return [{ table: "tasks", columns: ["record", "created_position"], where: { id: stream } }];
   },
-  changes({ stream, version, at, position, body }, [known]) {
+  changes(event, found) {
+    const { body } = event;
     if (!isTaskEvent(body)) return NO_CHANGES;
-    if (body.type === "task.deleted") {
-      return [
-        { kind: "delete", table: "tasks", where: { id: stream } },
-        { kind: "delete", table: "leases", where: { subject: stream } },
-      ];
-    }
-    const before = known?.[0];
-    const was = before && toTask(before);
-    const task = moved(was, { stream, version, at, body });
-    if (task === undefined) return NO_CHANGES;
-    const { spec, state, threadId = null, parentId = null, nextAt = null, wait, holder } = task;
-    const values = {
-      name: spec.name,
-      state,
-      folder: folderOf(task),
-      workspace: spec.workspace,
-      thread_id: threadId,
-      parent_id: parentId,
-      priority: spec.priority,
-      next_at: nextAt,
-      wait_cause: wait?.cause ?? null,
-      is_exclusive: spec.exclusive ? 1 : 0,
-      is_held: holder === undefined ? 0 : 1,
-      created_position: before === undefined ? position : integer(before, "created_position"),
-      updated_position: position,
-      record: JSON.stringify(task),
-    };
-    return [{ kind: "put", table: "tasks", key: { id: stream }, values }, ...leaseOfTask(was, task)];
+    if (machine === undefined)
+      throw new HeddleError("internal", "the machine of tasks is not loaded", { cause: failure });
+    return machine.changesOfTask({ ...event, body }, found);
   },
 };
-
-/** Where it works, or will; a tree that is not made yet conflicts with nothing, and a schedule itself does no work. */
-function folderOf({ id, folder, spec, parentId }: TaskRecord): string {
-  const isSchedule = parentId === undefined && (spec.schedule?.cron ?? spec.schedule?.everyMs) !== undefined;
-  return folder ?? (!hasOwnTree(spec) && !isSchedule ? spec.workspace : id);
-}
-
-function moved(task: TaskRecord | undefined, event: Parameters<typeof nextTask>[1]): TaskRecord | undefined {
-  try {
-    return nextTask(task, event);
-  } catch (error) {
-    if (isHeddleError(error)) return undefined;
-    throw error;
-  }
-}
 
 /** Written by Heddle itself, from events whose hashes match. */
 export function toTask(row: Row): TaskRecord {

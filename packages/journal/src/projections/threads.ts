@@ -53,12 +53,15 @@ export const threads: Projection = {
 
 function countedIn(body: EventBody): Cells {
   if (body.type === "turn.admitted") return { turn_count: 1 };
-  return body.type === "turn.completed" ? usageInSnakeCase(body.usage) : {};
+  return body.type === "turn.completed"
+    ? { ...usageInSnakeCase(body.usage), duration_ms: Math.round(body.durationMs) }
+    : {};
 }
 
 /** Not activity: the last thread is the last one that worked. */
 const BESIDE: ReadonlySet<EventBody["type"]> = new Set<EventBody["type"]>([
   "thread.named",
+  "thread.agent-named",
   "thread.archived",
   "thread.settings-changed",
   "thread.metadata-changed",
@@ -68,6 +71,12 @@ const BESIDE: ReadonlySet<EventBody["type"]> = new Set<EventBody["type"]>([
   "client.intended",
   "client.settled",
   "turn.dequeued",
+  "evidence.noted",
+  "evidence.collected",
+  "evidence.imported",
+  "message.sent",
+  "message.received",
+  "message.settled",
 ]);
 
 function settingOf(body: EventBody, known: Row | undefined): Cells {
@@ -76,6 +85,8 @@ function settingOf(body: EventBody, known: Row | undefined): Cells {
       return { workspace: body.workspace };
     case "thread.named":
       return { name: body.name };
+    case "thread.agent-named":
+      return { agent_name: body.name };
     case "thread.archived":
       return { is_archived: body.isArchived ? 1 : null };
     case "thread.settings-changed":
@@ -105,6 +116,10 @@ function created(
     title: body.title ?? null,
     forked_from: body.forkedFrom?.threadId ?? null,
     forked_version: body.forkedFrom?.version ?? null,
+    parent_thread: body.parent?.threadId ?? null,
+    parent_turn: body.parent?.turnId ?? null,
+    parent_item: body.parent?.itemId ?? null,
+    depth: body.parent?.depth ?? null,
     created_at: at,
     updated_at: at,
     turn_count: 0,

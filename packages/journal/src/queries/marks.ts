@@ -2,11 +2,14 @@ import type { StoredEvent } from "@heddle/protocol";
 
 export type MarkKind =
   | "thread.reverted"
+  | "thread.named"
   | "thread.settings-changed"
   | "thread.tools-declared"
   | "thread.goal-changed"
   /** Named by `attachmentName`. */
   | "thread.attachment-changed"
+  /** Named by the runner. */
+  | "agent.connected"
   | "context.loaded"
   | "context.compacted"
   | "context.left-out"
@@ -14,6 +17,9 @@ export type MarkKind =
   | "hop.taken"
   | "acceptedForThread"
   | "userMessage"
+  /** Both named by the turn. */
+  | "turn.queued"
+  | "turn.dequeued"
   /** Input under a client's own id: a turn, queued, or steering. */
   | "sent"
   | "processLeft"

@@ -1,4 +1,5 @@
-import type { StoredEvent, Usage } from "@heddle/protocol";
+import type { Envelope, StoredEvent, ThreadParent, Usage } from "@heddle/protocol";
+import type { EnvelopeStep } from "../projections/thread-envelopes.ts";
 
 export interface ThreadRow {
   readonly id: string;
@@ -6,10 +7,14 @@ export interface ThreadRow {
   readonly origin: string;
   readonly title: string | undefined;
   readonly name: string | undefined;
+  /** By which other agents and users know its agent. */
+  readonly agentName: string | undefined;
   /** The beginning of its first input, on one line and safe to show. */
   readonly preview: string | undefined;
   /** It begins with the events of that thread up to that version. */
   readonly forkedFrom: { readonly threadId: string; readonly version: number } | undefined;
+  /** It was started by a call in a turn of that thread. */
+  readonly parent: Omit<ThreadParent, "envelope"> | undefined;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly turnCount: number;
@@ -42,6 +47,33 @@ export interface TurnRow {
   readonly failureCode: string | undefined;
 }
 
+/** The envelope that a thread is in. */
+export interface ThreadEnvelopeRow {
+  readonly envelope: Envelope;
+  readonly hash: string;
+  /** The widest envelope of the thread; undefined: no limit. */
+  readonly ceiling: Envelope | undefined;
+  /** The way back; the last one was left last. */
+  readonly stack: readonly EnvelopeStep[];
+  readonly cause: "start" | "settings" | "hop" | "back";
+  readonly enteredVersion: number;
+  readonly enteredAt: number;
+  /** It was left, and none was entered since. */
+  readonly isLeft: boolean;
+  /** Tool calls that began since it was entered. */
+  readonly calls: number;
+  /** By file tools since it was entered. */
+  readonly bytesWritten: number;
+  /** Hops of the model in the turn in which it was entered last; undefined: it was entered between turns. */
+  readonly modelHops: { readonly turnId: string; readonly count: number } | undefined;
+}
+
+/** Of ended turns. */
+export interface Used {
+  readonly usage: Usage;
+  readonly durationMs: number;
+}
+
 export interface QueuedRow {
   readonly turnId: string;
   readonly threadId: string;
@@ -60,6 +92,8 @@ export interface ThreadPageRequest {
   readonly providers?: readonly string[];
   /** Only origins that begin so, or only those that do not. */
   readonly origin?: { readonly prefix: string; readonly begins: boolean };
+  /** Only children of this thread; absent: no child threads. */
+  readonly parentId?: string;
   readonly excludedIds?: readonly string[];
   /** In the name or the preview; ASCII letters match in either case. */
   readonly text?: string;
@@ -69,10 +103,19 @@ export interface ThreadPageRequest {
 export interface ThreadQueries {
   get(threadId: string): Promise<ThreadRow | undefined>;
   isDeleted(threadId: string): Promise<boolean>;
-  list(options: { readonly workspace?: string; readonly limit: number }): Promise<readonly ThreadRow[]>;
+  /** Newest first; without child threads, unless they are asked for. */
+  list(options: {
+    readonly workspace?: string;
+    readonly limit: number;
+    readonly withChildren?: boolean;
+  }): Promise<readonly ThreadRow[]>;
+  /** Threads that a thread has started, oldest first, closed ones too. */
+  childrenOf(threadId: string, options: { readonly limit: number }): Promise<readonly ThreadRow[]>;
   /** One page of threads that have had a turn or are forks, without ephemeral ones. */
   page(request: ThreadPageRequest): Promise<readonly ThreadRow[]>;
   named(name: string, options: { readonly limit: number }): Promise<readonly ThreadRow[]>;
+  /** Oldest first: two may have been given one name at the same moment. */
+  agentsNamed(name: string, options: { readonly limit: number }): Promise<readonly ThreadRow[]>;
   beginningWith(prefix: string, options: { readonly limit: number }): Promise<readonly ThreadRow[]>;
   forksOf(threadId: string, options: { readonly limit: number }): Promise<readonly ThreadRow[]>;
   ephemeral(): Promise<readonly ThreadRow[]>;
@@ -80,6 +123,10 @@ export interface ThreadQueries {
   turns(threadId: string): Promise<readonly TurnRow[]>;
   /** The newest that was admitted at or before a version. Turns follow one another, so only this one can be open. */
   lastTurn(threadId: string, upTo?: number): Promise<TurnRow | undefined>;
+  /** What the turns of a thread's own stream that had ended by a version used together. */
+  usedUpTo(threadId: string, version: number): Promise<Used>;
+  /** undefined: it has had no turn since envelopes are recorded. */
+  envelope(threadId: string): Promise<ThreadEnvelopeRow | undefined>;
   /** Oldest first: of one thread, or of all. */
   queued(threadId?: string): Promise<readonly QueuedRow[]>;
   /**

@@ -100,10 +100,23 @@ function* mapStrings(value: unknown, rewrites: Rewrites, kind: FieldKind = "plai
 function kindOf(parent: object, key: string, kind: FieldKind): FieldKind {
   if (kind === "arguments" || key === "arguments") return "arguments";
   if (kind === "repeated" && REPEATED.has(key)) return "arguments";
+  if (kind === "sealed" && isShown(parent, key)) return "arguments";
   if (kind !== "plain") return kind;
-  if (key === "opaque" && "kind" in parent) return parent.kind === "reasoning" ? "sealed" : "repeated";
+  if (key === "opaque" && "kind" in parent) return kindOfOpaque(parent);
   const isImage = key === "base64" && "type" in parent && parent.type === "image" && "mediaType" in parent;
   return isImage ? "sealed" : "plain";
+}
+
+/** Reasoning in plain words, which nothing is signed for: beside what is encrypted, or all there is of it. */
+function isShown(parent: object, key: string): boolean {
+  if (key === "reasoning_content") return true;
+  return (key === "summary" || key === "content") && "type" in parent && parent.type === "reasoning";
+}
+
+function kindOfOpaque(part: object): FieldKind {
+  if (!("kind" in part) || part.kind !== "reasoning") return "repeated";
+  // A search is a call in plain words.
+  return "search" in part ? "arguments" : "sealed";
 }
 
 const patterns = createRedactor();

@@ -4,17 +4,16 @@ import { chmodSync, readdirSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { FAILPOINTS } from "@heddle/protocol/failpoints";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { BACKEND } from "./sqlite.backend.ts";
 import { startAppender } from "../suite/journal.appender.ts";
 import { created, said, testHome } from "../suite/journal.samples.ts";
 import { openJournal } from "./sqlite.ts";
 
 const run = promisify(execFile);
-const SCENARIOS = fileURLToPath(new URL("disk.scenarios.ts", import.meta.url));
+const SCENARIOS = join(inject("children"), "disk.scenarios.mjs");
 const UNSHARE = ["unshare", "--user", "--map-root-user", "--mount"] as const;
 
 const canMount = spawnSync(UNSHARE[0], [...UNSHARE.slice(1), "sh", "-c", "mount -t tmpfs none /mnt"]).status === 0;
@@ -182,7 +181,7 @@ describe("a store that cannot be written", () => {
     },
   );
 
-  test("because a file is in its place is refused with the path", async () => {
+  test("V15: because a file is in its place is refused with the path, and nothing is kept in memory instead", async () => {
     await using home = await testHome();
     await writeFile(home.path, "not a folder");
     await expect(openJournal({ home: home.path })).rejects.toMatchObject({

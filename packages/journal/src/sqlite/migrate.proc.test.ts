@@ -16,7 +16,7 @@ function openElsewhere(home: string, failpoint: string): ReturnType<typeof spawn
   const index = join(import.meta.dirname, "..", "index.ts");
   return spawnSync(process.execPath, ["--conditions=heddle-source", "--input-type=module", "-e", OPEN, index, home], {
     env: { ...process.env, HEDDLE_FAILPOINT: failpoint },
-    timeout: 20_000,
+    timeout: 90_000,
   });
 }
 

@@ -27,6 +27,7 @@ describe("a store of schema 1", () => {
       events: 10,
       streams: 3,
       checkpoints: 5,
+      claims: 5,
       damage: [],
       notices: [],
       missing: [],
@@ -63,7 +64,7 @@ describe("a store of schema 1", () => {
     }
     const copy = join(home.path, COPY);
     expect((statSync(copy).mode & 0o777).toString(8)).toBe("600");
-    expect([schemaOf(copy), schemaOf(join(home.path, "heddle.db"))]).toEqual([1, 13]);
+    expect([schemaOf(copy), schemaOf(join(home.path, "heddle.db"))]).toEqual([1, 16]);
     using before = new DatabaseSync(copy, { readOnly: true });
     using after = new DatabaseSync(join(home.path, "heddle.db"), { readOnly: true });
     const events = (db: DatabaseSync): unknown[] => db.prepare("SELECT * FROM events ORDER BY position").all();
@@ -109,7 +110,7 @@ describe("a store of schema 1", () => {
     await using home = await testHome();
     await using journal = await openJournal({ home: home.path });
     await journal.append({ stream: "a", author: "user:owner", events: [created] });
-    expect(schemaOf(join(home.path, "heddle.db"))).toBe(13);
+    expect(schemaOf(join(home.path, "heddle.db"))).toBe(16);
     expect(readdirSync(home.path).filter((name) => name.includes(".schema-"))).toEqual([]);
   });
 

@@ -8,6 +8,7 @@ import { untilFree, type Connection } from "./driver.ts";
 import { dropOlderCopies, keepCopy } from "./migration-copy.ts";
 import { EVENTS_TABLE } from "./events-table.ts";
 import { LEASE_OWNERS_TABLE } from "./leases.ts";
+import { loadProjections } from "../projections/projections.ts";
 import { createProjections, rebuildAll } from "./project.ts";
 import { integer } from "../record/rows.ts";
 
@@ -15,12 +16,16 @@ import { integer } from "../record/rows.ts";
  * The first makes the tables that only grow; the others change projections, which are rebuilt after the last step: 2
  * names, previews and forks of threads, 3 moved and ephemeral ones, 4 archived ones, 5 settings and queued input, 6 git
  * info, 7 tasks and notifications, 8 sinks, 9 the ledger, 10 marks and the folders of tasks, 11 leases (whose owners
- * are in a table that is not a projection), 12 marks of tasks, 13 providers of threads.
+ * are in a table that is not a projection), 12 marks of tasks, 13 providers of threads, 14 envelopes of threads, evidence
+ * and child threads, 15 messages and names of agents, 16 usage of threads at the ends of their turns, and marks of queues.
  */
 const MIGRATIONS: readonly string[] = [
   EVENTS_TABLE,
   ...Array.from({ length: 9 }, () => ""),
   LEASE_OWNERS_TABLE,
+  "",
+  "",
+  "",
   "",
   "",
 ];
@@ -61,6 +66,7 @@ export async function migrate(connection: Connection, file: string, mayCreate: (
       connection.exec("PRAGMA auto_vacuum = INCREMENTAL");
   });
   await untilFree(() => connection.exec("PRAGMA journal_mode = WAL"));
+  if ((await untilFree(() => schemaVersion(connection))) > 0) await loadProjections();
   const migratedFrom = await untilFree(() =>
     connection.transaction("full", () => {
       const from = schemaVersion(connection);

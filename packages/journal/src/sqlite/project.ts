@@ -4,7 +4,7 @@ import type { Cells, Found, Look, RowChange } from "../projections/changes.ts";
 import { PROJECTIONS } from "../projections/projections.ts";
 import { EVENT_COLUMNS, toEvent } from "../record/rows.ts";
 import type { Connection } from "./driver.ts";
-import { PROJECTION_TABLES } from "./projection-tables.ts";
+import { PROJECTION_TABLES, WORDS_TABLE_SQL } from "./projection-tables.ts";
 
 const NOTHING: Found = [];
 
@@ -20,6 +20,7 @@ export function project(connection: Connection, event: StoredEvent): void {
 export function createProjections(connection: Connection): void {
   for (const { table } of PROJECTIONS) connection.exec(`DROP TABLE IF EXISTS ${table}`);
   connection.exec(PROJECTION_TABLES);
+  connection.exec(WORDS_TABLE_SQL);
 }
 
 /** Inside a transaction: readers see the old tables until the new ones are complete. */
@@ -58,6 +59,9 @@ function carryOut(connection: Connection, change: RowChange): void {
       connection.run(sql, ...[set, add, fill, where].flatMap((cells) => Object.values(cells)));
       return;
     }
+    case "words":
+      connection.run(`INSERT INTO ${table} (rowid, words) VALUES (?, ?)`, change.position, change.words.join(" "));
+      return;
     case "delete":
       connection.run(`DELETE FROM ${table} WHERE ${equal(change.where)}`, ...Object.values(change.where));
   }

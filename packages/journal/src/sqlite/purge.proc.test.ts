@@ -149,7 +149,7 @@ describe("purging a thread", () => {
     await fill(journal, "b", "kept");
     await journal.purge({ stream: "a", author, reason });
     const types: string[] = [];
-    for await (const event of journal.tail({ after: 0, signal: AbortSignal.timeout(5000) })) {
+    for await (const event of journal.tail({ after: 0, signal: AbortSignal.timeout(60_000) })) {
       types.push(`${event.stream} ${event.body.type}`);
       if (event.body.type === "thread.deleted") break;
     }

@@ -4,14 +4,16 @@
  * slices, between which others append.
  */
 import { setImmediate as breathe } from "node:timers/promises";
-import { HeddleError, reasonOf, type StoredEvent } from "@heddle/protocol";
+import { HeddleError, NOTE_STREAM, reasonOf, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { prepare } from "../record/prepare.ts";
 import { store } from "./append.ts";
 import { connect, untilFree, type Connection } from "./driver.ts";
+import { isImport } from "../evidence/import-stream.ts";
 import { sizeOf } from "../home.ts";
 import type { Purge } from "../journal.ts";
 import type { LeaseTime } from "./leases.ts";
+import { dropEvidence, forgetEvidence } from "./forget-evidence.ts";
 import { copiesOf } from "./migration-copy.ts";
 import { THREADS, TURNS } from "./queries/thread-rows.ts";
 import { usedBy } from "./queries/usage.ts";
@@ -50,7 +52,11 @@ export interface Forgotten {
  * Inside a write transaction of its own: removes some bodies after a version; returns the last one, undefined: none is
  * left.
  */
-export function forgetSome(connection: Connection, { stream, before }: Forgotten, after: number): number | undefined {
+export function forgetSome(
+  connection: Connection,
+  { stream, before, isCopy = false }: Forgotten & { readonly isCopy?: boolean },
+  after: number,
+): number | undefined {
   const rows = connection.all(
     `SELECT version, octet_length(body) AS bytes FROM events
      WHERE stream = ? AND version > ? AND version < ? AND body IS NOT NULL ORDER BY version LIMIT ${SLICE_ROWS}`,
@@ -67,19 +73,26 @@ export function forgetSome(connection: Connection, { stream, before }: Forgotten
   }
   if (last === undefined) return undefined;
   const upTo = last;
-  overwriting(connection, () =>
+  overwriting(connection, () => {
+    if (!isCopy) forgetEvidence(connection, { stream, after, upTo });
     connection.run(
       "UPDATE events SET body = NULL WHERE stream = ? AND version > ? AND version <= ? AND body IS NOT NULL",
       stream,
       after,
       upTo,
-    ),
-  );
+    );
+  });
   failpoint("purge.after-slice");
   return last;
 }
 
 function refuseWhileNeeded(connection: Connection, stream: string): void {
+  if (isImport(stream)) {
+    const found = connection.get("SELECT type FROM events WHERE stream = ? ORDER BY version DESC LIMIT 1", stream);
+    if (found !== undefined && text(found, "type") !== "thread.deleted") return;
+    throw new HeddleError("evidence.not-found", `nothing was imported as ${stream}`, { details: { stream } });
+  }
+  if (stream.startsWith(NOTE_STREAM)) return requireNote(connection, stream);
   if (connection.get(THREADS.get, stream) === undefined) {
     throw new HeddleError("thread.not-found", `there is no thread ${stream}`, { details: { threadId: stream } });
   }
@@ -94,6 +107,13 @@ function refuseWhileNeeded(connection: Connection, stream: string): void {
   if (forks.length === 0) return;
   const message = `thread ${stream} was forked as ${forks.join(", ")}; delete ${forks.length === 1 ? "that one" : "those"} first`;
   throw new HeddleError("thread.has-forks", message, { details: { threadId: stream, forks: forks.join(" ") } });
+}
+
+/** A note beside any thread has no row, and nothing is forked from it; it is purged once. */
+function requireNote(connection: Connection, stream: string): void {
+  const row = connection.get("SELECT body FROM events WHERE stream = ? ORDER BY version LIMIT 1", stream);
+  if (row === undefined || row["body"] === null)
+    throw new HeddleError("evidence.not-found", `there is no note ${stream}`, { details: { id: stream } });
 }
 
 /** Otherwise SQLite leaves freed bytes until it needs their pages. */
@@ -187,9 +207,12 @@ export async function purgeCopies(database: string, stream: string, before: numb
 async function purgeCopy(path: string, stream: string, before: number): Promise<string | undefined> {
   const connection = await connect(path, "read-write");
   try {
+    await untilFree(() =>
+      connection.transaction("full", () => overwriting(connection, () => dropEvidence(connection))),
+    );
     for (let after: number | undefined = 0; after !== undefined;) {
       const from: number = after;
-      const slice = (): number | undefined => forgetSome(connection, { stream, before }, from);
+      const slice = (): number | undefined => forgetSome(connection, { stream, before, isCopy: true }, from);
       after = await untilFree(() => connection.transaction("full", slice));
       await breathe();
     }

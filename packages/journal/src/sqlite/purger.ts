@@ -7,10 +7,12 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
 import type { StoredEvent } from "@heddle/protocol";
+import { NAMED_WITHIN_MS, removeBlob } from "../blobs/blob-files.ts";
 import { makePrivateFolder, sizeOf, syncFile, type HomePaths } from "../home.ts";
 import type { Notice } from "../journal.ts";
 import type { Connection } from "./driver.ts";
 import type { LeaseTime } from "./leases.ts";
+import { blobsOfAlone } from "./queries/blobs.ts";
 import {
   forgetSome,
   isEnded,
@@ -42,7 +44,15 @@ export function createPurger(options: PurgerOptions) {
   const closing = new AbortController();
   let settling: Promise<void> = Promise.resolve();
 
+  /** First, because what the bodies name is not known any more once they are gone. */
+  async function removeBlobs({ stream }: Forgotten): Promise<void> {
+    for (const { sha256, at } of await inTurn(() => blobsOfAlone(connection(), stream)))
+      // A later one was written by somebody who is about to name it, unless that is long ago.
+      await removeBlob(paths.home, { name: sha256, mtimeMs: Math.max(at + 1, Date.now() - NAMED_WITHIN_MS) });
+  }
+
   async function forget(purged: Forgotten): Promise<void> {
+    await removeBlobs(purged);
     for (let after: number | undefined = 0; after !== undefined;) {
       const from: number = after;
       const slice = (): number | undefined => forgetSome(connection(), purged, from);

@@ -11,6 +11,7 @@ import type {
   Append,
   Appended,
   Damage,
+  ExportOptions,
   ExportPart,
   Journal,
   Notice,
@@ -22,6 +23,7 @@ import type {
 } from "../journal.ts";
 import { openStore, type OpenJournalOptions, type OpenStore } from "./open-store.ts";
 import type { PreparedAppend } from "../record/prepare.ts";
+import { loadFor, loadProjections } from "../projections/projections.ts";
 import { rebuildAll } from "./project.ts";
 import { createPreparing, type Preparing } from "../record/preparing.ts";
 import type { Purger } from "./purger.ts";
@@ -30,8 +32,12 @@ import { nextBatch, readPage } from "./read-recent.ts";
 import { RecentEvents } from "../record/recent-events.ts";
 import { createRedactor, type Redactor } from "../redaction/redact.ts";
 import { withShapes } from "../record/rows.ts";
+import type { ReplayReport } from "../replay/replay.ts";
 import { toStoreError } from "./store-errors.ts";
+import { blobQueries } from "./queries/blobs.ts";
+import { lazyEvidence } from "./queries/lazy-evidence.ts";
 import { markQueries } from "./queries/marks.ts";
+import { messageQueries } from "./queries/messages.ts";
 import { notificationQueries } from "./queries/notifications.ts";
 import { taskQueries } from "./queries/tasks.ts";
 import { threadQueries } from "./queries/threads.ts";
@@ -50,9 +56,12 @@ class SqliteJournal implements Journal {
   readonly redactor: Redactor;
   readonly threads: Journal["threads"];
   readonly marks: Journal["marks"];
+  readonly messages: Journal["messages"];
   readonly tasks: Journal["tasks"];
   readonly notifications: Journal["notifications"];
   readonly usage: Journal["usage"];
+  readonly evidence: Journal["evidence"];
+  readonly blobs: Journal["blobs"];
   readonly leases: Journal["leases"];
   readonly #paths: HomePaths;
   readonly #time: () => LeaseTime;
@@ -78,9 +87,12 @@ class SqliteJournal implements Journal {
     const read: Read = (work) => this.#read(work);
     this.threads = threadQueries(read);
     this.marks = markQueries(read);
+    this.messages = messageQueries(read);
     this.tasks = taskQueries(read);
     this.notifications = notificationQueries(read);
     this.usage = usageQueries(read);
+    this.evidence = lazyEvidence({ read, tail: (asked) => this.tail(asked), position: () => this.position() });
+    this.blobs = blobQueries(read);
     this.#paths = paths;
     this.#time = leaseTime(options);
     this.leases = sqliteLeases(options, read, (work) =>
@@ -221,6 +233,18 @@ class SqliteJournal implements Journal {
     return concerns ? { ...report, damage: [known, ...report.damage] } : report;
   }
 
+  async replay(stream?: string, watch: Pick<VerifyWatch, "onProgress"> = {}): Promise<ReplayReport> {
+    const { replayStore } = await import("./replay-store.ts");
+    return await replayStore(this.#connection, { ...watch, stream }).catch((error: unknown) => {
+      throw toStoreError(error, this.#paths.database);
+    });
+  }
+
+  async keepManifest(roots: readonly string[], signal: AbortSignal): Promise<string> {
+    const { storeManifest, takeManifest } = await import("../manifests/manifest.ts");
+    return await storeManifest(this.#paths.home, await takeManifest(roots, { signal }));
+  }
+
   async prove(stream: string, after = 0): Promise<Damage | undefined> {
     if (await this.#read(() => this.#recent.isProven(stream, after))) return undefined;
     this.#testimony.flush();
@@ -231,18 +255,18 @@ class SqliteJournal implements Journal {
     return this.damage ?? damage;
   }
 
-  async *exportLines(parts: readonly ExportPart[]): AsyncIterable<string> {
+  async *exportLines(parts: readonly ExportPart[], options: ExportOptions = {}): AsyncIterable<string> {
     this.#testimony.flush();
     const { exportLines } = await import("../evidence/export.ts");
     yield* exportLines(
       storedRows((work) => this.#read(work)),
       this.#paths,
-      parts,
+      { ...options, parts },
     );
   }
 
   rebuildProjections(): Promise<void> {
-    return this.#inTurn(() => this.#write(() => rebuildAll(this.#connection), PLAIN));
+    return this.#inTurn(() => loadProjections().then(() => this.#write(() => rebuildAll(this.#connection), PLAIN)));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -282,6 +306,7 @@ class SqliteJournal implements Journal {
   /** Never rejects: every member gets its own result. */
   async #appendAll(members: readonly Member[]): Promise<void> {
     if (members.some(({ prepared }) => prepared.chars > LONG_CHARS)) await breathe();
+    await loadFor(members.flatMap(({ prepared }) => prepared.append.events));
     const outcomes = members.length > 1 ? await this.#storeTogether(members) : undefined;
     for (const [index, { prepared, resolve, reject }] of members.entries()) {
       try {
@@ -344,7 +369,7 @@ class SqliteJournal implements Journal {
   }
 
   #openPurger(): Promise<Purger> {
-    this.#purger ??= import("./purger.ts").then(({ createPurger }) =>
+    this.#purger ??= Promise.all([import("./purger.ts"), loadProjections()]).then(([{ createPurger }]) =>
       createPurger({
         paths: this.#paths,
         connection: () => this.#connection,

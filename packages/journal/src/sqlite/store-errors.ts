@@ -37,6 +37,8 @@ const FILE_FAULTS: Readonly<Record<string, StoreFault>> = {
   EACCES: "read-only",
   EPERM: "read-only",
   EIO: "io",
+  // Of a number in a row that no writer writes.
+  ERR_OUT_OF_RANGE: "damaged",
 };
 
 export function faultOf(error: unknown): StoreFault {
@@ -50,6 +52,8 @@ export function faultOf(error: unknown): StoreFault {
 }
 
 function storeReason(error: unknown): string {
+  if (error instanceof Error && "code" in error && error.code === "ERR_OUT_OF_RANGE")
+    return "it holds a number that is too large";
   if (!(error instanceof Error && "errcode" in error && typeof error.errcode === "number")) return reasonOf(error);
   return SQLITE_REASONS[error.errcode & 0xff] ?? `SQLite error ${error.errcode}`;
 }

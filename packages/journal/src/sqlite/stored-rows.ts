@@ -12,10 +12,10 @@ export function storedRows(read: Read): StoredRows {
     lastVersion: (stream) => read((connection) => lastVersion(connection, stream)),
     page: ({ after, upTo = Number.MAX_SAFE_INTEGER, stream }, limit) =>
       read((connection) => {
-        const where = `position > ? AND position <= ?${stream === undefined ? "" : " AND stream = ?"}`;
-        const order = stream === undefined ? "position" : "version";
-        const sql = `SELECT ${EVENT_COLUMNS} FROM events WHERE ${where} ORDER BY ${order} LIMIT ?`;
-        return connection.all(sql, after, upTo, ...(stream === undefined ? [] : [stream]), limit);
+        const cursor = stream === undefined ? "position" : "version";
+        const where = `${stream === undefined ? "" : "stream = ? AND "}${cursor} > ? AND ${cursor} <= ?`;
+        const sql = `SELECT ${EVENT_COLUMNS} FROM events WHERE ${where} ORDER BY ${cursor} LIMIT ?`;
+        return connection.all(sql, ...(stream === undefined ? [] : [stream]), after, upTo, limit);
       }),
     pageOf: (range) => read((connection) => readRows(connection, range)),
     at: (position) => read((connection) => connection.get(`${SELECT_HEAD} WHERE position = ?`, position)),

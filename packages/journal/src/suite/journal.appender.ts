@@ -1,9 +1,10 @@
 /** A child process that opens a store, appends, and prints the id of each acknowledged event. For tests. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
+import { inject } from "vitest";
 import type { SuiteStore } from "./journal.suite.ts";
 
 export interface AppenderOptions {
@@ -33,12 +34,11 @@ export interface Appender extends AsyncDisposable {
   kill(): Promise<void>;
 }
 
-const MAIN = fileURLToPath(new URL("journal.appender-main.ts", import.meta.url));
-
 export function startAppender(options: AppenderOptions): Appender {
   const { wrapper = [], failpoint, store, ...rest } = options;
-  const work = { ...rest, address: store.address, backend: store.backend };
-  const command = [...wrapper, process.execPath, "--conditions=heddle-source", MAIN, JSON.stringify(work)];
+  const bundle = (name: string): string => join(inject("children"), `${basename(name, ".ts")}.mjs`);
+  const work = { ...rest, address: store.address, backend: bundle(store.backend) };
+  const command = [...wrapper, process.execPath, bundle("journal.appender-main"), JSON.stringify(work)];
   const child = spawn(command[0] ?? process.execPath, command.slice(1), {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, NODE_OPTIONS: "", HEDDLE_FAILPOINT: failpoint ?? "" },

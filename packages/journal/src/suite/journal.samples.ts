@@ -4,9 +4,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { NO_USAGE, type EventBody, type EventOf } from "@heddle/protocol";
+import { NO_USAGE, type Envelope, type EventOf } from "@heddle/protocol";
 
-export const created: EventBody = { type: "thread.created", v: 1, workspace: "/w", origin: "exec" };
+export const created: EventOf<"thread.created"> = { type: "thread.created", v: 1, workspace: "/w", origin: "exec" };
 
 export function admitted(turnId: string): EventOf<"turn.admitted"> {
   return {
@@ -40,6 +40,16 @@ export function completed(turnId: string, failureCode?: string): EventOf<"turn.c
     usage: NO_USAGE,
     durationMs: 1,
   };
+}
+
+export function envelope(id: string): Envelope {
+  const nothing = { tools: [], effects: [], writeRoots: [], masked: [] };
+  return { id, ...nothing, network: "none", sandbox: "required", approval: "never" };
+}
+
+export function entered(id: string, more: Partial<EventOf<"envelope.entered">> = {}): EventOf<"envelope.entered"> {
+  const named = { envelope: envelope(id), envelopeHash: `#${id}` };
+  return { type: "envelope.entered", v: 1, cause: "start", ...named, sandboxLevel: "none", depth: 0, ...more };
 }
 
 export interface TestHome extends AsyncDisposable {

@@ -6,9 +6,11 @@ import { NO_USAGE, type StoredEvent } from "@heddle/protocol";
 import { describe, expect, test } from "vitest";
 import type { Journal } from "../journal.ts";
 import { admitted, completed, created, said } from "./journal.samples.ts";
+import { evidenceSuite } from "./evidence.suite.ts";
 import { leaseSuite } from "./leases.suite.ts";
 import { markSuite } from "./marks.suite.ts";
 import { notificationSuite } from "./notifications.suite.ts";
+import { sameInputSuite } from "./same-input.suite.ts";
 import { taskSuite } from "./tasks.suite.ts";
 import { answers, fillThreads, threadSuite } from "./threads.suite.ts";
 import { usageSuite } from "./usage.suite.ts";
@@ -46,6 +48,8 @@ export function journalSuite(name: string, { newStore }: Backend): void {
     describe("7. tasks", () => taskSuite(newStore));
     describe("7. notifications", () => notificationSuite(newStore));
     describe("7. usage", () => usageSuite(newStore));
+    describe("7. evidence", () => evidenceSuite(newStore));
+    describe("7. the same input", () => sameInputSuite(newStore));
     describe("10. a lost lease is refused", () => leaseSuite(newStore));
   });
 }

@@ -44,7 +44,7 @@ export function processSuite(name: string, { newStore }: Backend): void {
       }
     });
 
-    test("9. ten processes open a new store at once and append to one stream, and none is told of a lock", async () => {
+    test("V12: 9. ten processes open a new store at once and append to one stream, and none is told of a lock", async () => {
       await using store = await newStore();
       await using stack = new AsyncDisposableStack();
       const appenders = Array.from({ length: 10 }, () => stack.use(startAppender({ store, stream: "a", count: 40 })));

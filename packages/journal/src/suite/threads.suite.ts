@@ -1,12 +1,17 @@
 /** What a list of threads shows, as tests that any back-end can run. */
-import type { EventBody } from "@heddle/protocol";
+import { NO_USAGE, type EventBody, type EventOf } from "@heddle/protocol";
 import { expect, test } from "vitest";
 import type { Journal } from "../journal.ts";
 import type { ThreadRow } from "../queries/threads.ts";
-import { admitted, completed, created, said } from "./journal.samples.ts";
+import { admitted, completed, created, entered, envelope, said } from "./journal.samples.ts";
 import type { NewStore } from "./journal.suite.ts";
 
 export function threadSuite(newStore: NewStore): void {
+  lists(newStore);
+  usedUpTo(newStore);
+}
+
+function lists(newStore: NewStore): void {
   test("threads are found by name, by the beginning of their id and by the thread they were forked from", async () => {
     await using store = await newStore();
     await using journal = await store.open();
@@ -69,6 +74,7 @@ export function threadSuite(newStore: NewStore): void {
   });
 
   settingsAndQueue(newStore);
+  envelopes(newStore);
   pages(newStore);
   providers(newStore);
 
@@ -87,6 +93,36 @@ export function threadSuite(newStore: NewStore): void {
     expect((await journal.threads.get("a"))?.preview).toBe(preview);
     await journal.append({ stream: "a", author: "user:owner", events: [completed("t"), admitted("t2")] });
     expect((await journal.threads.get("a"))?.preview).toBe(preview ?? "do t2");
+  });
+}
+
+function usedUpTo(newStore: NewStore): void {
+  test("14.5: what a thread had used at any version is known without its turns", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    const end = (turnId: string, inputTokens: number): EventBody => ({
+      ...completed(turnId),
+      usage: { ...NO_USAGE, inputTokens, outputTokens: 1 },
+      durationMs: 10,
+    });
+    const events = [created, admitted("t1"), end("t1", 3), admitted("t2"), end("t2", 4), admitted("t3")];
+    await journal.append({ stream: "a", author: "user:owner", events });
+    const known = async (): Promise<unknown> =>
+      Promise.all(
+        [0, 2, 3, 4, 5, 6, 99].map(async (version) => {
+          const { usage, durationMs } = await journal.threads.usedUpTo("a", version);
+          return [usage.inputTokens, usage.outputTokens, durationMs];
+        }),
+      );
+    const none = [0, 0, 0];
+    const [one, two] = [
+      [3, 1, 10],
+      [7, 2, 20],
+    ];
+    expect(await known()).toEqual([none, none, one, one, two, two, two]);
+    expect((await journal.threads.usedUpTo("b", 99)).usage).toEqual(NO_USAGE);
+    await journal.rebuildProjections();
+    expect(await known()).toEqual([none, none, one, one, two, two, two]);
   });
 }
 
@@ -128,6 +164,66 @@ function settingsAndQueue(newStore: NewStore): void {
     expect(await seen()).toEqual(now);
     await journal.purge({ stream: "b", author: "user:owner", reason: "test" });
     expect((await journal.threads.queued()).map(({ turnId }) => turnId)).toEqual(["q3"]);
+  });
+}
+
+function envelopes(newStore: NewStore): void {
+  const hop = (to: string, channel: "model" | "user") => ({ to, channel, reason: "next", guards: [] });
+  const left = (id: string, cause: EventOf<"envelope.left">["cause"]): EventBody => ({
+    type: "envelope.left",
+    v: 1,
+    cause,
+    envelopeHash: `#${id}`,
+    calls: 0,
+  });
+  const call = { turnId: "t", callId: "c", itemId: "i", tool: "write" };
+  const intended: EventBody = { type: "tool.intended", v: 1, ...call, arguments: {}, isReadOnly: false };
+  const settled: EventBody = { type: "tool.settled", v: 1, ...call, outcome: "ok", output: [], bytesWritten: 7 };
+
+  test("the envelope of a thread, its ceiling, its calls and the way back are known, and rebuild equal", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    const put = (...events: readonly EventBody[]) => journal.append({ stream: "a", author: "system", events });
+    const row = () => journal.threads.envelope("a");
+    expect(await row()).toBeUndefined();
+    const ceiling = envelope("full");
+    await put(created, admitted("t"), entered("explore", { ceiling, duringTurn: "t" }), intended, settled, intended);
+    const explore = { envelope: envelope("explore"), hash: "#explore", ceiling, stack: [], cause: "start", calls: 2 };
+    expect(await row()).toMatchObject({ ...explore, bytesWritten: 7, isLeft: false, enteredVersion: 3 });
+    const byModel = { cause: "hop", depth: 1, duringTurn: "t", hop: hop("edit", "model") } as const;
+    await put(left("explore", "hop"), entered("edit", byModel), intended);
+    await put(left("edit", "hop"), entered("test", { ...byModel, depth: 2, hop: hop("test", "model") }));
+    const step = { id: "explore", hash: "#explore", channel: "model" };
+    const steps = [step, { ...step, id: "edit", hash: "#edit" }];
+    const modelHops = { turnId: "t", count: 2 };
+    expect(await row()).toMatchObject({ hash: "#test", ceiling, stack: steps, calls: 0, bytesWritten: 0, modelHops });
+    const before = await row();
+    await journal.rebuildProjections();
+    expect(await row()).toEqual(before);
+    await put(left("test", "back"), entered("edit", { cause: "back", depth: 1 }));
+    expect(await row()).toMatchObject({ hash: "#edit", stack: [step], modelHops: undefined });
+    await put(left("edit", "settings"), entered("plan", { cause: "settings", duringTurn: "u" }));
+    expect(await row()).toMatchObject({ hash: "#plan", ceiling, stack: [], modelHops: { turnId: "u", count: 0 } });
+    await put(left("plan", "end"));
+    expect(await row()).toMatchObject({ hash: "#plan", isLeft: true });
+    await put(completed("t"));
+    await journal.purge({ stream: "a", author: "user:owner", reason: "test" });
+    expect(await row()).toBeUndefined();
+  });
+
+  test("the way back is bounded: the oldest step is forgotten", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    await journal.append({ stream: "a", author: "system", events: [created, entered("e0")] });
+    for (let n = 1; n <= 20; n += 1) {
+      const events = [
+        left(`e${n - 1}`, "hop"),
+        entered(`e${n}`, { cause: "hop", depth: n, hop: hop(`e${n}`, "user") }),
+      ];
+      await journal.append({ stream: "a", author: "system", events });
+    }
+    const { stack = [] } = (await journal.threads.envelope("a")) ?? {};
+    expect([stack.length, stack[0]?.id, stack.at(-1)?.id]).toEqual([16, "e4", "e19"]);
   });
 }
 

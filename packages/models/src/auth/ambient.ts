@@ -8,8 +8,8 @@ import {
   type Environment,
   type TokenCommand,
   type VertexAuth,
-} from "../provider-auth.ts";
-import type { ProviderConfig } from "../providers.ts";
+} from "../providers/provider-auth.ts";
+import type { ProviderConfig } from "../providers/providers.ts";
 import { awsCredentials } from "./aws-credentials.ts";
 import { signAws } from "./aws-signature.ts";
 import { commandToken } from "./command-token.ts";

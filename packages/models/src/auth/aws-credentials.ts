@@ -5,7 +5,7 @@
 import { homedir } from "node:os";
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
-import { AWS_VARIABLES, type BedrockAuth, type Environment } from "../provider-auth.ts";
+import { AWS_VARIABLES, type BedrockAuth, type Environment } from "../providers/provider-auth.ts";
 import type { AwsCredentials } from "./aws-signature.ts";
 import { isPlainToken } from "./plain-token.ts";
 import { readSmallFile } from "./small-file.ts";

@@ -45,7 +45,10 @@ export async function openCallback(options: CallbackOptions): Promise<Callback> 
     paste(text) {
       const outcome = readParameters(pasted(text), state);
       if (outcome.kind === "foreign" || outcome.kind === "unknownPath") {
-        throw new HeddleError("usage.invalid", "this is not the address this login ended at; paste all of it");
+        throw new HeddleError(
+          "usage.invalid",
+          "this is not the address that the login ended at; paste the whole address",
+        );
       }
       take(outcome);
     },
@@ -148,8 +151,8 @@ function pasted(text: string): URLSearchParams {
 const PAGES = {
   code: [200, "You are logged in", "Heddle has what it needs. You can close this page."],
   declined: [200, "The login was declined", "Nothing was kept. You can close this page."],
-  foreign: [400, "Not of this login", "This page does not belong to the login that Heddle is waiting for."],
-  unknownPath: [404, "Nothing here", ""],
+  foreign: [400, "Not part of this login", "This page does not belong to the login that Heddle is waiting for."],
+  unknownPath: [404, "Page not found", "The login of Heddle has no page at this address."],
 } as const;
 
 function respond(response: ServerResponse, { kind }: Outcome): void {

@@ -7,7 +7,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { z } from "zod";
-import type { Environment } from "../provider-auth.ts";
+import type { Environment } from "../providers/provider-auth.ts";
 import { isExpired, tokenFacts } from "./tokens.ts";
 
 const AuthFile = z.object({

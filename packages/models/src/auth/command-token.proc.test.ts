@@ -2,11 +2,11 @@ import { chmod, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { openAccounts } from "../accounts.ts";
-import type { CommandAuth } from "../provider-auth.ts";
-import { resolveProvider, type Provider } from "../providers.ts";
-import { startModelServer } from "../testing.ts";
-import { collect, completedOf } from "../testing-requests.ts";
+import { openAccounts } from "./accounts.ts";
+import type { CommandAuth } from "../providers/provider-auth.ts";
+import { resolveProvider, type Provider } from "../providers/providers.ts";
+import { startModelServer } from "../testing/testing.ts";
+import { collect, completedOf } from "../testing/testing-requests.ts";
 import { CANARY, testJwt } from "./testing.ts";
 
 interface Fixture extends AsyncDisposable {

@@ -6,7 +6,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { z } from "zod";
-import type { Environment, TokenCommand } from "../provider-auth.ts";
+import type { Environment, TokenCommand } from "../providers/provider-auth.ts";
 import { parseJson } from "../wire/untrusted.ts";
 import { runChild, type ChildEnd } from "./child.ts";
 import { isPlainToken } from "./plain-token.ts";

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { openAuthHome, type AuthHome } from "../../test/auth-home.ts";
-import { openAccounts, type Accounts } from "../accounts.ts";
-import { resolveProvider, type ProviderConfig } from "../providers.ts";
-import { startModelServer, startGithub, type ModelServer, type TestGithub } from "../testing.ts";
-import { collect, completedOf, sampleRequest } from "../testing-requests.ts";
+import { openAccounts, type Accounts } from "./accounts.ts";
+import { resolveProvider, type ProviderConfig } from "../providers/providers.ts";
+import { startModelServer, startGithub, type ModelServer, type TestGithub } from "../testing/testing.ts";
+import { collect, completedOf, sampleRequest } from "../testing/testing-requests.ts";
 import type { Clock } from "./device-login.ts";
 import { CANARY } from "./testing.ts";
 

@@ -4,7 +4,7 @@
  */
 import { defined, HeddleError } from "@heddle/protocol";
 import { z } from "zod";
-import { requireSafeUrl, type CopilotAuth } from "../provider-auth.ts";
+import { requireSafeUrl, type CopilotAuth } from "../providers/provider-auth.ts";
 import type { CopilotCredential, CredentialKey } from "./credential.ts";
 import { awaitDevice, codeExpired, SLOW_DOWN_MS, type Clock, type Polled } from "./device-login.ts";
 import { RefusedLogin } from "./issuer.ts";
@@ -161,7 +161,7 @@ async function exchange(endpoints: CopilotEndpoints, options: ExchangeOptions): 
   if (status === 401 || status === 403 || status === 404) throw new RefusedLogin(`status_${status}`);
   if (status !== 200) {
     const code = status === 429 ? "provider.rate-limited" : "provider.overloaded";
-    throw new HeddleError(code, `GitHub gives no token for Copilot now (status ${status})`);
+    throw new HeddleError(code, `GitHub did not issue a token for Copilot (status ${status}); try again later`);
   }
   const answer = CopilotToken.safeParse(json);
   if (!answer.success)

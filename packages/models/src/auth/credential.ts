@@ -129,7 +129,8 @@ export function parseDocument(text: string, location: string): readonly Credenti
     );
   }
   const document = Document.safeParse(json);
-  if (!document.success) throw damaged(location, `wrong at ${document.error.issues[0]?.path.join(".") ?? "its top"}`);
+  if (!document.success)
+    throw damaged(location, `wrong at ${document.error.issues[0]?.path.join(".") ?? "the top level"}`);
   const keys = document.data.entries.map(keyText);
   if (new Set(keys).size < keys.length) throw damaged(location, "it has the same account twice");
   return document.data.entries;

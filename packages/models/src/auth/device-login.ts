@@ -3,7 +3,7 @@
  * opens something never leaves this process.
  */
 import { HeddleError } from "@heddle/protocol";
-import { pause } from "../retry.ts";
+import { pause } from "../requests/retry.ts";
 
 export const DEVICE_LIFETIME_MS = 15 * 60_000;
 export const SLOW_DOWN_MS = 5_000;

@@ -8,7 +8,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import { defined, HeddleError } from "@heddle/protocol";
 import { z } from "zod";
-import { requireSafeUrl, type Environment, type VertexAuth } from "../provider-auth.ts";
+import { requireSafeUrl, type Environment, type VertexAuth } from "../providers/provider-auth.ts";
 import { parseJson } from "../wire/untrusted.ts";
 import { pinnedFetch, type PinnedAnswer } from "./pinned-fetch.ts";
 import { isPlainToken } from "./plain-token.ts";

@@ -4,7 +4,7 @@
  */
 import { defined, HeddleError } from "@heddle/protocol";
 import { z } from "zod";
-import type { Environment } from "../provider-auth.ts";
+import type { Environment } from "../providers/provider-auth.ts";
 import type { OAuthCredential } from "./credential.ts";
 import { SLOW_DOWN_MS, type Polled } from "./device-login.ts";
 import { pinnedFetch, type PinnedAnswer } from "./pinned-fetch.ts";

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import path from "node:path";
 import { HeddleError } from "@heddle/protocol";
-import type { Environment } from "../provider-auth.ts";
+import type { Environment } from "../providers/provider-auth.ts";
 import { runChild, type ChildEnd } from "./child.ts";
 import type { Vault } from "./store.ts";
 

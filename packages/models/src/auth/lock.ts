@@ -3,7 +3,7 @@
  * process, however that ends. Waiting has a deadline.
  */
 import { HeddleError } from "@heddle/protocol";
-import { pause as rest } from "../retry.ts";
+import { pause as rest } from "../requests/retry.ts";
 
 const SQLITE_BUSY = 5;
 const FIRST_PAUSE_MS = 5;

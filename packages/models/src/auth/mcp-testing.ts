@@ -4,7 +4,7 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { ServerResponse } from "node:http";
-import { CANARY, RequestLog, send, startTestServer, type Asked, type TestServer } from "../testing-server.ts";
+import { CANARY, RequestLog, send, startTestServer, type Asked, type TestServer } from "../testing/testing-server.ts";
 
 type Json = Record<string, unknown>;
 

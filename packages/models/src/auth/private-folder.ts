@@ -20,7 +20,7 @@ import {
   type Stats,
 } from "node:fs";
 import path from "node:path";
-import { errorCodeOf, HeddleError } from "@heddle/protocol";
+import { diskFaultOf, errorCodeOf, HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { MAX_CREDENTIALS_BYTES } from "./credentials-file.ts";
 
@@ -169,6 +169,5 @@ function unsafe(message: string): HeddleError {
 
 function failed(shown: string, error: unknown): HeddleError {
   const why = errorCodeOf(error) ?? "unknown reason";
-  const code = why === "ENOSPC" || why === "EDQUOT" ? "store.full" : "store.failed";
-  return new HeddleError(code, `${shown} cannot be used: ${why}`, { cause: error });
+  return new HeddleError(diskFaultOf(error), `${shown} cannot be used: ${why}`, { cause: error });
 }

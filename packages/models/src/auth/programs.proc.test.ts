@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { apiKey, openAuthHome } from "../../test/auth-home.ts";
-import { openAccounts } from "../accounts.ts";
+import { openAccounts } from "./accounts.ts";
 import { keyringVault } from "./keyring.ts";
 import { openCredentialStore } from "./store.ts";
 import { CANARY } from "./testing.ts";

@@ -27,7 +27,7 @@ async function bench(entry: (issuer: TestIssuer) => OAuthCredential): Promise<Be
     issuer,
     store,
     use: (options = {}) =>
-      usableOAuth({ store, issuer: real, key: CODEX_KEY, signal: AbortSignal.timeout(10_000), pauseMs: 1, ...options }),
+      usableOAuth({ store, issuer: real, key: CODEX_KEY, signal: AbortSignal.timeout(60_000), pauseMs: 1, ...options }),
     async [Symbol.asyncDispose]() {
       await issuer[Symbol.asyncDispose]();
       await at[Symbol.asyncDispose]();

@@ -6,7 +6,7 @@
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import type { CopilotCredential, Credential, CredentialKey, McpCredential, OAuthCredential } from "./credential.ts";
 import { credentialOf, refreshTokens, RefusedLogin, type Issuer } from "./issuer.ts";
-import { pause } from "../retry.ts";
+import { pause } from "../requests/retry.ts";
 import type { CredentialStore } from "./store.ts";
 import { isExpired, isRefreshDue } from "./tokens.ts";
 

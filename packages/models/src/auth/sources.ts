@@ -1,7 +1,7 @@
 /** Stored keys and logins as providers use them; one never takes the place of another. */
 import { defined, HeddleError } from "@heddle/protocol";
-import type { CredentialSource, Environment } from "../provider-auth.ts";
-import { authHeader, type ProviderConfig } from "../providers.ts";
+import type { CredentialSource, Environment } from "../providers/provider-auth.ts";
+import { authHeader, type ProviderConfig } from "../providers/providers.ts";
 import { usableCodexLogin } from "./codex-auth.ts";
 import { usableCopilot, type UsableCopilotOptions } from "./copilot.ts";
 import type { ApiKeyCredential, OAuthCredential } from "./credential.ts";

@@ -5,19 +5,19 @@ import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { apiKey, CODEX_KEY, login, openAuthHome } from "../../test/auth-home.ts";
 import { openCredentialStore } from "./store.ts";
 import { startTestIssuer } from "./testing.ts";
 
-const CHILD = path.join(import.meta.dirname, "..", "..", "test", "store-in-child.ts");
+const CHILD = path.join(inject("children"), "store-in-child.mjs");
 const KEY = { owner: "local", provider: "openai", profile: "default" };
 const KILLS = process.env["HEDDLE_E2E_FULL"] === "1" ? 200 : 40;
 
 type Child = ChildProcessByStdio<Writable, Readable, null>;
 
 function startChild(args: readonly string[], env: Readonly<Record<string, string>> = {}): Child {
-  return spawn(process.execPath, ["--conditions=heddle-source", CHILD, ...args], {
+  return spawn(process.execPath, [CHILD, ...args], {
     env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"], ...env },
     stdio: ["pipe", "pipe", "inherit"],
   });

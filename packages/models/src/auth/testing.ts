@@ -3,7 +3,7 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { ServerResponse } from "node:http";
-import { CANARY, send, startTestServer, type Asked, type TestServer } from "../testing-server.ts";
+import { CANARY, send, startTestServer, type Asked, type TestServer } from "../testing/testing-server.ts";
 
 export { CANARY };
 export { startMcpWithLogin, type McpWithLogin } from "./mcp-testing.ts";

@@ -1,6 +1,6 @@
 /** Logins as providers use them: a token is fetched for each request and renewed when it was refused. */
-import type { CredentialSource, Outgoing, SecretListener } from "../provider-auth.ts";
-import type { WireName } from "../providers.ts";
+import type { CredentialSource, Outgoing, SecretListener } from "../providers/provider-auth.ts";
+import type { WireName } from "../providers/providers.ts";
 
 /** A token is renewed for as long as a server runs; one that ended so many renewals ago is not quoted any more. */
 const MAX_REMEMBERED = 32;

@@ -1,7 +1,7 @@
 /** The models of a provider with all that is known of each, and its source: what `heddle models` shows. */
 import { defined } from "@heddle/protocol";
-import { modelInfo, type ModelInfo } from "../catalog.ts";
-import type { ProviderConfig } from "../providers.ts";
+import { modelInfo, type ModelInfo } from "./catalog.ts";
+import type { ProviderConfig } from "../providers/providers.ts";
 import type { ModelListing } from "../registry/catalogs.ts";
 import { catalogsInForce, openLookup } from "./lookup.ts";
 import type { CatalogModel } from "./rows.ts";

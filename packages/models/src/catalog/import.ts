@@ -5,7 +5,7 @@
  */
 import { defined, HeddleError } from "@heddle/protocol";
 import { z } from "zod";
-import type { Price, Rates } from "../price.ts";
+import type { Price, Rates } from "./price.ts";
 import type { CatalogModel, CatalogProvider, FilledProvider } from "./rows.ts";
 import { ADDRESSES, QUIRKS, WIRE_SUFFIXES } from "./sdk-addresses.ts";
 import { isPlausible, refusal, type LeftOut } from "./trust.ts";

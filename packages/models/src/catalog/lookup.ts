@@ -4,8 +4,8 @@
  */
 import { existsSync } from "node:fs";
 import path from "node:path";
-import type { ModelInfo } from "../catalog.ts";
-import type { ProviderConfig } from "../providers.ts";
+import type { ModelInfo } from "./catalog.ts";
+import type { ProviderConfig } from "../providers/providers.ts";
 import { listFile, listSubject } from "../registry/list-file.ts";
 import { list, parseJson, record } from "../wire/untrusted.ts";
 import { readRefreshed, readSnapshot, readText, REFRESHED_FILE } from "./files.ts";

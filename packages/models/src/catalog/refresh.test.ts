@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { openAuthHome } from "../../test/auth-home.ts";
 import { sampleApi, sampleModel, sampleProvider } from "../../test/catalog-sample.ts";
 import { startListServer } from "../../test/list-server.ts";
-import { resolveProvider, type ProviderConfig } from "../providers.ts";
+import { resolveProvider, type ProviderConfig } from "../providers/providers.ts";
 import { catalogProvider, catalogsInForce } from "./lookup.ts";
 import { refreshCatalog, resetCatalog } from "./refresh.ts";
 

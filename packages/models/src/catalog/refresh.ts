@@ -6,7 +6,7 @@ import { rm } from "node:fs/promises";
 import path from "node:path";
 import { errorCodeOf, defined, HeddleError, hostFaultOr } from "@heddle/protocol";
 import { pinnedFetch } from "../auth/pinned-fetch.ts";
-import { isSafeUrl } from "../provider-auth.ts";
+import { isSafeUrl } from "../providers/provider-auth.ts";
 import { replaceFile } from "../replace-file.ts";
 import { REFRESHED_FILE } from "./files.ts";
 import { importCatalog } from "./import.ts";

@@ -3,8 +3,8 @@
  * the models of each is, so that one provider is found without reading the others.
  */
 import { defined } from "@heddle/protocol";
-import type { Price, PriceTier, Rates } from "../price.ts";
-import type { WireName } from "../providers.ts";
+import type { Price, PriceTier, Rates } from "./price.ts";
+import type { WireName } from "../providers/providers.ts";
 import { list, parseJson, record, text, type Fields } from "../wire/untrusted.ts";
 
 export type Modality = "text" | "image" | "audio" | "video" | "pdf";

@@ -4,8 +4,8 @@
  * provider uses. Checked when a catalog is downloaded and whenever the copy in the home is read, because any program may
  * have written that file.
  */
-import { BUILT_IN_PROVIDERS } from "../built-in-providers.ts";
-import { AWS_VARIABLES, THIS_MACHINE } from "../provider-auth.ts";
+import { BUILT_IN_PROVIDERS } from "../providers/built-in-providers.ts";
+import { AWS_VARIABLES, THIS_MACHINE } from "../providers/provider-auth.ts";
 import { readSnapshot } from "./files.ts";
 import { isKeyVariable, type Catalog, type CatalogModel, type CatalogProvider } from "./rows.ts";
 

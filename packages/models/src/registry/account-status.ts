@@ -9,8 +9,8 @@ import {
 } from "../auth/credential.ts";
 import { expiryOf, isExpired } from "../auth/tokens.ts";
 import { vendorStatus } from "../auth/vendor-status.ts";
-import { isAmbient, listsModels, type Outgoing } from "../provider-auth.ts";
-import { keyVariable, type Provider } from "../providers.ts";
+import { isAmbient, listsModels, type Outgoing } from "../providers/provider-auth.ts";
+import { keyVariable, type Provider } from "../providers/providers.ts";
 import { clientOf, isOpenAiItself, type Book } from "./book.ts";
 import { askModelList } from "./catalogs.ts";
 import type { AuthMethod, ModelProviderEntry, RunnerEntry } from "./registry.ts";

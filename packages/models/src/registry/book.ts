@@ -7,8 +7,14 @@ import type { Issuer } from "../auth/issuer.ts";
 import { loginCommand } from "../auth/refresh.ts";
 import { adoptedSource, copilotSource, oauthSource, usableKey } from "../auth/sources.ts";
 import type { CredentialStore } from "../auth/store.ts";
-import { isAmbient } from "../provider-auth.ts";
-import { keyVariable, pinnedBaseUrl, resolveProvider, type Provider, type ProviderConfig } from "../providers.ts";
+import { isAmbient } from "../providers/provider-auth.ts";
+import {
+  keyVariable,
+  pinnedBaseUrl,
+  resolveProvider,
+  type Provider,
+  type ProviderConfig,
+} from "../providers/providers.ts";
 import type { ModelProviderEntry, Registry } from "./registry.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -5,9 +5,9 @@
 import { defined, HeddleError, isHeddleError } from "@heddle/protocol";
 import { z } from "zod";
 import { pinnedFetch, type PinnedAnswer } from "../auth/pinned-fetch.ts";
-import { knownModels, modelInfo } from "../catalog.ts";
-import { listsModels, type Outgoing } from "../provider-auth.ts";
-import type { Provider, ProviderConfig } from "../providers.ts";
+import { knownModels, modelInfo } from "../catalog/catalog.ts";
+import { listsModels, type Outgoing } from "../providers/provider-auth.ts";
+import type { Provider, ProviderConfig } from "../providers/providers.ts";
 import { count } from "../wire/untrusted.ts";
 import { listSubject } from "./list-file.ts";
 import { type CachedList, type ListedModel, type ModelCache } from "./model-cache.ts";

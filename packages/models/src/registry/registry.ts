@@ -7,7 +7,7 @@ import type { VendorProgram } from "../auth/vendor-status.ts";
 import { catalogProvider } from "../catalog/lookup.ts";
 import type { Credential } from "../auth/credential.ts";
 import { heddleHome } from "../home.ts";
-import { isAmbient, type Environment } from "../provider-auth.ts";
+import { isAmbient, type Environment } from "../providers/provider-auth.ts";
 import {
   BUILT_IN_PROVIDERS,
   findConfig,
@@ -15,7 +15,7 @@ import {
   resolveProvider,
   type Provider,
   type ProviderConfig,
-} from "../providers.ts";
+} from "../providers/providers.ts";
 
 /** `machine`: credentials of other programs, or printed by a program. */
 export type AuthMethod = "apiKey" | "browser" | "device" | "none" | "vendor" | "machine";

@@ -1,8 +1,15 @@
 /** Answers as single services send them: what is said arrives whole, and a failure never looks like success. */
 import type { ModelOutputPart } from "@heddle/protocol";
 import { describe, expect, test } from "vitest";
-import { startModelServer } from "../testing.ts";
-import { collect, completedOf, decode, sampleRequest, testProvider, type Outcome } from "../testing-requests.ts";
+import { startModelServer } from "../testing/testing.ts";
+import {
+  collect,
+  completedOf,
+  decode,
+  sampleRequest,
+  testProvider,
+  type Outcome,
+} from "../testing/testing-requests.ts";
 
 const delta = (fields: object, finish_reason: string | null = null): unknown => ({
   choices: [{ index: 0, delta: fields, finish_reason }],

@@ -1,10 +1,21 @@
 /** An answer of Anthropic Messages: content blocks, each a part. */
 import type { ModelOutputPart, Usage } from "@heddle/protocol";
-import type { Answer } from "../answer.ts";
-import { failureIn, failureOfReport } from "../failure.ts";
+import type { Answer } from "../requests/answer.ts";
+import { failureIn, failureOfReport } from "../requests/failure.ts";
 import { readCall, shapesOf } from "./calls.ts";
 import { endingIn } from "./endings.ts";
-import { count, list, parseJson, record, sourcesIn, text, type Fields, type Json } from "./untrusted.ts";
+import {
+  briefText,
+  count,
+  hasTooManyCitations,
+  list,
+  parseJson,
+  record,
+  sourcesIn,
+  text,
+  type Fields,
+  type Json,
+} from "./untrusted.ts";
 import { fieldsIn, keep, requireFewParts, type Decoder, type WireContext } from "./wire.ts";
 
 export function decodeAnthropic(context: WireContext, answer: Answer): Decoder {
@@ -171,11 +182,11 @@ function createBlocks(context: WireContext, answer: Answer) {
 function wholeText({ blocks }: TextRun, { provider }: WireContext): ModelOutputPart | undefined {
   const said = blocks.filter(({ body }) => body !== "");
   if (said.length === 0) return undefined;
-  const sources = sourcesIn(said.flatMap(({ citations }) => citations));
+  const all = said.flatMap(({ citations }) => citations);
   // The provider reads its own citations again.
   const cited = said.map(({ body, citations }) => ({ type: "text", text: body, citations }));
-  const opaque = said.some(({ citations }) => citations.length > 0) ? { opaque: keep(provider, cited) } : {};
-  return { kind: "text", text: said.map(({ body }) => body).join(""), ...sources, ...opaque };
+  const opaque = all.length === 0 || hasTooManyCitations(all) ? {} : { opaque: keep(provider, cited) };
+  return { kind: "text", text: said.map(({ body }) => body).join(""), ...sourcesIn(all), ...opaque };
 }
 
 function wholeBlock(block: Block, { provider, request }: WireContext): ModelOutputPart | undefined {
@@ -188,8 +199,8 @@ function wholeBlock(block: Block, { provider, request }: WireContext): ModelOutp
       return { kind: "reasoning", summary: [], opaque: keep(provider, block.start) };
     case "server_tool_use": {
       const input = record(block.body === "" ? block.start["input"] : parseJson(block.body)) ?? {};
-      const id = text(block.start["id"]) ?? "";
-      const query = text(input["query"]) ?? "";
+      const id = briefText(block.start["id"]) ?? "";
+      const query = briefText(input["query"]) ?? "";
       const search = { id, query, action: { kind: "search" as const, query } };
       return { kind: "reasoning", summary: [], search, opaque: keep(provider, { ...block.start, input }) };
     }

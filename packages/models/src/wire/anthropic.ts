@@ -3,10 +3,10 @@
  * the system prompt and the last user message. `outputSchema` goes the documented way, as `output_config.format`.
  */
 import { defined, type InputPart, type ModelOutputPart } from "@heddle/protocol";
-import { tierOf } from "../answering.ts";
-import type { ModelInfo } from "../catalog.ts";
-import type { Provider } from "../providers.ts";
-import type { ModelInput, ModelRequest, ToolSpec } from "../stream.ts";
+import { tierOf } from "./answering.ts";
+import type { ModelInfo } from "../catalog/catalog.ts";
+import type { Provider } from "../providers/providers.ts";
+import type { ModelInput, ModelRequest, ToolSpec } from "../requests/stream.ts";
 import { decodeAnthropic } from "./anthropic-answer.ts";
 import { argumentsObject } from "./calls.ts";
 import { strictSchema } from "./strict-output.ts";

@@ -1,6 +1,6 @@
 /** Tool calls on wires that know only JSON arguments: freeform input travels as `{ "input": "…" }` both ways. */
 import type { ModelToolCall } from "@heddle/protocol";
-import type { ModelRequest } from "../stream.ts";
+import type { ModelRequest } from "../requests/stream.ts";
 import { parseJson, record, text, writeJson, type Json } from "./untrusted.ts";
 
 export type ShapeOf = (tool: string) => "json" | "freeform";

@@ -1,6 +1,6 @@
 /** Tool calls in the chunks of Chat Completions, of which servers leave ids and indexes out, or repeat them. */
-import type { Answer } from "../answer.ts";
-import type { Provider } from "../providers.ts";
+import type { Answer } from "../requests/answer.ts";
+import type { Provider } from "../providers/providers.ts";
 import { argumentsPiece } from "./calls.ts";
 import { count, list, parseJson, record, text, type Fields, type Json } from "./untrusted.ts";
 import { requireFewParts } from "./wire.ts";

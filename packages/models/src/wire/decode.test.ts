@@ -1,8 +1,8 @@
 import type { ModelOutputPart } from "@heddle/protocol";
 import { describe, expect, test } from "vitest";
-import type { ModelEvent } from "../stream.ts";
-import { startModelServer, type HttpWire } from "../testing.ts";
-import { collect, completedOf, decode, sampleRequest, testProvider } from "../testing-requests.ts";
+import type { ModelEvent } from "../requests/stream.ts";
+import { startModelServer, type HttpWire } from "../testing/testing.ts";
+import { collect, completedOf, decode, sampleRequest, testProvider } from "../testing/testing-requests.ts";
 
 /** Reasoning goes back only with what it led to. */
 const SAID = { kind: "text", text: "done" } as const;

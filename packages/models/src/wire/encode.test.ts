@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { modelInfo } from "../catalog.ts";
-import { resolveProvider, type Provider, type ProviderConfig } from "../providers.ts";
-import type { ModelInput, ModelRequest } from "../stream.ts";
-import { sampleRequest, TOOLS } from "../testing-requests.ts";
+import { modelInfo } from "../catalog/catalog.ts";
+import { resolveProvider, type Provider, type ProviderConfig } from "../providers/providers.ts";
+import type { ModelInput, ModelRequest } from "../requests/stream.ts";
+import { sampleRequest, TOOLS } from "../testing/testing-requests.ts";
 import { anthropic } from "./anthropic.ts";
 import { gemini } from "./gemini.ts";
 import { openaiChat } from "./openai-chat.ts";

@@ -2,9 +2,9 @@
  * The reasons to stop of Chat Completions and of Anthropic Messages: gateways mix them. Only a known reason makes an answer
  * complete; half an answer is never a success.
  */
-import type { Ending } from "../answer.ts";
-import { ProviderError, quote } from "../failure.ts";
-import type { Provider } from "../providers.ts";
+import type { Ending } from "../requests/answer.ts";
+import { ProviderError, quote } from "../requests/failure.ts";
+import type { Provider } from "../providers/providers.ts";
 
 const ENDINGS: Readonly<Record<string, Ending["stopReason"]>> = {
   stop: "end",

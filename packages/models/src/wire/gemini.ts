@@ -3,14 +3,14 @@
  * back exactly as they came. Schemas go as plain JSON Schema (`parametersJsonSchema`, `responseJsonSchema`).
  */
 import { defined, type InputPart, type ModelOutputPart, type Usage } from "@heddle/protocol";
-import type { Answer, Ending } from "../answer.ts";
-import type { ModelInfo } from "../catalog.ts";
-import { failureIn, malformed, ProviderError } from "../failure.ts";
-import type { Provider } from "../providers.ts";
-import type { ModelInput, ModelRequest, ToolSpec } from "../stream.ts";
+import type { Answer, Ending } from "../requests/answer.ts";
+import type { ModelInfo } from "../catalog/catalog.ts";
+import { failureIn, malformed, ProviderError } from "../requests/failure.ts";
+import type { Provider } from "../providers/providers.ts";
+import type { ModelInput, ModelRequest, ToolSpec } from "../requests/stream.ts";
 import { argumentsObject, readCall, shapesOf } from "./calls.ts";
 import { fitSchema } from "./tool-schema.ts";
-import { count, list, record, sourcesIn, text, type Fields, type Json } from "./untrusted.ts";
+import { briefText, count, list, MAX_QUERIES, record, Sources, text, type Fields, type Json } from "./untrusted.ts";
 import {
   fieldsIn,
   instructionTexts,
@@ -162,7 +162,7 @@ interface Run {
   body: string;
   /** The pieces to send back; the last one grows while it carries no signature. */
   readonly pieces: Record<string, Json>[];
-  readonly sources: Json[];
+  readonly sources: Sources;
 }
 
 function decodeGemini({ provider, request }: WireContext, answer: Answer): Decoder {
@@ -184,7 +184,7 @@ function decodeGemini({ provider, request }: WireContext, answer: Answer): Decod
   function wholeRun({ kind, body, pieces, sources }: Run): ModelOutputPart {
     const isSigned = pieces.some((piece) => piece["thoughtSignature"] !== undefined);
     const opaque = isSigned ? { opaque: keep(provider, pieces) } : {};
-    if (kind === "text") return { kind, text: body, ...sourcesIn(sources), ...opaque };
+    if (kind === "text") return { kind, text: body, ...sources.field, ...opaque };
     return { kind, summary: body === "" ? [] : [body], ...opaque };
   }
 
@@ -193,7 +193,7 @@ function decodeGemini({ provider, request }: WireContext, answer: Answer): Decod
     const isSigned = piece["thoughtSignature"] !== undefined;
     if (body === "" && !isSigned) return;
     if (run !== undefined && run.kind !== kind) closeRun();
-    run ??= { kind, index: nextIndex++, body: "", pieces: [], sources: [] };
+    run ??= { kind, index: nextIndex++, body: "", pieces: [], sources: new Sources() };
     run.body += body;
     const last = run.pieces.at(-1);
     if (isSigned || last === undefined || last["thoughtSignature"] !== undefined) run.pieces.push({ ...piece });
@@ -232,7 +232,7 @@ function decodeGemini({ provider, request }: WireContext, answer: Answer): Decod
       for (const piece of list(record(candidate?.["content"])?.["parts"])) takePiece(record(piece) ?? {});
       // The run stays open: text that follows belongs to it, and so do the sources.
       for (const part of newSearches(candidate, searched)) answer.part(nextIndex++, part);
-      run?.sources.push(...groundsOf(candidate));
+      run?.sources.add(groundsOf(candidate));
       const reason = text(candidate?.["finishReason"]);
       if (reason !== undefined && reason !== UNSPECIFIED) {
         finishReason = reason;
@@ -253,14 +253,15 @@ function decodeGemini({ provider, request }: WireContext, answer: Answer): Decod
 
 /** What was searched is told with the answer, in every piece of it, and needs not be sent back. */
 function newSearches(candidate: Fields | undefined, known: Set<string>): readonly ModelOutputPart[] {
-  const queries = textsIn(...list(record(candidate?.["groundingMetadata"])?.["webSearchQueries"]));
-  const fresh = [...new Set(queries)].filter((query) => !known.has(query));
-  for (const query of fresh) known.add(query);
-  return fresh.map((query) => ({
-    kind: "reasoning",
-    summary: [],
-    search: { query, action: { kind: "search", query } },
-  }));
+  const fresh: ModelOutputPart[] = [];
+  for (const one of list(record(candidate?.["groundingMetadata"])?.["webSearchQueries"])) {
+    const query = briefText(one);
+    if (query === undefined || known.has(query)) continue;
+    if (known.size === MAX_QUERIES) break;
+    known.add(query);
+    fresh.push({ kind: "reasoning", summary: [], search: { query, action: { kind: "search", query } } });
+  }
+  return fresh;
 }
 
 function groundsOf(candidate: Fields | undefined): readonly Json[] {

@@ -1,10 +1,10 @@
 import type { InputPart, ModelOutputPart } from "@heddle/protocol";
 import { expect, test } from "vitest";
-import { modelInfo } from "../catalog.ts";
-import { resolveProvider } from "../providers.ts";
-import type { ModelInput } from "../stream.ts";
-import { startModelServer } from "../testing.ts";
-import { collect, completedOf, HTTP_WIRES, sampleRequest, testProvider } from "../testing-requests.ts";
+import { modelInfo } from "../catalog/catalog.ts";
+import { resolveProvider } from "../providers/providers.ts";
+import type { ModelInput } from "../requests/stream.ts";
+import { startModelServer } from "../testing/testing.ts";
+import { collect, completedOf, HTTP_WIRES, sampleRequest, testProvider } from "../testing/testing-requests.ts";
 import { repairHistory } from "./history.ts";
 
 const say = (text: string): InputPart => ({ type: "text", text });

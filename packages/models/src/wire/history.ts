@@ -4,7 +4,7 @@
  * names are replaced here, for every wire, before encoding. Pure: the record stays as it is.
  */
 import type { InputPart, ModelOutputPart } from "@heddle/protocol";
-import type { ModelInput } from "../stream.ts";
+import type { ModelInput } from "../requests/stream.ts";
 import { kept, type WireContext } from "./wire.ts";
 
 export function repairHistory({ provider, request, info }: WireContext): readonly ModelInput[] {

@@ -1,7 +1,7 @@
 /** Servers leave indexes out, repeat them, or send an item only at the end: each call is one call, each message one message. */
 import { describe, expect, test } from "vitest";
-import type { HttpWire } from "../testing.ts";
-import { completedOf, decode } from "../testing-requests.ts";
+import type { HttpWire } from "../testing/testing.ts";
+import { completedOf, decode } from "../testing/testing-requests.ts";
 
 type Event = Readonly<Record<string, unknown>>;
 

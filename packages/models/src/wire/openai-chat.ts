@@ -3,11 +3,11 @@
  * unless the provider is OpenAI itself. Freeform tools travel as JSON with one field.
  */
 import { defined, type InputPart, type ModelOutputPart, type Usage } from "@heddle/protocol";
-import type { Answer, Ending } from "../answer.ts";
-import { failureIn, malformed } from "../failure.ts";
-import { tierOf, verbosityField } from "../answering.ts";
-import type { Provider } from "../providers.ts";
-import type { ModelInput } from "../stream.ts";
+import type { Answer, Ending } from "../requests/answer.ts";
+import { failureIn, malformed } from "../requests/failure.ts";
+import { tierOf, verbosityField } from "./answering.ts";
+import type { Provider } from "../providers/providers.ts";
+import type { ModelInput } from "../requests/stream.ts";
 import { argumentsText, readCall, shapesOf } from "./calls.ts";
 import { createCalls } from "./chat-calls.ts";
 import { createReasoning, textIn } from "./chat-reasoning.ts";

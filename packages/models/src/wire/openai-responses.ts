@@ -3,10 +3,10 @@
  * model made goes back as it came, its encrypted reasoning included.
  */
 import { defined, type InputPart, type ModelOutputPart, type ModelToolCall } from "@heddle/protocol";
-import { tierOf, verbosityField } from "../answering.ts";
-import type { ModelInfo } from "../catalog.ts";
-import type { Provider } from "../providers.ts";
-import type { ModelInput, ModelRequest, ToolSpec } from "../stream.ts";
+import { tierOf, verbosityField } from "./answering.ts";
+import type { ModelInfo } from "../catalog/catalog.ts";
+import type { Provider } from "../providers/providers.ts";
+import type { ModelInput, ModelRequest, ToolSpec } from "../requests/stream.ts";
 import { argumentsText } from "./calls.ts";
 import { dataUrl, namedSchema, outputLimit, textOrList } from "./openai.ts";
 import { decodeResponses } from "./responses-answer.ts";

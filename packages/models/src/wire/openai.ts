@@ -1,6 +1,6 @@
 /** What both wires of OpenAI have in common. */
 import type { InputPart, Usage } from "@heddle/protocol";
-import { outputLimitField } from "../quirks.ts";
+import { outputLimitField } from "../catalog/quirks.ts";
 import { strictSchema } from "./strict-output.ts";
 import { count, record, type Json } from "./untrusted.ts";
 import type { WireContext } from "./wire.ts";

@@ -3,7 +3,7 @@
  * another id in every event. So: the id of a call or an item first, then the index, then the order. Each item is one part,
  * however often it is sent; two items are never one part.
  */
-import type { Provider } from "../providers.ts";
+import type { Provider } from "../providers/providers.ts";
 import { parseJson } from "./untrusted.ts";
 import { requireFewParts } from "./wire.ts";
 

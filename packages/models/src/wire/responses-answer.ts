@@ -3,14 +3,27 @@
  * as nothing was lost with it.
  */
 import { defined, type MessagePhase, type ModelOutputPart, type WebSearch } from "@heddle/protocol";
-import type { Answer, Skipped } from "../answer.ts";
-import { failureIn, failureOfReport, malformed, quote } from "../failure.ts";
-import type { Provider } from "../providers.ts";
+import type { Answer, Skipped } from "../requests/answer.ts";
+import { failureIn, failureOfReport, malformed, quote } from "../requests/failure.ts";
+import type { Provider } from "../providers/providers.ts";
 import { argumentsPiece, givenArguments } from "./calls.ts";
 import { brokenOff } from "./endings.ts";
 import { readUsage } from "./openai.ts";
 import { callContent, createPartSlots, type SeenWhole } from "./part-slots.ts";
-import { count, list, parseJson, record, sourcesIn, text, type Fields, type Json } from "./untrusted.ts";
+import {
+  briefText,
+  count,
+  hasTooManyCitations,
+  list,
+  MAX_QUERIES,
+  parseJson,
+  record,
+  sourcesIn,
+  text,
+  webAddress,
+  type Fields,
+  type Json,
+} from "./untrusted.ts";
 import { keep, type Decoder, type WireContext } from "./wire.ts";
 
 export function decodeResponses({ provider }: WireContext, answer: Answer): Decoder {
@@ -209,14 +222,18 @@ function readItem(provider: Provider, item: Fields): ModelOutputPart | undefined
   const callId = text(item["call_id"]) ?? text(item["id"]) ?? "";
   const name = text(item["name"]) ?? "";
   switch (item["type"]) {
-    case "message":
+    case "message": {
+      const content = list(item["content"]);
+      const citations = content.flatMap((part) => list(record(part)?.["annotations"]));
+      const uncited = { ...item, content: content.map((part) => ({ ...record(part), annotations: [] })) };
       return {
         kind: "text",
-        text: list(item["content"]).map(contentText).join(""),
+        text: content.map(contentText).join(""),
         ...defined({ phase: phaseOf(item) }),
-        ...sourcesIn(list(item["content"]).flatMap((part) => list(record(part)?.["annotations"]))),
-        opaque,
+        ...sourcesIn(citations),
+        opaque: hasTooManyCitations(citations) ? keep(provider, uncited) : opaque,
       };
+    }
     case "function_call": {
       const input = givenArguments(argumentsPiece(item["arguments"]));
       return { kind: "toolCall", callId, name, input, shape: "json", opaque };
@@ -238,10 +255,13 @@ function readItem(provider: Provider, item: Fields): ModelOutputPart | undefined
 
 function readSearch(item: Fields): WebSearch {
   const action = record(item["action"]) ?? {};
-  const [query, url, pattern] = [text(action["query"]), text(action["url"]), text(action["pattern"])];
-  const id = text(item["id"]);
-  const queries = list(action["queries"]).filter((one) => typeof one === "string");
-  const found = defined({ query, url, pattern, queries: queries.length === 0 ? undefined : queries });
+  const [query, url, pattern] = [action["query"], action["url"], action["pattern"]].map(briefText);
+  const id = briefText(item["id"]);
+  const queries = list(action["queries"])
+    .slice(0, MAX_QUERIES)
+    .flatMap((one) => briefText(one) ?? []);
+  const shown = { query, url: webAddress(url), pattern };
+  const found = defined({ ...shown, queries: queries.length === 0 ? undefined : queries });
   switch (action["type"]) {
     case "search":
       return { ...defined({ id }), query: query ?? queries[0] ?? "", action: { kind: "search", ...found } };

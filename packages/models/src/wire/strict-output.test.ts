@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { startModelServer, type HttpWire } from "../testing.ts";
-import { collect, completedOf, sampleRequest, testProvider } from "../testing-requests.ts";
+import { startModelServer, type HttpWire } from "../testing/testing.ts";
+import { collect, completedOf, sampleRequest, testProvider } from "../testing/testing-requests.ts";
 import { strictSchema } from "./strict-output.ts";
 
 const text = { type: "string" };

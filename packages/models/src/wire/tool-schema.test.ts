@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { startModelServer } from "../testing.ts";
-import { collect, completedOf, HTTP_WIRES, sampleRequest, testProvider } from "../testing-requests.ts";
+import { startModelServer } from "../testing/testing.ts";
+import { collect, completedOf, HTTP_WIRES, sampleRequest, testProvider } from "../testing/testing-requests.ts";
 import { fitToolSchema } from "./tool-schema.ts";
 
 const text = { type: "string" };

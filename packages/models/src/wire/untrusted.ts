@@ -52,19 +52,57 @@ function wellFormed(_name: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(fields).map(([name, entry]) => [name.toWellFormed(), entry]));
 }
 
+/** What people read of a search, beside the item that is sent back as it came: a longer text is not read by anybody. */
+const MAX_BRIEF_CHARS = 2_000;
+/** Queries of one search, and searches that are told with one answer. */
+export const MAX_QUERIES = 100;
+
+export function briefText(value: Json): string | undefined {
+  const whole = text(value);
+  if (whole === undefined || whole.length <= MAX_BRIEF_CHARS) return whole;
+  return `${whole.slice(0, MAX_BRIEF_CHARS).toWellFormed()}…`;
+}
+
+/** Programs make links of it: an address of the web, and nothing that hides in one. */
+export function webAddress(url: string | undefined): string | undefined {
+  return url !== undefined && WEB_ADDRESS.test(url) ? url : undefined;
+}
+const WEB_ADDRESS = /^https?:\/\/[^\s\p{Cc}\p{Cf}]+$/iu;
+
+/** Of one answer; a longer list is made to fill the conversation, and is not sent back with its text. */
+const MAX_CITATION_CHARS = 128 * 1024;
+
+export function hasTooManyCitations(citations: readonly Json[]): boolean {
+  return JSON.stringify(citations).length > MAX_CITATION_CHARS;
+}
+
 /** Of one text; more are not read by anybody. */
 const MAX_SOURCES = 100;
 
-/** Pages that a provider names for a text, as a field of a part: each once, none where nothing was named. */
-export function sourcesIn(named: readonly Json[]): { readonly sources?: Source[] } {
-  const found = new Map<string, Source>();
-  for (const one of named) {
-    const fields = record(one);
-    const url = text(fields?.["url"]) ?? text(fields?.["uri"]) ?? "";
-    const title = text(fields?.["title"]) ?? "";
-    if (url === "" || found.has(url)) continue;
-    if (found.size === MAX_SOURCES) break;
-    found.set(url, title === "" ? { url } : { url, title });
+/** Pages that a provider names for a text: each once. */
+export class Sources {
+  readonly #found = new Map<string, Source>();
+
+  add(named: readonly Json[]): void {
+    for (const one of named) {
+      const fields = record(one);
+      const url = webAddress(text(fields?.["url"]) ?? text(fields?.["uri"])) ?? "";
+      const title = briefText(fields?.["title"]) ?? "";
+      // Half an address leads elsewhere.
+      if (url === "" || url.length > MAX_BRIEF_CHARS || this.#found.has(url)) continue;
+      if (this.#found.size === MAX_SOURCES) return;
+      this.#found.set(url, title === "" ? { url } : { url, title });
+    }
   }
-  return found.size === 0 ? {} : { sources: [...found.values()] };
+
+  /** As a field of a part, which is not there where nothing was named. */
+  get field(): { readonly sources?: Source[] } {
+    return this.#found.size === 0 ? {} : { sources: [...this.#found.values()] };
+  }
+}
+
+export function sourcesIn(named: readonly Json[]): Sources["field"] {
+  const sources = new Sources();
+  sources.add(named);
+  return sources.field;
 }

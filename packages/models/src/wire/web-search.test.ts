@@ -1,9 +1,9 @@
 /** Searches that providers make themselves: offered, told, and sent back as they came. */
 import type { ModelOutputPart } from "@heddle/protocol";
 import { expect, test } from "vitest";
-import { startModelServer, type HttpWire } from "../testing.ts";
-import { collect, completedOf, decode, HTTP_WIRES, sampleRequest, testProvider } from "../testing-requests.ts";
-import { searchProblem } from "../web-search.ts";
+import { startModelServer, type HttpWire } from "../testing/testing.ts";
+import { collect, completedOf, decode, HTTP_WIRES, sampleRequest, testProvider } from "../testing/testing-requests.ts";
+import { searchProblem } from "./web-search.ts";
 
 async function sent(wire: HttpWire, more: Parameters<typeof sampleRequest>[0]): Promise<string> {
   await using server = await startModelServer({ script: [{ text: "ok" }] });
@@ -61,7 +61,7 @@ test.each<[string, Parameters<typeof searchProblem>, string | undefined]>([
   [
     "Gemini 3, held to domains",
     [{ wire: "gemini" }, "gemini-3-pro", { allowedDomains: ["example.com"] }],
-    "cannot be held to tools.web_search.allowed_domains",
+    "cannot be limited to tools.web_search.allowed_domains",
   ],
   ["Gemini on Vertex AI", [{ wire: "gemini", auth: "vertex" }, "gemini-3-pro"], undefined],
   ["Claude of Anthropic", [{ wire: "anthropic" }, "claude-x"], undefined],
@@ -177,3 +177,76 @@ test("Gemini: what was searched is told once, with the sources of the text, and 
   });
   expect(await sendBack("gemini", output)).not.toContain("webSearchQueries");
 });
+
+const HUGE = "x".repeat(5_000);
+const HOSTILE = ["\u0000\u001b[2J\ud800<script>", HUGE, "", 7, null, { a: 1 }, [["rain"]]];
+const PAGES = Array.from({ length: 10_000 }, (_, at) => ({
+  url: `https://example.com/${at}`,
+  title: at === 0 ? HUGE : "t",
+}));
+const BAD_PAGES = [null, 3, "https://example.com", {}, { url: 1 }, { url: HUGE }, { url: "https://a", title: {} }];
+
+/** One answer with this as everything that can be searched for, and these pages as what it rests on. */
+const HOSTILE_EVENTS: Readonly<
+  Record<"openai-responses" | "anthropic" | "gemini", (said: unknown, pages: readonly unknown[]) => unknown[]>
+> = {
+  "openai-responses": (said, annotations) => {
+    const many = Array.from({ length: 1_000 }, () => said);
+    const actions = [
+      { type: "search", query: said, queries: many },
+      { type: "open_page", url: said },
+      { type: "find_in_page", url: said, pattern: said },
+      { type: said },
+      said,
+    ];
+    const searches = actions.map((action, at) => ({
+      id: at === 0 ? said : `ws_${at}`,
+      type: "web_search_call",
+      action,
+    }));
+    const message = { id: "m", type: "message", content: [{ type: "output_text", text: "done", annotations }] };
+    return [{ type: "response.completed", response: { output: [...searches, message] } }];
+  },
+  anthropic: (said, citations) => [
+    {
+      type: "content_block_start",
+      index: 0,
+      content_block: { type: "server_tool_use", id: said, name: "web_search", input: { query: said } },
+    },
+    { type: "content_block_stop", index: 0 },
+    { type: "content_block_start", index: 1, content_block: { type: "web_search_tool_result", content: said } },
+    { type: "content_block_stop", index: 1 },
+    { type: "content_block_start", index: 2, content_block: { type: "text", text: "done", citations: said } },
+    ...citations.map((citation) => ({
+      type: "content_block_delta",
+      index: 2,
+      delta: { type: "citations_delta", citation },
+    })),
+    { type: "content_block_stop", index: 2 },
+    { type: "message_delta", delta: { stop_reason: "end_turn" } },
+    { type: "message_stop" },
+  ],
+  gemini: (said, pages) => {
+    const webSearchQueries = [said, ...Array.from({ length: 10_000 }, (_, at) => `query ${at}`)];
+    const groundingMetadata = { webSearchQueries, groundingChunks: [said, ...pages.map((web) => ({ web }))] };
+    const candidate = { content: { parts: [{ text: "done" }] }, groundingMetadata };
+    return [{ candidates: [candidate] }, { candidates: [{ ...candidate, finishReason: "STOP" }] }];
+  },
+};
+
+test.each(["openai-responses", "anthropic", "gemini"] as const)(
+  "%s: whatever a search carries is bounded, and the answer stands",
+  async (wire) => {
+    for (const said of HOSTILE) {
+      const { output } = completedOf(await decode(wire, ...HOSTILE_EVENTS[wire](said, [...BAD_PAGES, ...PAGES])));
+      const shown = output.map((part) => ({ ...part, opaque: undefined }));
+      expect(JSON.stringify(shown).length).toBeLessThan(1_000_000);
+      expect(output.length).toBeLessThanOrEqual(102);
+      const text = output.find((part) => part.kind === "text");
+      expect(text?.text).toMatch(/^(done)+$/);
+      expect(text?.sources).toHaveLength(100);
+      expect(text?.sources?.[0]).toEqual({ url: "https://a" });
+      await sendBack(wire, output);
+    }
+  },
+);

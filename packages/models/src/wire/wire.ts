@@ -1,11 +1,11 @@
 /** A wire turns a request into HTTP, and a stream of events into an answer. No I/O, no retries. */
 import type { Opaque } from "@heddle/protocol";
-import type { Answer } from "../answer.ts";
-import { verbosityText } from "../answering.ts";
-import type { ModelInfo } from "../catalog.ts";
-import { malformed } from "../failure.ts";
-import type { Provider } from "../providers.ts";
-import type { ModelRequest, ToolSpec } from "../stream.ts";
+import type { Answer } from "../requests/answer.ts";
+import { verbosityText } from "./answering.ts";
+import type { ModelInfo } from "../catalog/catalog.ts";
+import { malformed } from "../requests/failure.ts";
+import type { Provider } from "../providers/providers.ts";
+import type { ModelRequest, ToolSpec } from "../requests/stream.ts";
 import { fitToolSchema } from "./tool-schema.ts";
 import { parseJson, record, type Fields } from "./untrusted.ts";
 

@@ -2,9 +2,9 @@
 import path from "node:path";
 import { BUILT_IN_PROVIDERS, catalogProvider } from "@heddle/models";
 import { didYouMean, nearest, HeddleError, PLAIN } from "@heddle/protocol";
-import { parse, TomlError } from "smol-toml";
+import { TomlError } from "smol-toml";
 import { z } from "zod";
-import { parseToml } from "./parse-toml.ts";
+import { parseToml, tomlIn } from "./parse-toml.ts";
 import type { LoadOptions } from "./read-config.ts";
 import { isOfCodex } from "./codex-keys.ts";
 import { ConfigFile } from "./schema.ts";
@@ -258,7 +258,7 @@ function childOf(schema: z.ZodType, key: string): z.ZodType | undefined {
 /** The value of `key = text`, or the bare text where that is not TOML. */
 export function tomlValue(text: string): unknown {
   try {
-    return parse(`value = ${text}`)["value"];
+    return tomlIn(`value = ${text}`)["value"];
   } catch (error) {
     if (error instanceof TomlError) return text.trim();
     throw error;

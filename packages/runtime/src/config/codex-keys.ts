@@ -28,6 +28,18 @@ const WITHIN: Readonly<Record<string, ReadonlySet<string>>> = {
   sandbox_workspace_write: setOf("exclude_slash_tmp exclude_tmpdir_env_var"),
 };
 
+/** Codex does not start with a configuration in which one of these is anything but a table. */
+const TABLES = setOf(`
+  agents analytics apps audio auto_review browser_use computer_use desktop features feedback ghost_snapshot goals
+  history marketplaces memories notice orchestrator otel permissions plugins projects realtime responses_api_metadata
+  skills tool_suggest tools tui windows
+`);
+
+export function isTableOfCodex(key: readonly string[]): boolean {
+  const [first = "", second] = key;
+  return second === undefined && TABLES.has(first);
+}
+
 export function isOfCodex(key: readonly string[]): boolean {
   const [table = "", name = "", ...below] = key;
   if (table === "profiles" && below.length > 0) return isOfCodex(below);

@@ -1,7 +1,7 @@
 /** Changes to the text of config.toml by whole values, tables included: each becomes changes of single keys. */
 import { realpathSync } from "node:fs";
 import { replaceFile } from "@heddle/models/replace-file";
-import { HeddleError, isHeddleError, reasonOf } from "@heddle/protocol";
+import { HeddleError, isHeddleError, reasonOf, diskFaultOf } from "@heddle/protocol";
 import { parseToml } from "./parse-toml.ts";
 import { readConfigText } from "./read-config.ts";
 import { setTomlKey, unsetTomlKey, type TomlScalar } from "./toml-edit.ts";
@@ -72,6 +72,6 @@ export async function writeWhole(file: string, text: string, before: string | un
     return await replaceFile(target, text, () => readConfigText(file) === before);
   } catch (cause) {
     if (isHeddleError(cause)) throw cause;
-    throw new HeddleError("store.failed", `${file} could not be written: ${reasonOf(cause)}`, { cause });
+    throw new HeddleError(diskFaultOf(cause), `${file} could not be written: ${reasonOf(cause)}`, { cause });
   }
 }

@@ -3,6 +3,7 @@ import { HeddleError } from "@heddle/protocol";
 import type { CheckedConfig } from "./check-config.ts";
 import { codexHome, loadConfig, ownConfigFile, withPaths, type LoadOptions } from "./read-config.ts";
 import type { ConfigFile, EnvironmentTable, McpServerTable, NotifyTable, ProviderTable } from "./schema.ts";
+import type { RunnerTable } from "./runner-table.ts";
 
 /** What a caller says about the configuration, on the command line or where it opens an engine. */
 export interface ConfigChoices extends LoadOptions {
@@ -86,6 +87,7 @@ export function mergeConfig(below: ConfigFile, above: ConfigFile): ConfigFile {
     model_providers: mergeTables<ProviderTable>(below.model_providers, above.model_providers),
     mcp_servers: mergeTables<McpServerTable>(below.mcp_servers, above.mcp_servers),
     projects: mergeTables(below.projects, above.projects),
+    runners: mergeTables<RunnerTable>(below.runners, above.runners),
     shell_environment_policy: joinEnvironment(below.shell_environment_policy, above.shell_environment_policy),
     sandbox_limits: { ...below.sandbox_limits, ...above.sandbox_limits },
     tasks: { ...below.tasks, ...above.tasks },

@@ -4,8 +4,9 @@
  * `z.strictObject`: a key it does not name is a mistake.
  */
 import path from "node:path";
-import { HookConfig, Personality, ReasoningSummary, SandboxMode, Verbosity } from "@heddle/protocol";
+import { HookConfig, HostRule, Personality, ReasoningSummary, SandboxMode, Verbosity } from "@heddle/protocol";
 import { z } from "zod";
+import { RunnerTable } from "./runner-table.ts";
 
 const text = z.string().min(1);
 const absolute = text.refine((folder) => path.isAbsolute(folder), "must be an absolute path");
@@ -173,6 +174,8 @@ const SearchTable = z.object({
 export type SearchTable = z.infer<typeof SearchTable>;
 
 const Choices = {
+  /** Who carries out turns: `embedded`, Heddle's own loop, or an agent program. */
+  runner: text.max(64).optional(),
   model: text.optional(),
   model_provider: text.optional(),
   model_reasoning_effort: text.optional(),
@@ -196,8 +199,17 @@ const Choices = {
   personality: Personality.optional(),
   approval_policy: ApprovalPolicyKey.optional(),
   sandbox_mode: SandboxMode.optional(),
+  /** By its name; counts more than a sandbox mode beside it. */
+  envelope: text.max(64).optional(),
+  /** The widest envelope a thread may ever have, even with an approval. */
+  ceiling: text.max(64).optional(),
   sandbox_workspace_write: z
-    .object({ writable_roots: z.array(absolute).optional(), network_access: z.boolean().optional() })
+    .object({
+      writable_roots: z.array(absolute).optional(),
+      network_access: z.boolean().optional(),
+      /** Heddle's own: the only hosts that commands reach. */
+      network_hosts: z.array(HostRule).min(1).max(200).optional(),
+    })
     .optional(),
   /** The model may search the web, where its provider can. */
   web_search: z.enum(["disabled", "cached", "indexed", "live"]).optional(),
@@ -211,6 +223,8 @@ const Choices = {
       web_search_cached: z.boolean().optional(),
       /** Clients may change effort, summary and tier of a running turn. */
       step_model_switching: z.boolean().optional(),
+      /** Threads may start child threads. */
+      multi_agent: z.boolean().optional(),
     })
     .optional(),
 };
@@ -301,7 +315,7 @@ export const ConfigFile = z.object({
   shell_environment_policy: EnvironmentTable.optional(),
   /** So long a question waits for an answer before it counts as declined; for ever unless said. */
   approval_timeout_sec: z.number().positive().max(MAX_TIMER_SEC).optional(),
-  /** The widest sandbox a thread may ever have, even with an approval. */
+  /** The older form of `ceiling`. */
   sandbox_ceiling: SandboxMode.optional(),
   /** What the commands of a thread may use together, and how many sandboxes of idle threads stay open. */
   sandbox_limits: z
@@ -309,14 +323,37 @@ export const ConfigFile = z.object({
       /** Processes and their threads. */
       processes: z.int().min(32).max(1_000_000).optional(),
       memory_mb: z.int().min(128).max(16_777_216).optional(),
+      cpu_sec: z.int().min(1).max(MAX_TIMER_SEC).optional(),
       idle_sandboxes: z.int().min(0).max(1000).optional(),
       idle_sec: z.number().positive().max(MAX_TIMER_SEC).optional(),
+    })
+    .optional(),
+  /** Child threads, with `features.multi_agent`. */
+  agents: z
+    .object({
+      /** How many of one thread are open at a time. */
+      max_threads: z.int().min(1).max(64).optional(),
+      /** 1: a child starts none. */
+      max_depth: z.int().min(1).max(4).optional(),
+    })
+    .optional(),
+  /** Messages between agents. */
+  messages: z
+    .strictObject({
+      /** Agents get list_agents, tell_agent, ask_agent and answer_agent. */
+      tools: z.boolean().optional(),
+      /** A message may start a turn of an idle thread; threads may say otherwise. */
+      wake: z.boolean().optional(),
+      /** What such a turn may do at most; `observe` when absent. */
+      envelope: text.max(64).optional(),
     })
     .optional(),
   /** Servers: the agent may ask the user outside planning too. */
   ask_user: z.boolean().optional(),
   /** Servers: how long a client may take to carry out a tool of its own. */
   client_tool_timeout_sec: z.number().positive().max(86_400).optional(),
+  /** Servers: how long an agent outside may call nothing before its session ends. */
+  session_idle_sec: z.number().min(1).max(86_400).optional(),
   openai_base_url: z.url({ protocol: /^https?$/ }).optional(),
   /** Where `heddle models --refresh` fetches the catalog; a mirror of models.dev's api.json. */
   models_url: z.url({ protocol: /^https?$/ }).optional(),
@@ -333,8 +370,22 @@ export const ConfigFile = z.object({
   project_doc_max_bytes: z.int().min(0).max(MAX_GUIDE_BYTES).optional(),
   /** Names of skills, or absolute paths of their SKILL.md, that no turn is offered. */
   disabled_skills: z.array(text).optional(),
+  /** Agents get evidence_search and evidence_note. */
+  evidence_tools: z.boolean().optional(),
+  /** Whole outputs of commands that did not fit into the record. */
+  outputs: z
+    .strictObject({
+      max_mb: z.int().min(1).max(1_000_000_000).optional(),
+      /** Absent: of any age. */
+      max_days: z.number().positive().max(100_000).optional(),
+    })
+    .optional(),
   /** Requests beside the turns of a server (titles of chats): `off`, a model, or `provider:model`; the chat's own unless said. */
   background: z.strictObject({ model: text.optional() }).optional(),
+  /** Agent programs, by name: `[runners.claude]`. */
+  runners: z
+    .record(text.max(64).regex(/^[\w.-]+$/, "must be letters, digits, dots and hyphens"), RunnerTable)
+    .optional(),
   tasks: TasksTable.optional(),
   inbox: InboxTable.optional(),
   /** By name: `[notify.team]`. */

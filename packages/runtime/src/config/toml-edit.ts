@@ -4,7 +4,8 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { HeddleError } from "@heddle/protocol";
-import { parse, stringify } from "smol-toml";
+import { stringify } from "smol-toml";
+import { exactToml } from "./parse-toml.ts";
 import { isTable, keyAndValue, splitKey, valueEnd } from "./toml-lines.ts";
 
 export type TomlScalar = string | number | bigint | boolean | readonly TomlScalar[];
@@ -19,7 +20,7 @@ export function unsetTomlKey(text: string, key: readonly string[]): string {
 }
 
 function edited(text: string, key: readonly string[], value: TomlScalar | undefined): string {
-  const wanted = parse(text);
+  const wanted = exactToml(text);
   const changed = applyTo(wanted, key, value) ? change(text, key, value) : undefined;
   if (changed !== undefined && isSame(changed, wanted)) return changed;
   throw new HeddleError(
@@ -48,7 +49,7 @@ function applyTo(target: Record<string, unknown>, key: readonly string[], value:
 
 function isSame(text: string, wanted: unknown): boolean {
   try {
-    return isDeepStrictEqual(plain(parse(text)), plain(wanted));
+    return isDeepStrictEqual(plain(exactToml(text)), plain(wanted));
   } catch {
     // The changed text is no TOML: the key cannot be written there.
     return false;

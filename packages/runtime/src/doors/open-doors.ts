@@ -133,7 +133,7 @@ async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind:
   const websockets = { "/": acceptFrom };
   const facts = hostFacts(host);
   const { turns } = server;
-  const door = new HttpDoor({ heddle, settings, facts, taskDoor, tokens, turns, cwd, version, log, websockets });
+  const door = new HttpDoor({ heddle, settings, facts, taskDoor, tokens, turns, home, cwd, version, log, websockets });
   let ending: Promise<unknown> | undefined;
   const endWork = async (): Promise<void> => {
     ending ??= Promise.allSettled([

@@ -8,10 +8,12 @@ import path from "node:path";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import type { ConfigEdit, ConfigLayer, ConfigSource } from "@heddle/server";
 import { changeConfig, leavesOf, valueAt, writeWhole } from "../config/edit-config.ts";
+import { isTableOfCodex } from "../config/codex-keys.ts";
 import { profileOf, readConfiguration, type ConfigChoices, type Configuration } from "../config/layers.ts";
 import { parseToml } from "../config/parse-toml.ts";
 import { codexHome, ownConfigFile, readConfigText } from "../config/read-config.ts";
 import type { ConfigFile } from "../config/schema.ts";
+import { isTable } from "../config/toml-lines.ts";
 
 export interface ConfigSourceOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -116,6 +118,7 @@ async function changed(
       if (JSON.stringify(edit.value ?? null).includes(JSON.stringify(HIDDEN))) {
         throw new HeddleError("config.invalid", `${edit.key.join(".")} holds a value that was hidden when it was read`);
       }
+      refuseUnfit(edit);
       return changeConfig(text, edit, file);
     }, before);
     return { after, configuration: await readConfiguration({ ...choices, draft: { file, text: after } }, env) };
@@ -123,6 +126,27 @@ async function changed(
     if (!isHeddleError(error)) throw error;
     throw failed("configValidationError", `Invalid configuration: ${error.message}`, error);
   }
+}
+
+/** What the schema does not judge, because the key has no effect here: the other program must still be able to read its file. */
+function refuseUnfit({ key, value }: ConfigEdit): void {
+  if (value !== null && !isTable(value) && isTableOfCodex(key)) {
+    throw new HeddleError("config.invalid", `${key.join(".")} is a table; write the keys in it`);
+  }
+  const empty = isTable(value) ? pathToNull(value, key) : undefined;
+  if (empty === undefined) return;
+  const message = `${empty.join(".")} has no value; leave it out, or write null for the key itself`;
+  throw new HeddleError("config.invalid", message);
+}
+
+function pathToNull(value: unknown, key: readonly string[]): readonly string[] | undefined {
+  if (value === null) return key;
+  if (!isTable(value)) return undefined;
+  for (const [name, child] of Object.entries(value)) {
+    const found = pathToNull(child, [...key, name]);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 function overruled(

@@ -17,12 +17,14 @@ export interface EngineOptions extends Pick<Host, "masked" | "skills"> {
   readonly config: ConfigFile;
   readonly env: NodeJS.ProcessEnv;
   readonly redactor: Redactor;
+  /** Absent: clients can be asked. */
+  readonly isUnattended?: boolean | undefined;
   readonly log: (line: string) => void;
 }
 
-/** Attended: clients can be asked. What is masked for the commands of clients is masked for agents too. */
+/** What is masked for the commands of clients is masked for agents too. */
 export async function openEngine(options: EngineOptions): Promise<Heddle> {
-  const { home, codexHome, config, env, masked, skills, redactor, log } = options;
+  const { home, codexHome, config, env, masked, skills, redactor, isUnattended = false, log } = options;
   const heddle = await openHeddle({
     home,
     codexHome,
@@ -30,14 +32,17 @@ export async function openEngine(options: EngineOptions): Promise<Heddle> {
     redactor,
     env,
     log,
-    isUnattended: false,
+    isUnattended,
     masked: masked ?? [],
     skills,
     mcpServers: await mcpServersOf(config, env),
     hooks: hooksOf(config),
+    runners: config.runners,
+    hasEvidenceTools: config.evidence_tools,
     background: backgroundOf(config),
     ...limitOptions(config),
     ...(config.approval_timeout_sec === undefined ? {} : { approvalTimeoutMs: config.approval_timeout_sec * 1000 }),
+    ...(config.session_idle_sec === undefined ? {} : { sessionIdleMs: config.session_idle_sec * 1000 }),
     ...(config.client_tool_timeout_sec === undefined ? {} : { clientToolMs: config.client_tool_timeout_sec * 1000 }),
   });
   if (heddle.recoveredTurns > 0) log(`${heddle.recoveredTurns} turns of dead processes were closed`);

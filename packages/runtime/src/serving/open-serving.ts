@@ -25,12 +25,14 @@ export interface ServingOptions {
   readonly sockets?: readonly string[];
   /** Where clients may write besides the workspaces of threads, absolute; absent: the folder it is started in. */
   readonly writeRoots?: readonly string[] | undefined;
+  /** Policy answers questions: no client can be asked. */
+  readonly isUnattended?: boolean | undefined;
   readonly log: (line: string) => void;
 }
 
 /** Everything that is opened is closed with `ends`. */
 export async function openServing(ends: AsyncDisposableStack, options: ServingOptions): Promise<Serving> {
-  const { configuration, env, home, sockets = [], writeRoots, log } = options;
+  const { configuration, env, home, sockets = [], writeRoots, isUnattended, log } = options;
   const { choices, config, codexHome } = configuration;
   // Clients may change the file; what the next turn runs with is what it says then.
   let { file } = configuration;
@@ -41,7 +43,9 @@ export async function openServing(ends: AsyncDisposableStack, options: ServingOp
     await openHost({ configuration, env, sockets, writeRoots, onConfigChange, onSecrets: redactor.learn }),
   );
   const { masked, skills } = host;
-  const heddle = ends.use(await openEngine({ home, codexHome, config, env, masked, skills, redactor, log }));
+  const heddle = ends.use(
+    await openEngine({ home, codexHome, config, env, masked, skills, redactor, isUnattended, log }),
+  );
   const settings = settingsSource({
     get file() {
       return file;

@@ -1,7 +1,8 @@
 /** What the configuration adds to a turn: MCP servers and hooks, in the words the agent takes them in. */
+import type { CollectRule } from "@heddle/journal/blobs";
 import type { HookConfig, McpServerConfig } from "@heddle/protocol";
 import type { ConfigFile, HookTable } from "../config/schema.ts";
-import type { HeddleOptions, SkillChoices } from "@heddle/agent";
+import type { HeddleOptions, MessageRules, SkillChoices } from "@heddle/agent";
 
 export async function mcpServersOf(config: ConfigFile, env: NodeJS.ProcessEnv): Promise<readonly McpServerConfig[]> {
   const enabled = Object.entries(config.mcp_servers ?? {}).filter(([, table]) => table.enabled !== false);
@@ -29,12 +30,38 @@ function hook(table: HookTable): HookConfig {
   };
 }
 
-/** `[sandbox_limits]`, as the engine takes it. */
-export function limitOptions({ sandbox_limits: limits = {} }: ConfigFile): Partial<HeddleOptions> {
-  const { processes, memory_mb: memoryMb, idle_sandboxes: count, idle_sec: idleSec } = limits;
+/** `[messages]`. */
+export function messageRules({ messages = {} }: ConfigFile): MessageRules {
+  const { tools: hasTools = false, wake: wakes = false, envelope = OBSERVE } = messages;
+  return { hasTools, wakes, envelope };
+}
+
+const OBSERVE = "observe";
+const MAX_OPEN_CHILDREN = 6;
+const MAX_CHILD_DEPTH = 2;
+
+/** `[sandbox_limits]`, `[agents]` and `[messages]`, as the engine takes them. */
+export function limitOptions(config: ConfigFile): Partial<HeddleOptions> {
+  const { sandbox_limits: limits = {}, features, agents } = config;
+  const { processes, memory_mb: memoryMb, cpu_sec: cpuSec, idle_sandboxes: count, idle_sec: idleSec } = limits;
+  const { max_threads: maxOpen = MAX_OPEN_CHILDREN, max_depth: maxDepth = MAX_CHILD_DEPTH } = agents ?? {};
   return {
-    sandboxLimits: { processes, memoryBytes: memoryMb === undefined ? undefined : memoryMb * 2 ** 20 },
+    messages: messageRules(config),
+    childThreads: features?.multi_agent === true ? { maxOpen, maxDepth } : undefined,
+    sandboxLimits: { processes, memoryBytes: memoryMb === undefined ? undefined : memoryMb * 2 ** 20, cpuSec },
     idleSandboxes: { count, ms: idleSec === undefined ? undefined : Math.ceil(idleSec * 1000) },
+    outputRule: outputRule(config),
+  };
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Which whole outputs of commands the home keeps. */
+export function outputRule({ outputs = {} }: Pick<ConfigFile, "outputs">): CollectRule {
+  const { max_mb: maxMb, max_days: maxDays } = outputs;
+  return {
+    maxBytes: maxMb === undefined ? undefined : maxMb * 2 ** 20,
+    maxAgeMs: maxDays === undefined ? undefined : maxDays * DAY_MS,
   };
 }
 

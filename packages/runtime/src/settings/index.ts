@@ -1,5 +1,5 @@
-export { hooksOf, mcpServersOf } from "./extensions.ts";
-export { limitOptions } from "./extensions.ts";
+export { hooksOf, mcpServersOf, messageRules } from "./extensions.ts";
+export { limitOptions, outputRule } from "./extensions.ts";
 export { withLazyLogins, withLogin } from "./logins.ts";
 export { providerConfigs, resolveSettings, type Choices, type Resolved } from "./settings.ts";
 export { skillChoices } from "./extensions.ts";

@@ -26,8 +26,8 @@ function baseInstructionsOf(config: ConfigFile): string | undefined {
   if (file === undefined) return config.instructions;
   const text = readConfigText(file);
   if (text !== undefined && text.trim() !== "") return text;
-  const why = text === undefined ? "is not there" : "is empty";
-  throw new HeddleError("config.invalid", `model_instructions_file: ${file} ${why}; fix it or take the key away`);
+  const why = text === undefined ? "does not exist" : "is empty";
+  throw new HeddleError("config.invalid", `model_instructions_file: ${file} ${why}; fix it or remove the key`);
 }
 
 /** What of it a thread keeps from turn to turn. */

@@ -1,5 +1,6 @@
 /** What a request of a client comes to under the configuration of the server. */
 import type { ResolvedSettings, SettingsRequest, SettingsSource } from "@heddle/server";
+import { searchProblem } from "@heddle/models";
 import { isKeyWithoutEffect } from "@heddle/dialects/codex-app-server";
 import { checkValues, type CheckedConfig } from "../config/check-config.ts";
 import { isOfCodex } from "../config/codex-keys.ts";
@@ -7,7 +8,8 @@ import type { ConfigFile } from "../config/schema.ts";
 import { splitKey } from "../config/toml-lines.ts";
 import { effectiveConfig, mergeConfig, profileOf, type Layers } from "../config/layers.ts";
 import { environmentOf } from "./environment.ts";
-import { callerLayers, defaultLayer, patchOfConfig, settle } from "./settings.ts";
+import { patchOfConfig } from "./config-patch.ts";
+import { callerLayers, defaultLayer, settle } from "./settings.ts";
 import { standingOf } from "./workspace.ts";
 
 export interface SourceOptions extends Layers {
@@ -31,6 +33,7 @@ export function settingsSource(options: SourceOptions): SettingsSource {
       if (servers === undefined) return undefined;
       return (await import("./mcp-servers.ts")).broughtServers(servers, options.env);
     },
+    changesTurns: (config) => clientConfig(config).config.features?.step_model_switching,
     // Libraries send Codex's own keys with every thread, and show a warning as if the agent had said it.
     unusedOf: (config) => clientConfig(config).passedOver.filter((key) => !isOfCodex(splitKey(key))),
   };
@@ -41,7 +44,7 @@ async function explainFor(options: SourceOptions, request: SettingsRequest): Pro
   const { stored, workspace, mayLackKey } = request;
   const config = effectiveConfig({ file, overrides }, profile);
   const isTrusted = workspace !== undefined && (await standingOf(workspace, config.projects)).isTrusted;
-  const { settings, sources } = await settle(
+  const { settings, sources, provider } = await settle(
     {
       // The owner's alone: what a client sends along adds no provider, and raises no ceiling.
       config,
@@ -59,11 +62,16 @@ async function explainFor(options: SourceOptions, request: SettingsRequest): Pro
     },
     env,
   );
-  return { sources, settings: stored?.hasClientTools === true ? { ...settings, hasClientTools: true } : settings };
+  return {
+    sources,
+    settings: stored?.hasClientTools === true ? { ...settings, hasClientTools: true } : settings,
+    canSearch: provider !== undefined && searchProblem(provider, settings.model, settings.searchOptions) === undefined,
+  };
 }
 
 /**
- * Which providers there are and which files are read only the owner decides; clients are told so. Their MCP servers are
+ * Which providers there are and which files are read only the owner decides; clients are told so. They lower the ceiling of
+ * their thread by `ceiling`; the key for all threads is the owner's. Their MCP servers are
  * for their threads alone.
  */
 function clientConfig(
@@ -71,7 +79,14 @@ function clientConfig(
 ): CheckedConfig & { readonly servers: ConfigFile["mcp_servers"] } {
   const heeded = Object.entries(values).filter(([key]) => !isKeyWithoutEffect(key));
   const { config, passedOver } = checkValues(Object.fromEntries(heeded));
-  const { model_providers: _providers, mcp_servers: servers, profiles = {}, ...asked } = config;
+  const {
+    model_providers: _providers,
+    runners: _runners,
+    mcp_servers: servers,
+    profiles = {},
+    sandbox_ceiling: _ceiling,
+    ...asked
+  } = config;
   const harmless = Object.entries(profiles).map(([name, profile]) => [name, withoutFiles(profile)]);
   return { config: { ...withoutFiles(asked), profiles: Object.fromEntries(harmless) }, passedOver, servers };
 }

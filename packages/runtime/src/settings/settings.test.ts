@@ -19,7 +19,7 @@ function resolve(
 test("each kind of retries counts by itself; one that is not set is as often as in Codex", async () => {
   const attempts = async (table: object): Promise<unknown> => {
     const file: ConfigFile = { model: "m", model_provider: "x", model_providers: { x: { ...LOCAL, ...table } } };
-    return (await resolve(file)).provider.limits;
+    return (await resolve(file)).provider?.limits;
   };
   expect(await attempts({ request_max_retries: 3 })).toMatchObject({ maxAttempts: 6, requestAttempts: 4 });
   expect(await attempts({ stream_max_retries: 0 })).toMatchObject({ maxAttempts: 1, requestAttempts: 5 });
@@ -116,7 +116,7 @@ test.each([
   ["nothing", {}, {}],
 ])("15.2: a provider that wants OpenAI's key is sent %s", async (_, env, headers) => {
   const file = { model: "m", model_provider: "x", model_providers: { x: { ...LOCAL, requires_openai_auth: true } } };
-  expect((await resolve(file, {}, { env })).provider.headers()).toEqual(headers);
+  expect((await resolve(file, {}, { env })).provider?.headers()).toEqual(headers);
 });
 
 test("a provider table becomes a provider, and -c changes only what it names", async () => {
@@ -158,7 +158,7 @@ test("a provider table becomes a provider, and -c changes only what it names", a
 
 test("CODEX_API_KEY serves as the key of OpenAI where it is set", async () => {
   const { provider } = await resolve({}, {}, { env: { CODEX_API_KEY: "k", OPENAI_API_KEY: "other" } });
-  expect(provider.keySource).toBe("CODEX_API_KEY");
+  expect(provider?.keySource).toBe("CODEX_API_KEY");
   await expect(resolve({}, {}, { env: {} })).rejects.toThrow(
     "OpenAI needs a key: set the environment variable OPENAI_API_KEY, or store one with: heddle login openai",
   );
@@ -176,10 +176,10 @@ test("a model on this machine is asked where it is served, not the configured on
   const file: ConfigFile = { model: "gpt-5.5", model_provider: "openai", oss_provider: "lmstudio" };
   const local = await resolve(file, { local: { provider: undefined } }, { env: { CODEX_OSS_PORT: "7" } });
   expect(local.settings).toMatchObject({ provider: "lmstudio", model: "openai/gpt-oss-20b" });
-  expect(local.provider.baseUrl).toBe("http://127.0.0.1:7/v1");
+  expect(local.provider?.baseUrl).toBe("http://127.0.0.1:7/v1");
   const named = await resolve(file, { local: { provider: "ollama" }, model: "qwen3" }, { env: {} });
   expect(named.settings).toMatchObject({ provider: "ollama", model: "qwen3" });
-  expect(named.provider.baseUrl).toBe("http://127.0.0.1:11434/v1");
+  expect(named.provider?.baseUrl).toBe("http://127.0.0.1:11434/v1");
 });
 
 describe("a thread's own model", () => {
@@ -223,9 +223,9 @@ describe("a thread's own model", () => {
 
 test("OPENAI_BASE_URL says where OpenAI is, and the configuration says it louder", async () => {
   const env = { OPENAI_API_KEY: "k", OPENAI_BASE_URL: "http://127.0.0.1:5/v1" };
-  expect((await resolve({}, {}, { env })).provider.baseUrl).toBe("http://127.0.0.1:5/v1");
+  expect((await resolve({}, {}, { env })).provider?.baseUrl).toBe("http://127.0.0.1:5/v1");
   const file: ConfigFile = { openai_base_url: "http://127.0.0.1:6/v1" };
-  expect((await resolve(file, {}, { env })).provider.baseUrl).toBe("http://127.0.0.1:6/v1");
+  expect((await resolve(file, {}, { env })).provider?.baseUrl).toBe("http://127.0.0.1:6/v1");
 });
 
 describe("Codex's login", () => {
@@ -242,12 +242,12 @@ describe("Codex's login", () => {
   test("by key serves for OpenAI itself, and is not carried anywhere else", async () => {
     await withAuth({ OPENAI_API_KEY: "sk-from-codex" }, async (env) => {
       const { provider, providers } = await resolve({}, {}, { env });
-      expect(provider.headers()).toMatchObject({ authorization: "Bearer sk-from-codex" });
+      expect(provider?.headers()).toMatchObject({ authorization: "Bearer sk-from-codex" });
       expect(providers).toEqual([{ id: "openai", key: "sk-from-codex", keyFrom: "Codex's login" }]);
       const elsewhere: ConfigFile = { openai_base_url: "http://127.0.0.1:6/v1" };
       await expect(resolve(elsewhere, {}, { env })).rejects.toMatchObject({ code: "auth.missing" });
       const own = await resolve({}, {}, { env: { ...env, OPENAI_API_KEY: "mine" } });
-      expect(own.provider.keySource).toBe("OPENAI_API_KEY");
+      expect(own.provider?.keySource).toBe("OPENAI_API_KEY");
     });
   });
 

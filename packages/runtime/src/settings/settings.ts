@@ -2,15 +2,7 @@
  * From configuration and flags to what a turn runs with. Later wins: file, profile, `-c`, flag. The provider and the model
  * are checked here, before a home is touched; nothing is ever exchanged for something else silently.
  */
-import {
-  BUILT_IN_PROVIDERS,
-  catalogProvider,
-  heddleHome,
-  modelInfo,
-  resolveProvider,
-  type Provider,
-  type ProviderConfig,
-} from "@heddle/models";
+import { BUILT_IN_PROVIDERS, resolveProvider, type Provider, type ProviderConfig } from "@heddle/models";
 import {
   resolveSettings as resolveLayers,
   type SettingsAnswer,
@@ -19,26 +11,34 @@ import {
   type SettingsQuestion,
   type StoredSettings,
 } from "@heddle/agent/settings";
-import { defined, didYouMean, HeddleError, type SandboxMode, type TurnSettings } from "@heddle/protocol";
+import { DEFAULT_MODEL, EMBEDDED, requireRunnerName } from "@heddle/agent/runners";
+import { defined, type SandboxMode, type TurnSettings } from "@heddle/protocol";
+import { canServe, chooseLocal, chooseModel, chooseProvider } from "./choose-model.ts";
+import { withRunners } from "./named-runners.ts";
 import { chooseUnnamed, selectedModel, withLazyLogins, withLogin } from "./logins.ts";
 import { providerAuth } from "./provider-auth.ts";
-import { environmentOf } from "./environment.ts";
-import { instructionsOfConfig, keptInstructions } from "./instructions.ts";
-import { searchOfConfig } from "./search.ts";
+import { patchOfConfig } from "./config-patch.ts";
+import { chooseEnvelope } from "./envelopes.ts";
+import { keptInstructions } from "./instructions.ts";
 import { effectiveConfig, profileOf, type Layers } from "../config/layers.ts";
 import type { ConfigFile, ProviderTable } from "../config/schema.ts";
 
 /** The words of a command line, as far as they say what one turn runs with. */
 export interface Choices {
+  readonly runner?: string | undefined;
   readonly model?: string | undefined;
   readonly profile?: string | undefined;
   readonly sandboxMode?: SandboxMode | undefined;
+  readonly envelope?: string | undefined;
+  readonly ceiling?: string | undefined;
   /** The owner has marked this folder as trusted: unless something says otherwise, the agent may write in it. */
   readonly isTrustedFolder?: boolean;
   /** A model on this machine, and who serves it when that is said. */
   readonly local?: { readonly provider: string | undefined };
   /** What the thread says; only its model is taken on. */
   readonly stored?: StoredSettings | undefined;
+  /** The only hosts that commands reach. */
+  readonly networkHosts?: readonly string[] | undefined;
   /** Absolute. */
   readonly addedRoots: readonly string[];
   /** A script to play instead of asking a model. */
@@ -53,39 +53,34 @@ export interface Resolved {
   readonly settings: TurnSettings;
   readonly sources: SettingsAnswer["sources"];
   readonly providers: readonly ProviderConfig[];
-  readonly provider: Provider;
+  /** undefined: an agent program asks its models itself. */
+  readonly provider: Provider | undefined;
   /** What was decided without being asked for. */
   readonly notes: readonly string[];
 }
 
-/** The model of each provider when none is named. */
-const DEFAULT_MODELS: Readonly<Record<string, string>> = {
-  openai: "gpt-5.5",
-  anthropic: "claude-sonnet-5-5",
-  gemini: "gemini-3.8-flash",
-  ollama: "gpt-oss:20b",
-  lmstudio: "openai/gpt-oss-20b",
-  scripted: "scripted",
-  "openai-codex": "gpt-5.5",
-};
-
 const WIRES = { responses: "openai-responses", chat: "openai-chat", anthropic: "anthropic", gemini: "gemini" } as const;
+
+const UNATTENDED = { approvalPolicy: "never", asksUser: false } as const;
 
 /** For one run of a command: what its line says of the configuration, too, counts more than what the thread says. */
 export async function resolveSettings(layers: Layers, choices: Choices, env: NodeJS.ProcessEnv): Promise<Resolved> {
-  const { model, sandboxMode, isTrustedFolder, stored, scriptFile, local, addedRoots, outputSchema, webSearch } =
-    choices;
+  const { isTrustedFolder, stored, scriptFile, local, addedRoots, outputSchema } = choices;
+  const { runner, model, sandboxMode, envelope, ceiling, networkHosts, webSearch } = choices;
   const isPlayed = scriptFile !== undefined || local !== undefined;
   const resolved = await settle(
     {
       config: effectiveConfig(layers, choices.profile),
       layers: {
         config: [defaultLayer(isTrustedFolder), { source: "file", values: patchOfConfig(layers.file) }],
-        stored: stored === undefined || isPlayed ? undefined : modelOf(stored),
+        stored: stored === undefined ? undefined : (isPlayed ? boundsOf : modelOf)(stored),
         asked: [
           ...callerLayers(layers, choices.profile),
           // `exec` has no user to ask.
-          { source: "flag", values: { model, sandboxMode, approvalPolicy: "never", asksUser: false, webSearch } },
+          {
+            source: "flag",
+            values: { runner, model, sandboxMode, envelope, ceiling, networkHosts, webSearch, ...UNATTENDED },
+          },
         ],
       },
       played: choices,
@@ -120,33 +115,19 @@ export function callerLayers(layers: Layers, profile: string | undefined): reado
   ];
 }
 
-/** A sandbox is chosen for each run of a command; instructions stay. */
-function modelOf(stored: StoredSettings): StoredSettings {
-  const pick = (patch: SettingsPatch): SettingsPatch => {
-    const { provider, model, effort } = patch;
-    return { provider, model, effort, ...keptInstructions(patch) };
-  };
+/** A script has no model to keep; where the thread is and how far it may go stays. */
+function boundsOf(stored: StoredSettings): StoredSettings {
+  const pick = ({ envelope, ceiling }: SettingsPatch): SettingsPatch => ({ envelope, ceiling });
   return { ...stored, turn: pick(stored.turn), thread: pick(stored.thread) };
 }
 
-export function patchOfConfig(config: ConfigFile): SettingsPatch {
-  const { approval_policy: policy, sandbox_workspace_write: write = {} } = config;
-  return {
-    provider: config.model_provider,
-    model: config.model,
-    effort: config.model_reasoning_effort,
-    sandboxMode: config.sandbox_mode,
-    networkAccess: write.network_access,
-    writableRoots: write.writable_roots,
-    approvalPolicy: policy === "on-failure" ? "on-request" : policy,
-    contextTokens: config.model_context_window,
-    compactAtTokens: config.model_auto_compact_token_limit,
-    asksUser: config.ask_user,
-    ...instructionsOfConfig(config),
-    environment: environmentOf(config),
-    webSearch: config.web_search,
-    ...searchOfConfig(config),
+/** A sandbox mode is chosen for each run of a command; an envelope that was named, a ceiling and instructions stay. */
+function modelOf(stored: StoredSettings): StoredSettings {
+  const pick = (patch: SettingsPatch): SettingsPatch => {
+    const { runner, provider, model, effort, envelope, ceiling, disabledPlugins } = patch;
+    return { runner, provider, model, effort, envelope, ceiling, disabledPlugins, ...keptInstructions(patch) };
   };
+  return { ...stored, turn: pick(stored.turn), thread: pick(stored.thread) };
 }
 
 export interface Settling {
@@ -162,9 +143,83 @@ export async function settle(question: Settling, env: NodeJS.ProcessEnv): Promis
   const { config, played = {}, mayLackKey } = question;
   const stored = question.layers.stored;
   const isScripted = (stored?.thread.provider ?? stored?.turn.provider) === "scripted";
-  const layers = isScripted ? { ...question.layers, stored: withoutModel(stored) } : question.layers;
+  const layers = withRunners(
+    isScripted ? { ...question.layers, stored: withoutModel(stored) } : question.layers,
+    config.runners ?? {},
+  );
   const { values, sources, isProviderOpen } = resolveLayers(layers);
+  const isPlayed = played.scriptFile !== undefined || played.local !== undefined;
+  const runner = isPlayed ? EMBEDDED : (values.runner ?? EMBEDDED);
+  requireRunnerName(config.runners ?? {}, runner);
   const configs = providerConfigs(config, played, env);
+  const chosen =
+    runner === EMBEDDED
+      ? await chooseAsked({ values, sources, isProviderOpen }, { configs, config, played, mayLackKey, env })
+      : ofOutside(runner, { config, configs, values });
+  const { providerId, model, providers, provider } = chosen;
+  const {
+    effort,
+    mode,
+    contextTokens,
+    compactAtTokens,
+    asksUser,
+    guideNames,
+    guideBytes,
+    mcpServers = [],
+    disabledPlugins = [],
+    environment,
+    searchOptions,
+  } = values;
+  // As in Codex: who lets commands reach everything lets searches reach the web of today. A word of its own counts more.
+  const implied = values.sandboxMode === "danger-full-access" && values.impliedSearch ? "live" : values.impliedSearch;
+  const { webSearch = implied } = values;
+  const searchSource = sources[values.webSearch === undefined ? "impliedSearch" : "webSearch"] ?? "default";
+  const settings: TurnSettings = {
+    ...keptInstructions(values),
+    ...defined({ guideNames, guideBytes }),
+    ...(runner === EMBEDDED ? {} : { runner }),
+    provider: providerId,
+    model,
+    ...(effort === undefined ? {} : { effort }),
+    sandboxMode: values.sandboxMode ?? "read-only",
+    ...(await chooseEnvelope(values, layers, env)),
+    networkAccess: values.networkHosts === undefined && values.networkAccess === true,
+    ...(values.networkHosts === undefined ? {} : { networkHosts: [...values.networkHosts] }),
+    writableRoots: [...new Set(values.writableRoots)],
+    approvalPolicy: values.approvalPolicy ?? "never",
+    ...defined({ contextTokens, compactAtTokens, environment }),
+    ...(mode === "plan" ? { mode } : {}),
+    ...(asksUser === true ? { asksUser } : {}),
+    ...(webSearch === undefined || webSearch === "disabled"
+      ? {}
+      : { webSearch, ...defined({ searchOptions }), ...(OWNERS.has(searchSource) ? { isSearchByOwner: true } : {}) }),
+    ...(mcpServers.length === 0 ? {} : { mcpServers: [...mcpServers] }),
+    ...(disabledPlugins.length === 0 ? {} : { disabledPlugins: [...disabledPlugins] }),
+  };
+  return { settings, sources, providers, provider, notes: chosen.notes };
+}
+
+interface Asked {
+  readonly providerId: string;
+  readonly model: string;
+  readonly providers: readonly ProviderConfig[];
+  readonly provider: Provider | undefined;
+  readonly notes: readonly string[];
+}
+
+interface Asking {
+  readonly configs: readonly ProviderConfig[];
+  readonly config: ConfigFile;
+  readonly played: Pick<Choices, "scriptFile" | "local">;
+  readonly mayLackKey: Choices["mayLackKey"];
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** Whom Heddle's own loop asks, with its login. */
+async function chooseAsked(
+  { values, sources, isProviderOpen }: SettingsAnswer,
+  { configs, config, played, mayLackKey, env }: Asking,
+): Promise<Asked> {
   const isPlayed = played.scriptFile !== undefined || played.local !== undefined;
   const named = isPlayed && sources.model !== "flag" ? undefined : values.model;
   const isOfThread = sources.provider === "turn" || sources.provider === "thread";
@@ -181,43 +236,17 @@ export async function settle(question: Settling, env: NodeJS.ProcessEnv): Promis
   const { model, note } = chooseModel(provider, { named: selected?.model ?? named, config, env });
   // A script with a mistake in it is found now, not at the first request.
   if (provider.wire === "scripted") await provider.script();
-  const {
-    effort,
-    mode,
-    contextTokens,
-    compactAtTokens,
-    asksUser,
-    guideNames,
-    guideBytes,
-    mcpServers = [],
-    environment,
-    searchOptions,
-  } = values;
-  const { webSearch = values.impliedSearch } = values;
-  const searchSource = sources[values.webSearch === undefined ? "impliedSearch" : "webSearch"] ?? "default";
-  const settings: TurnSettings = {
-    ...keptInstructions(values),
-    ...defined({ guideNames, guideBytes }),
-    provider: providerId,
-    model,
-    ...(effort === undefined ? {} : { effort }),
-    sandboxMode: values.sandboxMode ?? "read-only",
-    networkAccess: values.networkAccess ?? false,
-    writableRoots: [...new Set(values.writableRoots)],
-    approvalPolicy: values.approvalPolicy ?? "never",
-    ...(contextTokens === undefined ? {} : { contextTokens }),
-    ...(compactAtTokens === undefined ? {} : { compactAtTokens }),
-    ...(mode === "plan" ? { mode } : {}),
-    ...(asksUser === true ? { asksUser } : {}),
-    ...(webSearch === undefined || webSearch === "disabled"
-      ? {}
-      : { webSearch, ...defined({ searchOptions }), ...(OWNERS.has(searchSource) ? { isSearchByOwner: true } : {}) }),
-    ...(mcpServers.length === 0 ? {} : { mcpServers: [...mcpServers] }),
-    ...(environment === undefined ? {} : { environment }),
-    ...(config.sandbox_ceiling === undefined ? {} : { ceiling: config.sandbox_ceiling }),
-  };
   const notes = [unnamed?.note, note].filter((text) => text !== undefined);
-  return { settings, sources, providers, provider, notes };
+  return { providerId, model, providers, provider, notes };
+}
+
+/** An agent program has its own providers and its own login. */
+function ofOutside(
+  runner: string,
+  { config, configs, values }: Pick<Asking, "config" | "configs"> & Pick<SettingsAnswer, "values">,
+): Asked {
+  const model = values.model ?? config.runners?.[runner]?.model ?? DEFAULT_MODEL;
+  return { providerId: runner, model, providers: configs, provider: undefined, notes: [] };
 }
 
 /** What only the owner of the machine writes; clients and threads are the others. */
@@ -267,10 +296,6 @@ function localAddress(env: NodeJS.ProcessEnv): string | undefined {
   return env["CODEX_OSS_BASE_URL"] || (port === "" ? undefined : `http://127.0.0.1:${port}/v1`);
 }
 
-function chooseLocal(config: ConfigFile, { local }: Pick<Choices, "local">): string {
-  return local?.provider ?? config.oss_provider ?? "ollama";
-}
-
 function providerConfig(id: string, table: ProviderTable): ProviderConfig {
   const isBuiltIn = BUILT_IN_PROVIDERS.some((config) => config.id === id);
   const wire = table.wire_api === undefined ? undefined : WIRES[table.wire_api];
@@ -318,76 +343,4 @@ function attemptsOf(table: ProviderTable): Pick<ProviderConfig, "maxAttempts" | 
     ...(stream === undefined ? {} : { maxAttempts: stream + 1 }),
     ...(request === undefined ? {} : { requestAttempts: request + 1 }),
   };
-}
-
-function chooseProvider(config: ConfigFile, played: Pick<Choices, "scriptFile" | "local">, model?: string): string {
-  if (played.scriptFile !== undefined) return "scripted";
-  if (played.local !== undefined) return chooseLocal(config, played);
-  return config.model_provider ?? makerOf(model) ?? "openai";
-}
-
-interface ModelChoice {
-  readonly named: string | undefined;
-  readonly config: ConfigFile;
-  readonly env: NodeJS.ProcessEnv;
-}
-
-function chooseModel(provider: Provider, { named, config, env }: ModelChoice): { model: string; note?: string } {
-  const model = named ?? DEFAULT_MODELS[provider.id];
-  if (model !== undefined) {
-    checkModel(provider, model, env);
-    return { model };
-  }
-  const maker =
-    config.model_providers?.[provider.id]?.base_url === undefined ? undefined : MAKER_OF_WIRE[provider.wire];
-  const usual = maker === undefined ? undefined : DEFAULT_MODELS[maker];
-  if (usual !== undefined) return { model: usual, note: `no model is named; asking ${provider.name} for ${usual}` };
-  throw new HeddleError("model.unknown", `name a model for provider "${provider.id}": -m MODEL`);
-}
-
-/** As with Codex, a provider of the owner's own is asked for the usual model of those who speak as it does. */
-const MAKER_OF_WIRE: Partial<Record<Provider["wire"], string>> = {
-  "openai-responses": "openai",
-  "openai-chat": "openai",
-  anthropic: "anthropic",
-  gemini: "gemini",
-};
-
-/** Who makes a model of this name; asked of a provider that says nothing itself. */
-function makerOf(model: string | undefined): string | undefined {
-  if (model === undefined) return undefined;
-  const { family } = modelInfo({ wire: "openai-chat", vendor: undefined, family: undefined }, model);
-  return family === "other" ? undefined : family;
-}
-
-/** The provider is still known, and nothing says that it has no such model. */
-function canServe(configs: readonly ProviderConfig[], id: string, model: string, env: NodeJS.ProcessEnv): boolean {
-  const builtIn = BUILT_IN_PROVIDERS.find((config) => config.id === id);
-  const own = configs.find((config) => config.id === id);
-  if (builtIn === undefined) return own !== undefined || catalogProvider(heddleHome(env), id) !== undefined;
-  return foreignMaker({ id, baseUrl: own?.baseUrl ?? builtIn.baseUrl }, model) === undefined;
-}
-
-/** A maker's own address serves only its own models. Any other address may serve any name. */
-function foreignMaker({ id, baseUrl }: { readonly id: string; readonly baseUrl?: string | undefined }, model: string) {
-  const builtIn = BUILT_IN_PROVIDERS.find((config) => config.id === id);
-  const maker = builtIn?.vendor;
-  return maker === undefined || baseUrl !== builtIn?.baseUrl || makerOf(model) === maker ? undefined : maker;
-}
-
-function checkModel(provider: Provider, model: string, env: NodeJS.ProcessEnv): void {
-  const maker = foreignMaker(provider, model);
-  if (maker === undefined) return;
-  const [other = "", ...rest] = model.split("/");
-  const isOther = rest.length > 0 && catalogProvider(heddleHome(env), other) !== undefined;
-  if (isOther) {
-    const meant = `${other}:${rest.join("/")}`;
-    throw new HeddleError(
-      "model.unknown",
-      `${provider.name} has no model "${model}"; for the provider ${other}: -m ${meant}`,
-    );
-  }
-  const example = DEFAULT_MODELS[maker] ?? "";
-  const hint = didYouMean(model, Object.values(DEFAULT_MODELS)) || `; write -m ${example} for example`;
-  throw new HeddleError("model.unknown", `${provider.name} has no model "${model}"${hint}`);
 }

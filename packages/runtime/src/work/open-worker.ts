@@ -45,14 +45,19 @@ export async function settingsForTask(source: SettingsSource, spec: TaskSpec): P
   const settings = await source.resolve({
     workspace: spec.workspace,
     patch: {
+      runner: spec.runner,
       model: spec.model,
       provider: spec.provider,
       effort: spec.effort,
       sandboxMode: spec.sandbox,
+      envelope: spec.envelope,
+      ceiling: spec.ceiling,
       approvalPolicy: spec.approval,
     },
   });
   // The sandbox of a task is what its own file says. Checks see the host outside the workspace as it is, so an agent that may
   // write there would write what judges it.
-  return { ...settings, networkAccess: spec.network, writableRoots: [] };
+  const { networkHosts: _, ...others } = settings;
+  const hosts = typeof spec.network === "boolean" ? {} : { networkHosts: spec.network };
+  return { ...others, networkAccess: spec.network === true, ...hosts, writableRoots: [] };
 }

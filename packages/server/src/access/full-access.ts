@@ -61,6 +61,6 @@ async function questionOf(
   return body?.type === "approval.requested" ? body.question : undefined;
 }
 
-function isOwner(principal: Principal | undefined): boolean {
+export function isOwner(principal: Principal | undefined): boolean {
   return principal !== undefined && scopeAllows(principal.role, "admin");
 }

@@ -214,7 +214,7 @@ test("inject adds to the running turn; without one it begins a turn", async () =
 test("C11 archived chats are hidden and come back; deleting takes everything, the files of long outputs too", async () => {
   await using world = await openChatWorld({ script: [{ calls: [sh("seq 1 100000")] }, { text: "one" }] });
   const { client, chatId } = await world.chat();
-  const files = (): Promise<string[]> => readdir(path.join(world.root, "home", "outputs", chatId)).catch(() => []);
+  const files = (): Promise<string[]> => readdir(path.join(world.root, "home", "blobs")).catch(() => []);
   await client.end(text(await client.call("chat.message.send", { chat_id: chatId, message: "x" }), "turn_id"));
   expect(await files()).toHaveLength(1);
   await client.call("chat.thread.archive", { chat_id: chatId });

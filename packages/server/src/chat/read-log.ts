@@ -5,8 +5,8 @@
 import { readStream } from "@heddle/agent";
 import { ChatLog, type ChatEvent } from "@heddle/dialects/chat";
 import type { Journal } from "@heddle/journal";
-import { HeddleError, logEntryCount, type StoredEvent } from "@heddle/protocol";
-import { lessUsage, usageOf } from "../followers/thread-state.ts";
+import { HeddleError, lessUsage, logEntryCount, type StoredEvent } from "@heddle/protocol";
+import { usageOf } from "../followers/thread-state.ts";
 
 export interface Past {
   /** Those after the number that was asked for. */
@@ -32,7 +32,7 @@ export async function readLog(journal: Journal, threadId: string, options: ReadL
     const past = await readOnce(journal, { threadId, version }, options);
     if ((await journal.version(threadId)) === version) return past;
   }
-  throw new HeddleError("store.busy", `thread ${threadId} is written without pause; try again`);
+  throw new HeddleError("store.busy", `thread ${threadId} changes faster than it can be read; try again`);
 }
 
 async function readOnce(

@@ -33,7 +33,7 @@ async function keepBusy(world: ChatWorld, chatId: string, signal: AbortSignal): 
 
 test(
   "C6 under 200 disconnects what was replayed and what was live are the whole list, each event once",
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   async () => {
     await using world = await openChatWorld({
       respond: () => ({ text: "some words that come in several pieces, one after the other" }),
@@ -92,7 +92,7 @@ test("C6 a number that is not there yet is refused with how far it goes", async 
 
 test(
   "C12 a slow reader keeps its connection, is told how far the chat has come, and gets the rest by asking",
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async () => {
     await using world = await openChatWorld();
     const { client: fast, chatId } = await world.chat();

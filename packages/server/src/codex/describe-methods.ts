@@ -30,8 +30,7 @@ const DIFFERS: Readonly<Record<string, string>> = {
   "plugin/reconcile": "empty: no plugin comes from elsewhere",
   "process/spawn": "always inside Heddle's sandbox, as a turn with default settings has it",
   "thread/sample": "without tools of MCP servers; `responseId` is Heddle's own",
-  "turn/settings/update":
-    "with `features.step_model_switching`: effort, summary and tier; the model is that of the next turn",
+  "turn/settings/update": "with `features.step_model_switching`: also model, effort, summary and tier",
   "thread/start": "also `clientThreadId`: the same id again is the same thread",
   "skills/config/write": "kept as `disabled_skills` in Heddle's own file",
   "mcpServer/oauth/login": "clients are registered dynamically (`dcr`); `cimd` is refused",

@@ -80,7 +80,7 @@ const STATES: readonly State[] = [
       const turnId = await send(client, chatId, "one");
       const hasRetried = async (): Promise<boolean> =>
         (await heddle.journal.read({ stream: chatId, after: 0 })).some(({ body }) => body.type === "model.retried");
-      await expect.poll(hasRetried, { timeout: 5_000 }).toBe(true);
+      await expect.poll(hasRetried, { timeout: 60_000 }).toBe(true);
       return turnId;
     },
   },

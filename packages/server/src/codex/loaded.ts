@@ -10,6 +10,8 @@ export interface LoadedThread {
   /** Where its next turn works. */
   workspace: string;
   readonly isEphemeral: boolean;
+  /** Whether clients change its running turns, by what came with its start; absent: as the owner says. */
+  readonly changesTurns?: boolean | undefined;
 }
 
 /** Beyond this, threads without followers are unloaded, the longest unused first. */
@@ -17,7 +19,7 @@ const MAX_LOADED = 1_000;
 /** How long an idle thread without followers stays loaded. */
 const IDLE_MS = 30 * 60_000;
 
-export interface LoadedOptions extends Omit<FeedOptions, "threadId"> {
+export interface LoadedOptions extends Omit<FeedOptions, "threadId" | "isNew"> {
   readonly idleMs?: number;
 }
 
@@ -63,11 +65,12 @@ export class LoadedThreads implements AsyncDisposable {
     return [...this.#open.values()];
   }
 
-  feed(threadId: string): Promise<ThreadFeed> {
+  /** `isNew`: see `FeedOptions`. */
+  feed(threadId: string, { isNew = false } = {}): Promise<ThreadFeed> {
     const known = this.#feeds.get(threadId);
     if (known !== undefined) return known;
     this.#stay(threadId);
-    const opening = ThreadFeed.open({ ...this.#options, threadId });
+    const opening = ThreadFeed.open({ ...this.#options, threadId, isNew });
     this.#feeds.set(threadId, opening);
     opening.then(
       (feed) => {

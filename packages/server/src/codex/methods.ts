@@ -47,6 +47,7 @@ import { updateTurnSettings } from "./handlers/turn-settings.ts";
 import * as turns from "./handlers/turns.ts";
 import { readUsage } from "./handlers/usage.ts";
 import * as watch from "./handlers/watch.ts";
+import { OWN_METHODS } from "./own/methods.ts";
 import { unsupportedError } from "./unsupported.ts";
 
 const HANDLERS: { readonly [Method in SupportedMethod]: Handler<Method> } = {
@@ -152,22 +153,33 @@ const HANDLERS: { readonly [Method in SupportedMethod]: Handler<Method> } = {
 
 /** In the order of the original: first params that cannot be read, then who calls, then what they may call. */
 export async function callMethod(name: string, params: unknown, call: Call): Promise<Reply> {
+  const own = OWN_METHODS.get(name);
   const known = CODEX_METHODS.get(name);
+  const { client } = call.connection;
+  if (own !== undefined) {
+    if (client === undefined) throw notInitialized();
+    return own.run(params, call).catch((error: unknown) => withoutSecrets(error, call));
+  }
   if (known === undefined) throw invalid(unknownVariant(name, CODEX_METHODS.keys()));
   const carryOut = isSupported(name) ? prepare(name, params) : undefined;
-  const { client } = call.connection;
   if (name !== "initialize") {
-    if (client === undefined) throw new RpcError(RPC.invalidRequest, "Not initialized");
+    if (client === undefined) throw notInitialized();
     if (!client.isExperimental) refuseExperimental(name, known.isExperimental, params);
   }
   if (carryOut === undefined) throw unsupportedError(name);
-  const reply = await carryOut(call).catch((error: unknown) => {
-    if (!isHeddleError(error)) throw error;
-    // What failed may quote a program, and a program its token.
-    const message = call.server.heddle.journal.redactor.text(error.message);
-    throw new HeddleError(error.code, message, { cause: error.cause, details: error.details });
-  });
-  return warned(reply, unusedParams(params), { params, connection: call.connection });
+  const reply = await carryOut(call).catch((error: unknown) => withoutSecrets(error, call));
+  return warned(reply, unusedParams(name, params), { params, connection: call.connection });
+}
+
+function notInitialized(): RpcError {
+  return new RpcError(RPC.invalidRequest, "Not initialized");
+}
+
+/** What failed may quote a program, and a program its token. */
+function withoutSecrets(error: unknown, { server }: Call): never {
+  if (!isHeddleError(error)) throw error;
+  const message = server.heddle.journal.redactor.text(error.message);
+  throw new HeddleError(error.code, message, { cause: error.cause, details: error.details });
 }
 
 const OfThread = z.object({ threadId: z.string() });

@@ -32,6 +32,8 @@ export interface SettingsRequest {
 export interface ResolvedSettings {
   readonly settings: TurnSettings;
   readonly sources: SettingsAnswer["sources"];
+  /** The provider searches the web for this model, when it is asked to. */
+  readonly canSearch: boolean;
 }
 
 /** Given by the program that starts the server. Failures are typed. */
@@ -45,6 +47,8 @@ export interface SettingsSource {
   patchOf(config: Readonly<Record<string, unknown>>): SettingsPatch;
   /** MCP servers among the same keys, for the thread alone; undefined: none are named. */
   serversOf(config: Readonly<Record<string, unknown>>): Promise<readonly McpServerConfig[] | undefined>;
+  /** Whether the same keys let clients change a running turn; undefined: they do not say. */
+  changesTurns(config: Readonly<Record<string, unknown>>): boolean | undefined;
   /** Those of the same keys that are passed over. */
   unusedOf(config: Readonly<Record<string, unknown>>): readonly string[];
 }

@@ -2,7 +2,7 @@
  * What clients of app-server learn of threads as a whole, from the journal alone: begun, named, put away, deleted, and what
  * their next turns run with. Whichever door did it, everyone hears of it in the same words and the same order.
  */
-import type { StoredEvent, TurnSettings } from "@heddle/protocol";
+import type { EventOf, StoredEvent, TurnSettings } from "@heddle/protocol";
 import { settingsUpdated, threadNews } from "@heddle/dialects/codex-app-server";
 import type { FanOutListener } from "../followers/fan-out.ts";
 import type { ServerContext } from "../rpc/call.ts";
@@ -49,6 +49,7 @@ export class ThreadNews implements FanOutListener {
     const { stream, body } = stored;
     switch (body.type) {
       case "thread.created":
+        if (body.parent !== undefined) await this.#followChild(stream, body);
         await this.#began(stream);
         break;
       case "thread.moved":
@@ -80,6 +81,16 @@ export class ThreadNews implements FanOutListener {
     if (row === undefined) return;
     const thread = await describeThread(this.#server, row);
     this.#server.announce({ method: "thread/started", params: { thread } });
+  }
+
+  /** Whoever follows a thread follows those that it starts: their questions are for the same people. */
+  async #followChild(threadId: string, { parent, workspace, isEphemeral }: EventOf<"thread.created">) {
+    const { threads } = this.#server;
+    const followers = threads.openFeed(parent?.threadId ?? "")?.followers ?? [];
+    if (followers.length === 0) return;
+    threads.load({ threadId, workspace, isEphemeral: isEphemeral === true });
+    const feed = await threads.feed(threadId, { isNew: true });
+    for (const follower of followers) feed.add(follower);
   }
 
   async #changed(threadId: string, workspace: unknown): Promise<void> {

@@ -32,6 +32,8 @@ export interface FeedOptions {
   readonly heddle: Heddle;
   readonly fanOut: () => Promise<FanOut>;
   readonly threadId: string;
+  /** The thread has just begun: what happened since is sent too, not read with the past. */
+  readonly isNew?: boolean | undefined;
   /** To every connection, whatever it follows. */
   readonly announce: (notification: CodexNotification) => void;
   /** Ids of questions are the server's: several clients are asked under one. */
@@ -88,6 +90,10 @@ export class ThreadFeed implements AsyncDisposable {
   /** What the thread has used so far; undefined: nothing. */
   get usage(): CodexNotification | undefined {
     return this.#dialect.usage;
+  }
+
+  get followers(): readonly Follower[] {
+    return [...this.#followers];
   }
 
   /** Somebody follows, or a turn runs. */
@@ -152,9 +158,11 @@ export class ThreadFeed implements AsyncDisposable {
 
   /** Of the past only what is still open matters. */
   async #begin(journal: Journal, threadId: string): Promise<void> {
-    const { version, state, lastTurns } = await readThreadState(journal, threadId);
-    for (const out of this.#dialect.restore(state, lastTurns)) this.#ask(out);
-    this.#seen = version;
+    if (this.#options.isNew !== true) {
+      const { version, state, lastTurns } = await readThreadState(journal, threadId);
+      for (const out of this.#dialect.restore(state, lastTurns)) this.#ask(out);
+      this.#seen = version;
+    }
     const unread = this.#unread ?? [];
     this.#unread = undefined;
     for (const event of unread) this.#take(event);

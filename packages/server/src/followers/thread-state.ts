@@ -2,8 +2,8 @@
 import { readGoal, readPlan } from "@heddle/agent";
 import type { ThreadState } from "@heddle/dialects/codex-app-server";
 import type { Journal } from "@heddle/journal";
-import { addUsage, HeddleError, NO_USAGE, type StoredEvent, type Usage } from "@heddle/protocol";
-import { pastTurns, turnEvents } from "../turns/past-turns.ts";
+import { addUsage, HeddleError, lessUsage, NO_USAGE, type StoredEvent, type Usage } from "@heddle/protocol";
+import { turnEvents, turnsBackFrom } from "../turns/past-turns.ts";
 
 export interface ReadState {
   readonly version: number;
@@ -23,14 +23,16 @@ export async function readThreadState(journal: Journal, threadId: string): Promi
     const read = await readOnce(journal, threadId);
     if ((await journal.version(threadId)) === version) return { version, ...read };
   }
-  throw new HeddleError("store.busy", `thread ${threadId} is written without pause; try again`);
+  throw new HeddleError("store.busy", `thread ${threadId} changes faster than it can be read; try again`);
 }
 
 async function readOnce(journal: Journal, threadId: string): Promise<Omit<ReadState, "version">> {
   const row = await journal.threads.get(threadId);
   if (row === undefined) throw new HeddleError("thread.not-found", `no thread ${threadId}`);
   const lastTurns: StoredEvent[] = [];
-  for (const turn of (await pastTurns(journal, threadId)).slice(-MAX_TURNS_BACK).toReversed()) {
+  let looked = 0;
+  for await (const turn of turnsBackFrom(journal, threadId)) {
+    if (looked++ === MAX_TURNS_BACK) break;
     const events = await turnEvents(journal, turn);
     lastTurns.unshift(...events);
     // The usage of an answer is sent at the latest when its turn ends.
@@ -54,22 +56,11 @@ async function inheritedUsage(journal: Journal, threadId: string): Promise<Usage
   const { parts } = await readPlan(journal, threadId);
   let total = NO_USAGE;
   for (const { stream, upTo } of parts.slice(0, -1)) {
-    const ends = await journal.read({ stream, after: 0, types: ["turn.completed"] });
-    total = addUsage(total, usageOf(ends.filter(({ version }) => version <= upTo)));
+    total = addUsage(total, (await journal.threads.usedUpTo(stream, upTo)).usage);
   }
   return total;
 }
 
 export function usageOf(events: readonly StoredEvent[]): Usage {
   return events.reduce((sum, { body }) => (body.type === "turn.completed" ? addUsage(sum, body.usage) : sum), NO_USAGE);
-}
-
-export function lessUsage(usage: Usage, less: Usage): Usage {
-  const left = { ...usage };
-  left.inputTokens -= less.inputTokens;
-  left.cachedInputTokens -= less.cachedInputTokens;
-  left.cacheWriteInputTokens -= less.cacheWriteInputTokens;
-  left.outputTokens -= less.outputTokens;
-  left.reasoningOutputTokens -= less.reasoningOutputTokens;
-  return left;
 }

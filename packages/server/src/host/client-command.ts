@@ -141,6 +141,7 @@ function contextOf(
     workspace: cwd,
     writableRoots: (choice.writableRoots ?? []).map((root) => path.resolve(cwd, root)),
     networkAccess: choice.networkAccess ?? false,
+    networkHosts: choice.networkHosts,
     approval: "never",
     masked: [...heddleFolders(server.home), ...(server.host.masked ?? [])],
   });

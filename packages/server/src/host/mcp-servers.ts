@@ -4,7 +4,7 @@
  */
 import path from "node:path";
 import { programFolders, withPluginServers } from "@heddle/agent";
-import { isHeddleError, reasonOf, type McpServerConfig, type TurnSettings } from "@heddle/protocol";
+import { isHeddleError, reasonOf, type McpServerConfig, type TurnSettings, type Network } from "@heddle/protocol";
 import type { SandboxChoice } from "@heddle/dialects/codex-app-server";
 import {
   commandEnvironment,
@@ -65,9 +65,10 @@ export async function serversOf(
   server: ServerContext,
   threadId: string | undefined,
 ): Promise<readonly McpServerConfig[]> {
-  const configured = await withPluginServers(server.home, server.host.mcpServers ?? []);
-  if (threadId === undefined) return configured;
-  const { mcpServers } = await nextSettings(server, requireLoaded(server, threadId));
+  const { home, host } = server;
+  if (threadId === undefined) return withPluginServers(home, host.mcpServers ?? []);
+  const { mcpServers, disabledPlugins: disabled } = await nextSettings(server, requireLoaded(server, threadId));
+  const configured = await withPluginServers(home, host.mcpServers ?? [], { disabled });
   return (await server.heddle.mcp.brought()).serversOf(threadId, configured, mcpServers);
 }
 
@@ -101,7 +102,7 @@ async function openMcpServers(
   { workspace, servers, onEnd, ...options }: McpServersOptions,
 ): Promise<OpenMcpServers> {
   const choice = options.choice ?? (await defaultSettings(server.settings)) ?? { sandboxMode: "read-only" };
-  const openLike = (network?: "none" | "all"): Promise<Sandbox> =>
+  const openLike = (network?: Network): Promise<Sandbox> =>
     openMcpSandbox(server, { workspace, choice, servers, network });
   const sandbox = await openLike();
   const { openMcpInspector } = await import("@heddle/tools/mcp-inspector");
@@ -138,7 +139,7 @@ interface McpSandboxOptions {
   readonly workspace: string;
   readonly choice: SandboxChoice;
   readonly servers: readonly McpServerConfig[];
-  readonly network: "none" | "all" | undefined;
+  readonly network: Network | undefined;
 }
 
 async function openMcpSandbox(
@@ -150,6 +151,7 @@ async function openMcpSandbox(
     workspace,
     writableRoots: choice.writableRoots ?? [],
     networkAccess: choice.networkAccess ?? false,
+    networkHosts: choice.networkHosts,
     approval: "never",
     masked: [...heddleFolders(server.home), ...(server.host.masked ?? [])],
   });

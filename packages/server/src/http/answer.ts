@@ -1,6 +1,6 @@
 /** What goes back: JSON with the same careful headers every time, failures by their code. */
 import type { ServerResponse } from "node:http";
-import { toHeddleError, type ErrorCode, type HeddleError } from "@heddle/protocol";
+import { EXIT, exitCodeOf, toHeddleError, type ErrorCode, type HeddleError } from "@heddle/protocol";
 
 /** No page of another origin may read, frame or guess at an answer, and nobody on the way may keep it. */
 export const CAREFUL_HEADERS = {
@@ -11,19 +11,18 @@ export const CAREFUL_HEADERS = {
   "x-content-type-options": "nosniff",
 } as const;
 
+/** Of bundles. */
+export const LINES_TYPE = "application/x-ndjson";
+
 const STATUS: Partial<Readonly<Record<ErrorCode, number>>> = {
   "door.unauthorized": 401,
   "door.forbidden": 403,
   "door.wrong-host": 421,
-  "door.not-found": 404,
   "door.wrong-method": 405,
   "door.json-only": 415,
   "door.too-large": 413,
   "door.overloaded": 503,
-  "thread.not-found": 404,
-  "turn.not-found": 404,
-  "approval.not-found": 404,
-  "task.not-found": 404,
+  "evidence.timeout": 503,
   "task.illegal": 409,
   "task.stale": 409,
   "task.hook-failed": 409,
@@ -36,7 +35,19 @@ const STATUS: Partial<Readonly<Record<ErrorCode, number>>> = {
   "cursor.expired": 410,
   "policy.denied": 403,
   "ceiling.exceeded": 403,
+  "hop.no-edge": 403,
+  "hop.not-authorized": 403,
+  "hop.guard-failed": 403,
+  "hop.approval-denied": 403,
+  "hop.too-many": 403,
+  "hop.busy": 409,
   "limit.reached": 429,
+  "agent.name-taken": 409,
+  "agent.gone": 410,
+  "message.not-allowed": 403,
+  "message.cycle": 409,
+  "message.settled": 409,
+  "message.too-many": 429,
   "sandbox.unavailable": 503,
   "store.busy": 503,
   "store.full": 507,
@@ -50,7 +61,9 @@ const STATUS: Partial<Readonly<Record<ErrorCode, number>>> = {
 export function statusOf(error: HeddleError): number {
   const known = STATUS[error.code];
   if (known !== undefined) return known;
-  return /^(usage|config|workspace|prompt|model|provider|path|thread|task)\./.test(error.code) ? 400 : 500;
+  if (error.code.endsWith(".not-found")) return 404;
+  if (exitCodeOf(error.code) === EXIT.usage) return 400;
+  return /^(config|workspace|envelope|prompt|model|provider|path|thread|task|hop)\./.test(error.code) ? 400 : 500;
 }
 
 export function sendJson(response: ServerResponse, status: number, value: unknown): void {

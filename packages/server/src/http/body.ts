@@ -3,6 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { breathe, LONG_CHARS } from "@heddle/journal";
 import { HeddleError, isHeddleError } from "@heddle/protocol";
 import { excessOf } from "../rpc/depth.ts";
+import { LINES_TYPE } from "./answer.ts";
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
@@ -34,6 +35,21 @@ async function whole(request: IncomingMessage): Promise<Buffer> {
 function requireJson(type: string | undefined): void {
   if (/^application\/json\s*(;\s*charset=("?)utf-8\2\s*)?$/i.test(type ?? "")) return;
   throw new HeddleError("door.json-only", "the body must be JSON: content-type: application/json");
+}
+
+/** As of JSON: a page of another origin has to ask first. */
+export function requireLines(type: string | undefined): void {
+  if (type?.split(";")[0]?.trim().toLowerCase() === LINES_TYPE) return;
+  throw new HeddleError("door.json-only", `the body must be JSON lines: content-type: ${LINES_TYPE}`);
+}
+
+/** What has no bound of its own is counted by whoever reads it. */
+export async function* incoming(request: IncomingMessage): AsyncGenerator<Buffer, void, void> {
+  try {
+    for await (const part of request) if (Buffer.isBuffer(part)) yield part;
+  } catch (cause) {
+    throw new HeddleError("usage.invalid", "the body is incomplete", { cause });
+  }
 }
 
 function tooLarge(): HeddleError {

@@ -23,13 +23,14 @@ import {
 import { Strangers } from "../transports/strangers.ts";
 import { websocketUpgrade } from "../transports/websocket.ts";
 import { sendError, sendJson, statusOf } from "./answer.ts";
-import { parseBody, readBody } from "./body.ts";
+import { incoming, parseBody, readBody, requireLines } from "./body.ts";
 import { eventSocketAt } from "./event-routes.ts";
 import { checkOrigin, Guard, type Entrance } from "./guard.ts";
 import { Guests } from "./guests.ts";
 import type { HostFacts, HttpContext, Route } from "./route.ts";
 import { findRoute } from "./routes.ts";
 import { RunningTurns } from "../turns/running-turns.ts";
+import { EnvelopeSessions } from "../mcp/envelope-sessions.ts";
 import { EventHub } from "./events/hub.ts";
 import type { TaskDoorOptions } from "./task-door.ts";
 import type { TokenBook } from "./tokens.ts";
@@ -43,6 +44,8 @@ export interface HttpDoorOptions {
   readonly tokens: TokenBook;
   /** Of the other doors of the same engine; absent: there are none. */
   readonly turns?: RunningTurns;
+  /** Heddle's own folder. */
+  readonly home: string;
   readonly cwd: string;
   readonly version: string;
   readonly log: (line: string) => void;
@@ -81,7 +84,7 @@ export class HttpDoor implements AsyncDisposable {
   #isStopping = false;
 
   constructor(options: HttpDoorOptions) {
-    const { heddle, settings, facts, taskDoor, cwd, version, log, tokens, heartbeatMs, stuckMs } = options;
+    const { heddle, settings, facts, taskDoor, home, cwd, version, log, tokens, heartbeatMs, stuckMs } = options;
     this.#options = options;
     this.#guard = new Guard(tokens);
     const isStillGood = (principal: Principal): Promise<boolean> => this.#guard.isStillGood(principal);
@@ -92,10 +95,13 @@ export class HttpDoor implements AsyncDisposable {
       settings,
       facts,
       taskDoor,
+      home,
       cwd,
       version,
       hub,
       turns: options.turns ?? new RunningTurns(heddle),
+      mcpSessions: new EnvelopeSessions(),
+      log,
     };
   }
 
@@ -187,18 +193,30 @@ export class HttpDoor implements AsyncDisposable {
     if (matched instanceof Error) throw matched;
     const { route, params } = matched;
     refuseRole(route, principal);
-    const takesBody = route.method === "POST" || route.method === "PATCH";
+    const takesLines = route.takes === "lines";
+    if (takesLines) requireLines(request.headers["content-type"]);
+    const takesBody = !takesLines && (route.method === "POST" || route.method === "PATCH");
     const bytes = takesBody ? await readBody(request) : Buffer.alloc(0);
     const { headers } = request;
     const lastEventId = [headers["last-event-id"]].flat()[0];
-    // A signed body is parsed after its signature is checked.
-    const body = takesBody && route.scope !== "signed" ? await parseBody(bytes) : undefined;
+    // What has no shape here is parsed by its handler: a signed body after its signature is checked, MCP as MCP says.
+    const body = takesBody && route.body !== undefined ? await parseBody(bytes) : undefined;
     const raw = { params, query: queryOf(url), body };
     // Nothing that is public or signed is done in the name of this door.
     const by = principal === undefined ? "user:door:http" : authorOf(principal);
-    const call = { context: this.#context, principal, by, headers, bytes, response, lastEventId };
+    const call = {
+      context: this.#context,
+      principal,
+      by,
+      url: url.href,
+      headers,
+      bytes,
+      incoming: incoming(request),
+      response,
+      lastEventId,
+    };
     const answer = await route.run(raw, call);
-    if (route.answer !== "stream") sendJson(response, route.status, answer);
+    if (typeof route.answer !== "string") sendJson(response, route.status, answer);
   }
 
   #refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {

@@ -3,16 +3,20 @@ import { z } from "zod";
 import type { Route } from "./route.ts";
 import { ROUTES } from "./routes.ts";
 import {
+  Agent,
   Approval,
   ApprovalQuestion,
   CheckRun,
   ConfigSummary,
+  EnvelopeDetail,
   ErrorAnswer,
   EventBody,
+  EvidenceEntry,
   Failure,
   InputPart,
   Item,
   ItemEntry,
+  Message,
   Notification,
   SandboxAnswer,
   StreamedDelta,
@@ -42,6 +46,10 @@ const COMPONENTS = {
   Turn,
   ItemEntry,
   Approval,
+  EnvelopeDetail,
+  EvidenceEntry,
+  Agent,
+  Message,
   Task,
   TaskSummary,
   TaskAttempt,
@@ -62,6 +70,25 @@ type Json = Readonly<Record<string, unknown>>;
 const STREAM_DESCRIPTION =
   "Server-sent events. A message without a name is a stored event (StreamedEvent); its id is the cursor. Named: `delta` " +
   "(StreamedDelta, on request), `caughtUp`, `lagged`, `end`. See docs/build/events.md.";
+
+const CONTENTS = {
+  stream: { "text/event-stream": { schema: { type: "string", description: STREAM_DESCRIPTION } } },
+  lines: {
+    "application/x-ndjson": {
+      schema: { type: "string", description: "A bundle, one JSON object a line. See docs/build/bundle-format.md." },
+    },
+  },
+  mcp: {
+    "text/event-stream": {
+      schema: {
+        type: "string",
+        description:
+          "The Model Context Protocol over streamable HTTP, in both of its eras: a message of JSON-RPC 2.0 in, one out as " +
+          "JSON, or with its progress as server-sent events. See docs/use/mcp.md.",
+      },
+    },
+  },
+} as const;
 
 export function openApi(version: string): Json & { readonly openapi: string } {
   const schemas = componentSchemas();
@@ -93,7 +120,7 @@ function componentSchemas(): Readonly<Record<string, Json>> {
     addNew(registry, `${name}.params`, params);
     addNew(registry, `${name}.query`, query);
     if (body !== undefined) addNew(registry, `${name}.body`, body);
-    if (answer !== "stream") addNew(registry, `${name}.answer`, answer);
+    if (typeof answer !== "string") addNew(registry, `${name}.answer`, answer);
   }
   const { schemas } = z.toJSONSchema(registry, { uri: (id) => `#/components/schemas/${id}`, io: "input" });
   const { __shared: shared, ...own } = schemas;
@@ -134,10 +161,8 @@ function described(schemas: Readonly<Record<string, Json>>, schema: z.ZodType): 
 
 function operation(route: Route, schemas: Readonly<Record<string, Json>>): Json {
   const { name, summary, scope, params, query, body, answer, status } = route;
-  const content =
-    answer === "stream"
-      ? { "text/event-stream": { schema: { type: "string", description: STREAM_DESCRIPTION } } }
-      : json(described(schemas, answer));
+  const content = typeof answer === "string" ? CONTENTS[answer] : json(described(schemas, answer));
+  const taken = route.takes === "lines" ? CONTENTS.lines : body && json(described(schemas, body));
   const parameters = [
     ...parametersOf(described(schemas, params), "path"),
     ...parametersOf(described(schemas, query), "query"),
@@ -148,7 +173,7 @@ function operation(route: Route, schemas: Readonly<Record<string, Json>>): Json 
     "x-heddle-scope": scope,
     ...(scope === "public" || scope === "signed" ? { security: [] } : {}),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(body === undefined ? {} : { requestBody: { required: true, content: json(described(schemas, body)) } }),
+    ...(taken === undefined ? {} : { requestBody: { required: true, content: taken } }),
     responses: {
       [status]: { description: "Done", content },
       default: { $ref: "#/components/responses/Error" },

@@ -10,6 +10,7 @@ import { z } from "zod";
 import type { Principal, Scope } from "../access/principals.ts";
 import type { SettingsResolver } from "../codex/settings.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
+import type { EnvelopeSessions } from "../mcp/envelope-sessions.ts";
 import type { EventHub } from "./events/hub.ts";
 import type { TaskDoorOptions } from "./task-door.ts";
 
@@ -27,25 +28,41 @@ export interface HostFacts {
   models(provider: string | undefined): Promise<readonly ModelListing[]>;
 }
 
-export interface HttpContext {
+/** What a door needs through which threads and tasks are begun: this one, and MCP. */
+export interface DoorContext {
   readonly heddle: Heddle;
   readonly settings: SettingsResolver;
-  readonly hub: EventHub;
   readonly turns: RunningTurns;
-  readonly facts: HostFacts;
   readonly taskDoor: TaskDoorOptions;
   /** Where a thread works when its client names no folder. */
   readonly cwd: string;
   readonly version: string;
 }
 
-export interface HttpCall extends By {
-  readonly context: HttpContext;
+export interface DoorCall extends By {
+  readonly context: DoorContext;
   /** Undefined for `public` routes, and for `signed` ones without a token. */
   readonly principal: Principal | undefined;
+}
+
+export interface HttpContext extends DoorContext {
+  /** Heddle's own folder. */
+  readonly home: string;
+  readonly hub: EventHub;
+  readonly facts: HostFacts;
+  readonly mcpSessions: EnvelopeSessions;
+  readonly log: (line: string) => void;
+}
+
+export interface HttpCall extends DoorCall {
+  readonly context: HttpContext;
+  /** The whole address, as it was asked for. */
+  readonly url: string;
   readonly headers: IncomingHttpHeaders;
   /** The body as it came: signatures are over bytes. */
   readonly bytes: Buffer;
+  /** The body piece by piece, of routes that take lines. */
+  readonly incoming: AsyncIterable<Buffer>;
   readonly response: ServerResponse;
   readonly lastEventId: string | undefined;
 }
@@ -75,8 +92,10 @@ export interface Route {
   readonly params: z.ZodObject;
   readonly query: z.ZodObject;
   readonly body: z.ZodType | undefined;
-  /** `stream`: server-sent events, sent by the handler itself. */
-  readonly answer: z.ZodType | "stream";
+  /** The body is lines and has no bound of its own: the handler reads it. Absent: JSON, as `body` says. */
+  readonly takes?: "lines";
+  /** `stream`: server-sent events, `lines`: JSON lines, `mcp`: as MCP says; each is sent by the handler itself. */
+  readonly answer: z.ZodType | "stream" | "lines" | "mcp";
   readonly status: number;
   run(raw: Raw, call: HttpCall): Promise<unknown>;
 }
@@ -92,13 +111,13 @@ interface RouteSpec<
   Q extends z.ZodObject,
   B extends z.ZodType,
   A extends z.ZodType,
-> extends Pick<Route, "name" | "summary" | "scope"> {
+> extends Pick<Route, "name" | "summary" | "scope" | "takes"> {
   /** `GET /api/threads/{threadId}`. */
   readonly on: `${Method} /${string}`;
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
-  readonly answer: A | "stream";
+  readonly answer: A | "stream" | "lines" | "mcp";
   readonly status?: number;
   handle(given: Given<z.output<P>, z.output<Q>, z.output<B>>, call: HttpCall): Promise<z.output<A>>;
 }
@@ -124,9 +143,9 @@ export function route<
     status,
     run(raw, call) {
       const given: unknown = {
-        params: parse(params, raw.params, "the path"),
-        query: parse(query, raw.query, "the query"),
-        body: body === undefined ? undefined : parse(body, raw.body, "the body"),
+        params: parseGiven(params, raw.params, "the path"),
+        query: parseGiven(query, raw.query, "the query"),
+        body: body === undefined ? undefined : parseGiven(body, raw.body, "the body"),
       };
       // Parsed by the very schemas the handler's types come from.
       return spec.handle(given as Given<z.output<P>, z.output<Q>, z.output<B>>, call);
@@ -134,7 +153,15 @@ export function route<
   };
 }
 
-function parse(schema: z.ZodType, value: unknown, where: string): unknown {
+/** Aborts when the client disconnects. */
+export function whileAsked({ response }: Pick<HttpCall, "response">): AbortSignal {
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  return gone.signal;
+}
+
+/** Throws `usage.invalid`, which names the field and the one that was meant. */
+export function parseGiven(schema: z.ZodType, value: unknown, where: string): unknown {
   const parsed = schema.safeParse(value, PLAIN);
   if (parsed.success) return parsed.data;
   const { issues } = parsed.error;

@@ -13,8 +13,17 @@ const BODIES: Readonly<Record<string, unknown>> = {
   patchThread: { name: "a name" },
   archiveThread: {},
   unarchiveThread: {},
+  hopThread: { to: "edit", reason: "found it" },
   forkThread: {},
   startTurn: { input: "hello" },
+  patchAgent: { name: null },
+  tellAgent: { text: "look at this" },
+  askAgent: { text: "what is it", timeoutMs: 1000 },
+  noteEvidence: { claim: "conclusion", text: "found" },
+  noteEvidenceAbout: { claim: "conclusion", text: "found", subject: { type: "lesson", id: "ports" } },
+  runGate: {},
+  verifyRecord: {},
+  purgeEvidence: { id: "import_of-nothing" },
   interruptTurn: {},
   steerTurn: { input: "more" },
   answerApproval: { decision: "decline" },
@@ -39,15 +48,28 @@ const BODIES: Readonly<Record<string, unknown>> = {
   takeWebhook: {},
   redeliverNotification: {},
   testSink: {},
+  serveMcp: { jsonrpc: "2.0", id: 1, method: "tools/list" },
+  serveMcpEnvelope: { jsonrpc: "2.0", id: 1, method: "tools/list" },
 };
 
 /** What an allowed call of something that is not there is answered with; everything else is what its row says. */
 const MISSING: Readonly<Record<string, number>> = {
+  // The thread has had no turn, so it is in no envelope.
+  hopThread: 400,
+  runGate: 400,
   startTurn: 400,
   readTurn: 404,
   interruptTurn: 404,
   steerTurn: 404,
   answerApproval: 404,
+  readMessage: 404,
+  // No envelope has this name.
+  readEnvelope: 400,
+  readEvidence: 404,
+  readEvidenceChain: 404,
+  purgeEvidence: 404,
+  // It takes lines, not JSON.
+  importEvidence: 415,
   // Nobody carries out tasks here, and a task that waits is not paused, has no stall and has not ended.
   planTask: 400,
   resumeTask: 409,
@@ -63,11 +85,15 @@ const MISSING: Readonly<Record<string, number>> = {
   takeWebhook: 404,
   redeliverNotification: 404,
   testSink: 404,
+  // No envelope of this name.
+  serveMcpEnvelope: 400,
+  leaveMcpEnvelope: 400,
 };
 
 function pathOf({ path }: Route, threadId: string, taskId: string): string {
   const known = path
     .replace("{threadId}", threadId)
+    .replace("{agent}", threadId)
     .replace("{taskId}", taskId)
     .replace(/\{\w+\}/, "nothing");
   return path.endsWith("/events") ? `${known}?follow=false` : known;
@@ -89,18 +115,21 @@ test("S01 S02 S15: every route answers every caller as its scope says, and in th
   const wrong: string[] = [];
   for (const route of ROUTES) {
     for (const caller of CALLERS) {
-      const threadId = route.path.includes("{threadId}") ? await world.newThread() : "";
+      const threadId = /\{(?:threadId|agent)\}/.test(route.path) ? await world.newThread() : "";
       const taskId = route.path.includes("{taskId}") ? await world.newTask() : "";
       const token = { none: "", wrong: "x".repeat(43), ...world.tokens }[caller];
       const before = await world.heddle.journal.position();
       const body = route.method === "GET" || route.method === "DELETE" ? {} : { body: BODIES[route.name] };
-      const answer = await ask(world.port, pathOf(route, threadId, taskId), { method: route.method, token, ...body });
+      // What clients of MCP have to send.
+      const headers = route.path.startsWith("/mcp") ? { accept: "application/json, text/event-stream" } : {};
+      const path = pathOf(route, threadId, taskId);
+      const answer = await ask(world.port, path, { method: route.method, token, headers, ...body });
       // Twenty wrong tokens in a minute are the limit; the routes after that are refused by it.
       const isLimited = caller === "wrong" && answer.status === 429;
       if (answer.status !== expected(route, caller) && !isLimited) {
         wrong.push(`${route.name} for ${caller}: ${answer.status} ${answer.text}`);
       }
-      if (answer.status === route.status && route.answer !== "stream") route.answer.parse(answer.json);
+      if (answer.status === route.status && typeof route.answer !== "string") route.answer.parse(answer.json);
       if (answer.status > 400) expect(await world.heddle.journal.position(), route.name).toBe(before);
     }
   }

@@ -1,8 +1,13 @@
 /** The whole table, and how a request finds its row. */
 import { HeddleError } from "@heddle/protocol";
+import { AGENT_ROUTES } from "./agent-routes.ts";
+import { ENVELOPE_ROUTES } from "./envelope-routes.ts";
 import { EVENT_ROUTES } from "./event-routes.ts";
+import { EVIDENCE_ROUTES } from "./evidence-routes.ts";
 import { HOST_ROUTES } from "./host-routes.ts";
+import { MCP_ROUTES } from "./mcp-routes.ts";
 import { ORDER_ROUTES } from "./order-routes.ts";
+import { RECORD_ROUTES } from "./record-routes.ts";
 import type { Route } from "./route.ts";
 import { TASK_FACTS_ROUTES } from "./task-facts-routes.ts";
 import { TASK_ROUTES } from "./task-routes.ts";
@@ -14,11 +19,16 @@ export const ROUTES: readonly Route[] = [
   ...HOST_ROUTES,
   ...THREAD_ROUTES,
   ...TURN_ROUTES,
+  ...ENVELOPE_ROUTES,
   ...EVENT_ROUTES,
+  ...EVIDENCE_ROUTES,
+  ...RECORD_ROUTES,
+  ...AGENT_ROUTES,
   ...TASK_ROUTES,
   ...TASK_WORK_ROUTES,
   ...TASK_FACTS_ROUTES,
   ...ORDER_ROUTES,
+  ...MCP_ROUTES,
 ];
 
 export interface Matched {
@@ -32,7 +42,7 @@ export function findRoute(method: string, pathname: string): Matched {
   const fitting = COMPILED.filter(({ pattern }) => fits(pattern, parts));
   // A question about headers is answered like the question itself; Node leaves the body out. A stream has no end to wait for.
   const found = fitting.find(({ route }) =>
-    method === "HEAD" ? route.method === "GET" && route.answer !== "stream" : route.method === method,
+    method === "HEAD" ? route.method === "GET" && typeof route.answer !== "string" : route.method === method,
   );
   if (found !== undefined) return { route: found.route, params: paramsOf(found.pattern, parts) };
   if (fitting.length === 0) throw new HeddleError("door.not-found", "there is no such route; see /api/openapi.json");

@@ -5,7 +5,7 @@ import type { OpenTasks, Sink, Tasks, WebhookDoor } from "@heddle/tasks";
 import { folderFor } from "../access/folders.ts";
 import { refuseFullAccess } from "../access/full-access.ts";
 import { scopeAllows, type Principal } from "../access/principals.ts";
-import type { HttpCall } from "./route.ts";
+import type { DoorCall } from "./route.ts";
 
 export interface TaskDoorOptions {
   readonly tasks: OpenTasks;
@@ -22,7 +22,7 @@ export interface TaskDoorOptions {
  * The calls about tasks that a caller may make: a task gives nobody more rights than a turn, nor does a task that another
  * user ordered. Every call is written out, so that a new one is not allowed by accident.
  */
-export function tasksFor({ context: { taskDoor, cwd }, principal, by }: HttpCall): Tasks {
+export function tasksFor({ context: { taskDoor, cwd }, principal, by }: DoorCall): Tasks {
   const { journal } = taskDoor.door;
   const tasks = taskDoor.tasks.as(by);
   const specOf = async (taskId: string): Promise<TaskSpec | undefined> => (await journal.tasks.get(taskId))?.spec;
@@ -89,7 +89,7 @@ function refuseNetwork(principal: Principal | undefined, spec: TaskSpec): void {
 /** Anything in a spec that asks for network access, at any depth; a value that only looks like it counts too. */
 function reachesOut(part: unknown): boolean {
   if (typeof part !== "object" || part === null) return false;
-  if ("network" in part && part.network === true) return true;
+  if ("network" in part && (part.network === true || Array.isArray(part.network))) return true;
   if ("kind" in part && part.kind === "http") return true;
   return Object.values(part).some(reachesOut);
 }

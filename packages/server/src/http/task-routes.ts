@@ -1,6 +1,7 @@
 /** Tasks: list, create, read, change, archive, delete. They are run by the harness of this process, or of another. */
 import { hasEnded, HeddleError, isHeddleError, TASK_STATES, type TaskRecord, type TaskState } from "@heddle/protocol";
-import { proposePlan, requireAllowedWorkspace, takeOrder, type Tasks } from "@heddle/tasks";
+import { contestRows, proposePlan, requireAllowedWorkspace, takeOrder, type Tasks } from "@heddle/tasks";
+import type { Journal } from "@heddle/journal";
 import type { z } from "zod";
 import { folderFor } from "../access/folders.ts";
 import { pageFrom, cursorPosition } from "../rpc/paging.ts";
@@ -25,7 +26,7 @@ import {
   TasksQuery,
 } from "@heddle/protocol/http";
 import { defined } from "@heddle/protocol";
-import { route, type HttpCall, type Route } from "./route.ts";
+import { route, type DoorCall, type HttpCall, type Route } from "./route.ts";
 import { tasksFor } from "./task-door.ts";
 import { createdView, requireTask, taskSummary, taskView } from "./task-views.ts";
 import { limitOf } from "./thread-routes.ts";
@@ -35,7 +36,7 @@ const AT_HAND = TASK_STATES.filter((state) => state !== "archived");
 /** Of one request; more of them are left to the next. */
 const MAX_CLEARED = 1_000;
 
-async function listTasks(query: z.output<typeof TasksQuery>, { context: { heddle } }: HttpCall) {
+export async function listTasks(query: z.output<typeof TasksQuery>, { context: { heddle } }: DoorCall) {
   const { journal } = heddle;
   const { state, archived, workspace, label, parentId, search, cursor } = query;
   const limit = limitOf(query.limit);
@@ -54,7 +55,11 @@ async function listTasks(query: z.output<typeof TasksQuery>, { context: { heddle
   return { data: data.map(taskSummary), nextCursor, position };
 }
 
-async function createTask(body: z.output<typeof CreateTaskBody>, call: HttpCall) {
+export async function createTask(
+  body: z.output<typeof CreateTaskBody>,
+  call: DoorCall,
+  door: "http" | "mcp" = "http",
+): Promise<z.output<typeof CreatedTask>> {
   const { context, principal } = call;
   const { spec, format, prompt, plan, workspace, thread, clientId } = body;
   const written = prompt === undefined ? (spec ?? plan) : { goal: prompt };
@@ -65,13 +70,19 @@ async function createTask(body: z.output<typeof CreateTaskBody>, call: HttpCall)
     {
       file: isText ? `order.${format === "markdown" ? "md" : "yaml"}` : "order.json",
       text: isText ? written : JSON.stringify(written),
-      source: { kind: "http", ref: name },
+      source: { kind: door, ref: name },
       workspace,
       thread,
-      ...(clientId === undefined ? {} : { key: `http:${name}:${clientId}` }),
+      ...(clientId === undefined ? {} : { key: `${door}:${name}:${clientId}` }),
     },
   );
   return createdView(context.heddle.journal, { task, warnings });
+}
+
+/** Of a contest: how its contestants stand now. */
+async function withRows(journal: Journal, task: TaskRecord): Promise<TaskRecord> {
+  const { contest } = task;
+  return contest === undefined ? task : { ...task, contest: { ...contest, rows: await contestRows(journal, task) } };
 }
 
 /** Only of what has ended; a task that is taken up again meanwhile stays. */
@@ -227,7 +238,7 @@ export const TASK_ROUTES: readonly Route[] = [
     params: TaskParams,
     answer: Task,
     handle: async ({ params: { taskId } }, { context: { heddle } }) =>
-      taskView(await requireTask(heddle.journal, taskId)),
+      taskView(await withRows(heddle.journal, await requireTask(heddle.journal, taskId))),
   }),
   route({
     name: "deleteTask",

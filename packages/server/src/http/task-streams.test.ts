@@ -87,11 +87,11 @@ test("14.4: a WebSocket that does not read is disconnected like any reader, and 
   expect(world.door.followers).toBe(1);
   slow.socket.pause();
   for (let count = 0; count < 200; count += 1) await world.append(threadId, 1, 100_000);
-  await expect.poll(() => world.door.followers, { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => world.door.followers, { timeout: 60_000 }).toBe(0);
   slow.socket.terminate();
   const last = slow.received.at(-1)?.id ?? 0;
   const again = await open(last);
-  await expect.poll(() => again.received.some(({ event }) => event === "caughtUp"), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => again.received.some(({ event }) => event === "caughtUp"), { timeout: 60_000 }).toBe(true);
   const ids = again.received.flatMap(({ id }) => id ?? []);
   expect(ids).toEqual(Array.from({ length: 201 - last }, (_, at) => last + 1 + at));
   again.socket.terminate();

@@ -10,16 +10,9 @@ import {
   UndoneTask,
   UndoTaskBody,
 } from "@heddle/protocol/http";
-import { route, type HttpCall, type Route } from "./route.ts";
+import { route, whileAsked, type Route } from "./route.ts";
 import { tasksFor } from "./task-door.ts";
 import { requireTask, taskView } from "./task-views.ts";
-
-/** Aborts when the client disconnects. */
-function whileAsked({ response }: HttpCall): AbortSignal {
-  const gone = new AbortController();
-  response.once("close", () => gone.abort());
-  return gone.signal;
-}
 
 export const TASK_WORK_ROUTES: readonly Route[] = [
   route({

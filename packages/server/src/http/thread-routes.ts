@@ -1,19 +1,22 @@
-/** Threads: list, create, read, name, archive, fork, delete. */
+/** Threads: list, create, read, name, archive, hop, fork, delete. */
 import { changeSettings } from "@heddle/agent";
+import { readTakeover } from "@heddle/agent/takeover";
 import { ChatSettingsChange } from "@heddle/dialects/chat";
 import type { ThreadRow } from "@heddle/journal";
-import { HeddleError, PLAIN, reasonOf } from "@heddle/protocol";
+import { defined, HeddleError, PLAIN, reasonOf } from "@heddle/protocol";
 import type { z } from "zod";
 import { folderFor } from "../access/folders.ts";
-import { refuseFullAccess } from "../access/full-access.ts";
+import { isOwner, refuseFullAccess } from "../access/full-access.ts";
 import { pageOf } from "../rpc/paging.ts";
-import { route, type HttpContext, type Route } from "./route.ts";
+import { route, type DoorContext, type HttpContext, type Route } from "./route.ts";
 import {
   Accepted,
   CreateThreadBody,
   DONE,
   EmptyBody,
   ForkThreadBody,
+  HopAnswer,
+  HopThreadBody,
   PatchThreadBody,
   ThreadDetail,
   ThreadPage,
@@ -33,7 +36,8 @@ export function limitOf(limit: number | undefined): number {
 
 async function detail({ heddle }: HttpContext, threadId: string): Promise<z.output<typeof ThreadDetail>> {
   const row = await requireThread(heddle.journal, threadId);
-  return { ...threadView(row), seq: await heddle.journal.version(threadId) };
+  const takeover = await readTakeover(heddle.journal, threadId);
+  return { ...threadView(row), seq: await heddle.journal.version(threadId), ...defined({ takeover }) };
 }
 
 function settingsFrom(given: Readonly<Record<string, unknown>>): z.output<typeof ChatSettingsChange> {
@@ -48,6 +52,22 @@ function isWanted(row: ThreadRow, { archived = false, search = "", status }: z.o
   return search === "" || `${row.name ?? ""}\n${row.preview ?? ""}`.toLowerCase().includes(search.toLowerCase());
 }
 
+export async function listThreads(
+  query: z.output<typeof ThreadsQuery>,
+  { heddle }: DoorContext,
+): Promise<z.output<typeof ThreadPage>> {
+  const { workspace, cursor } = query;
+  const where = workspace === undefined ? {} : { workspace };
+  const { threads } = heddle.journal;
+  const rows =
+    query.parent === undefined
+      ? await threads.list({ ...where, limit: MAX_THREADS })
+      : (await threads.childrenOf(query.parent, { limit: MAX_THREADS })).toReversed();
+  const wanted = rows.filter((row) => isWanted(row, query));
+  const { data, nextCursor } = pageOf(wanted, { cursor, limit: limitOf(query.limit) }, ({ id }) => id);
+  return { data: data.map(threadView), nextCursor };
+}
+
 export const THREAD_ROUTES: readonly Route[] = [
   route({
     name: "listThreads",
@@ -56,14 +76,7 @@ export const THREAD_ROUTES: readonly Route[] = [
     scope: "read",
     query: ThreadsQuery,
     answer: ThreadPage,
-    async handle({ query }, { context }) {
-      const { workspace, cursor } = query;
-      const where = workspace === undefined ? {} : { workspace };
-      const rows = await context.heddle.journal.threads.list({ ...where, limit: MAX_THREADS });
-      const wanted = rows.filter((row) => isWanted(row, query));
-      const { data, nextCursor } = pageOf(wanted, { cursor, limit: limitOf(query.limit) }, ({ id }) => id);
-      return { data: data.map(threadView), nextCursor };
-    },
+    handle: ({ query }, { context }) => listThreads(query, context),
   }),
   route({
     name: "createThread",
@@ -137,6 +150,19 @@ export const THREAD_ROUTES: readonly Route[] = [
       await requireThread(context.heddle.journal, threadId);
       await context.heddle.as(by).deleteThread({ threadId });
       return DONE;
+    },
+  }),
+  route({
+    name: "hopThread",
+    on: "POST /api/threads/{threadId}/hop",
+    summary: "Takes an idle thread into another envelope, by an edge for users",
+    scope: "write",
+    params: ThreadParams,
+    body: HopThreadBody,
+    answer: HopAnswer,
+    async handle({ params: { threadId }, body }, { context, principal, by }) {
+      await requireThread(context.heddle.journal, threadId);
+      return context.heddle.as(by).hopThread({ ...body, threadId, staysInSandbox: !isOwner(principal) });
     },
   }),
   route({

@@ -6,7 +6,7 @@ import { folderFor } from "../access/folders.ts";
 import { pageOf } from "../rpc/paging.ts";
 import { refuseLeavingSandbox, refuseFullAccess, refuseInputToFullAccess } from "../access/full-access.ts";
 import { defined } from "@heddle/protocol";
-import { route, type HttpCall, type HttpContext, type Route } from "./route.ts";
+import { route, type DoorCall, type DoorContext, type Route } from "./route.ts";
 import {
   Accepted,
   AnswerBody,
@@ -29,30 +29,31 @@ import { itemEntries, openApprovals, requireThread, requireTurn, turnView } from
 
 type Wanted = z.output<typeof StartTurnBody>;
 
-async function startTurn(threadId: string, wanted: Wanted, { context, principal, by }: HttpCall) {
+export async function startTurn(threadId: string, wanted: Wanted, { context, principal, by }: DoorCall) {
   const { heddle, turns, cwd } = context;
   const row = await requireThread(heddle.journal, threadId);
   if (row.isArchived) throw new HeddleError("usage.invalid", `thread ${threadId} is archived; unarchive it first`);
   const settings = await settingsOf(context, row, wanted);
   refuseFullAccess(principal, settings.sandboxMode);
-  const { clientId, input } = wanted;
+  const { clientId, input, role, ceiling } = wanted;
   const workspace =
     wanted.workspace === undefined ? undefined : await folderFor({ principal, wanted: wanted.workspace, cwd });
   const handle = await heddle.as(by).startTurn({
     thread: threadId,
     input,
     settings,
-    ...defined({ clientId, workspace }),
+    ...defined({ clientId, role, workspace, keep: ceiling === undefined ? undefined : { ceiling } }),
   });
   turns.add(handle);
   return turnView(heddle.journal, await requireTurn(heddle.journal, threadId, handle.turnId));
 }
 
 /** What is not said is as the thread has it: as in the turn before, with what was changed since at any door. */
-async function settingsOf({ heddle, settings }: HttpContext, row: ThreadRow, wanted: Wanted) {
-  const { clientId, model, provider, effort, sandboxMode, approvalPolicy, mode, outputSchema, limits } = wanted;
+async function settingsOf({ heddle, settings }: DoorContext, row: ThreadRow, wanted: Wanted) {
+  const { clientId, outputSchema, limits, runner, model, provider, effort, approvalPolicy, mode } = wanted;
+  const { sandboxMode, envelope, ceiling } = wanted;
   const stored = await heddle.storedSettings(row.id, clientId);
-  const patch = { model, provider, effort, sandboxMode, approvalPolicy, mode };
+  const patch = { runner, model, provider, effort, sandboxMode, envelope, ceiling, approvalPolicy, mode };
   const resolved = await settings.resolve({ workspace: stored.workspace, stored, patch });
   return { ...resolved, ...defined({ outputSchema, limits }) };
 }
@@ -121,10 +122,10 @@ export const TURN_ROUTES: readonly Route[] = [
     body: SteerBody,
     answer: Accepted,
     status: 202,
-    async handle({ params: { threadId, turnId }, body: { input } }, { context: { heddle }, principal, by }) {
+    async handle({ params: { threadId, turnId }, body: { input, role } }, { context: { heddle }, principal, by }) {
       await requireTurn(heddle.journal, threadId, turnId);
       await refuseInputToFullAccess(heddle, principal, threadId);
-      await heddle.as(by).steer(turnId, input);
+      await heddle.as(by).steer(turnId, input, { role });
       return DONE;
     },
   }),

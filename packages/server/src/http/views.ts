@@ -95,7 +95,12 @@ export async function itemEntries(
   const entries = new Map<string, z.output<typeof ItemEntry>>();
   let open = 0;
   let hasMore = false;
-  for await (const { body, at, version } of eventsAfter(journal, threadId, after)) {
+  const turn = turnId === undefined ? undefined : await journal.threads.turn(turnId);
+  if (turnId !== undefined && turn?.threadId !== threadId) return { data: [], nextAfter: null };
+  const begin = Math.max(after, (turn?.admittedVersion ?? 1) - 1);
+  for await (const { body, at, version } of eventsAfter(journal, threadId, begin)) {
+    // Every item of a turn has ended with it.
+    if (version > (turn?.endedVersion ?? Infinity)) break;
     if (body.type === "item.started" && (turnId ?? body.turnId) === body.turnId) {
       hasMore = entries.size === limit;
       if (hasMore && open === 0) break;

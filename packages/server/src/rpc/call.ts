@@ -2,6 +2,7 @@
 import type { GoalTurns, Heddle, TurnQueue } from "@heddle/agent";
 import type { CodexNotification, CodexParams, SupportedMethod } from "@heddle/dialects/codex-app-server";
 import type { Connection } from "./connection.ts";
+import type { Sessions } from "../codex/own/sessions.ts";
 import type { FanOut } from "../followers/fan-out.ts";
 import type { ThreadNews } from "../codex/thread-news.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
@@ -18,6 +19,8 @@ export interface ServerContext {
   /** Input that waits for its turn. */
   readonly queue: TurnQueue;
   readonly turns: RunningTurns;
+  /** Of outside agents. */
+  readonly sessions: Sessions;
   /** Work for the goals of threads. */
   readonly goals: GoalTurns;
   /** Problems of the configuration, sent to every client. */

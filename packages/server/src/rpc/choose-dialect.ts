@@ -5,6 +5,10 @@ import type { Reply, RequestId } from "./peer.ts";
 /** What a connection does with requests. */
 export interface Dialect {
   request(method: string, params: unknown, id: RequestId): Promise<Reply>;
+  /** Absent: nothing depends on notifications of clients. */
+  notification?(method: string, params: unknown): void;
+  /** See `PeerHandlers.left`. */
+  left?(): void;
   /** Everything that waited has been handed to the transport. */
   drained?(): void;
   closed(): void;
@@ -16,7 +20,7 @@ export interface Dialects {
 }
 
 /** Nothing of either is made before it is known which; it stays that one. */
-export function chooseDialect(dialects: Dialects): Required<Dialect> {
+export function chooseDialect(dialects: Dialects): Dialect {
   let chosen: Dialect | undefined;
   return {
     request(method, params, id) {

@@ -1,6 +1,7 @@
 /** One client: its peer, who it is, and which notifications it wants. */
 import type { Author } from "@heddle/protocol";
 import type { CodexNotification, CodexServerRequest } from "@heddle/dialects/codex-app-server";
+import { authorOf, type Principal } from "../access/principals.ts";
 import { Ends } from "./ends.ts";
 import { Held } from "./held.ts";
 import type { Answered, Peer, RequestId } from "./peer.ts";
@@ -18,6 +19,7 @@ const EXPERIMENTAL: ReadonlySet<string> = new Set(["thread/settings/updated", "t
 
 export class Connection implements Follower {
   readonly #peer: Peer;
+  readonly principal: Principal;
   readonly by: Author;
   readonly #held = new Held();
   /** What must not outlive it. */
@@ -25,9 +27,15 @@ export class Connection implements Follower {
   /** undefined: it has not said `initialize` yet. */
   client: ClientInfo | undefined;
 
-  constructor(peer: Peer, by: Author) {
+  constructor(peer: Peer, principal: Principal) {
     this.#peer = peer;
-    this.by = by;
+    this.principal = principal;
+    this.by = authorOf(principal);
+  }
+
+  /** A client of sessions is told what it sent wrongly; one of Codex is not, as in the original. */
+  answerMalformed(): void {
+    this.#peer.answersMalformed = true;
   }
 
   get isClosed(): boolean {

@@ -5,9 +5,11 @@
 import type { Channel } from "./channel.ts";
 
 export interface Message {
+  /** Of peers that speak JSON-RPC to the letter; they get no `emittedAtMs`. */
+  readonly jsonrpc?: "2.0";
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;
-  readonly emittedAtMs: number;
+  readonly emittedAtMs?: number;
 }
 
 export interface Lagged {

@@ -9,7 +9,7 @@
 import { reasonOf, rpcCodeOf, toHeddleError } from "@heddle/protocol";
 import type { Channel } from "./channel.ts";
 import { excessOf } from "./depth.ts";
-import { Outbox, type OutboxLimits } from "./outbox.ts";
+import { Outbox, type Message, type OutboxLimits } from "./outbox.ts";
 
 export type RequestId = string | number;
 
@@ -34,6 +34,7 @@ export class RpcError extends Error {
 }
 
 export const RPC = {
+  parseError: -32700,
   invalidRequest: -32600,
   methodNotFound: -32601,
   invalidParams: -32602,
@@ -51,6 +52,8 @@ export interface PeerHandlers {
   request(method: string, params: unknown, id: RequestId): Promise<Reply>;
   notification(method: string, params: unknown): void;
   closed(): void;
+  /** The client has ended its input and requests of it are still open: what runs for it alone is to end now. */
+  left?(): void;
   /** Everything that waited has been handed to the transport. */
   drained?(): void;
   /** For the operator, not for the client. */
@@ -63,6 +66,8 @@ const MAX_IN_FLIGHT = 512;
 const MAX_REPORTED = 20;
 /** How long a client that has ended its input may take to read the rest. */
 const END_GRACE_MS = 10_000;
+/** How long its commands may take: whoever sends a command and ends waits for short ones. */
+const LEFT_MS = 1_000;
 
 export class Peer {
   readonly #channel: Channel;
@@ -74,6 +79,10 @@ export class Peer {
   #hasEnded = false;
   #grace: NodeJS.Timeout | undefined;
   #isClosed = false;
+  /** A message that is none is answered, with the id it has if it has one. */
+  answersMalformed = false;
+  /** JSON-RPC 2.0 to the letter: every message has "jsonrpc", and none has a key that the standard does not know. */
+  isStandard = false;
 
   constructor(channel: Channel, handlers: PeerHandlers, limits?: OutboxLimits) {
     this.#channel = channel;
@@ -103,19 +112,19 @@ export class Peer {
   }
 
   notify(method: string, params: Readonly<Record<string, unknown>>): void {
-    if (!this.#isClosed) this.#outbox.notification({ method, params, emittedAtMs: Date.now() });
+    if (!this.#isClosed) this.#outbox.notification(this.#note(method, params));
   }
 
   /** A notification that the reader can do without when it is behind. */
   notifyDelta(method: string, params: Readonly<Record<string, unknown>>): void {
-    if (!this.#isClosed) this.#outbox.delta({ method, params, emittedAtMs: Date.now() });
+    if (!this.#isClosed) this.#outbox.delta(this.#note(method, params));
   }
 
   /** The id is the caller's: one question may go to several peers. Answered exactly once, unless withdrawn. */
   ask(id: RequestId, request: { readonly method: string; readonly params: unknown }, done: (answer: Answered) => void) {
     if (this.#isClosed) return done({ kind: "gone" });
     this.#asked.set(id, done);
-    this.#outbox.text(JSON.stringify({ method: request.method, id, params: request.params }));
+    this.#outbox.text(JSON.stringify({ ...this.#head, method: request.method, id, params: request.params }));
   }
 
   withdraw(id: RequestId): void {
@@ -154,6 +163,10 @@ export class Peer {
   }
 
   #passOver(text: string): void {
+    if (this.answersMalformed) {
+      const { id, code, message } = whatIsWrong(text);
+      this.#fail(id, code, message, { code: "usage.invalid" });
+    }
     this.#passedOver += 1;
     if (this.#passedOver > MAX_REPORTED) return;
     const more = this.#passedOver === MAX_REPORTED ? " (further ones of this client are not reported)" : "";
@@ -177,8 +190,16 @@ export class Peer {
     this.#send({ error: { code, message, ...(data === undefined ? {} : { data }) }, id });
   }
 
-  #send(message: unknown): void {
-    if (!this.#isClosed) this.#outbox.text(JSON.stringify(message));
+  #send(message: object): void {
+    if (!this.#isClosed) this.#outbox.text(JSON.stringify({ ...this.#head, ...message }));
+  }
+
+  get #head(): { readonly jsonrpc?: "2.0" } {
+    return this.isStandard ? { jsonrpc: "2.0" } : {};
+  }
+
+  #note(method: string, params: Readonly<Record<string, unknown>>): Message {
+    return this.isStandard ? { ...this.#head, method, params } : { method, params, emittedAtMs: Date.now() };
   }
 
   #settle(id: RequestId, answer: Answered): void {
@@ -189,7 +210,12 @@ export class Peer {
 
   /** Pending requests are answered first. */
   #ended(): void {
-    if (!this.#hasEnded) this.#grace = setTimeout(() => this.#channel.close(), END_GRACE_MS).unref();
+    if (!this.#hasEnded) {
+      this.#grace = setTimeout(() => this.#channel.close(), END_GRACE_MS).unref();
+      setTimeout(() => {
+        if (!this.#isClosed) this.#handlers.left?.();
+      }, LEFT_MS).unref();
+    }
     this.#hasEnded = true;
     if (this.#inFlight === 0 && this.#outbox.isEmpty) this.#channel.close();
   }
@@ -245,6 +271,20 @@ function parse(text: string): Incoming | undefined {
   if (error !== undefined && error !== null)
     return { kind: "response", id, answer: { kind: "error", message: messageOf(error) } };
   return "result" in value ? { kind: "response", id, answer: { kind: "result", result } } : undefined;
+}
+
+/** Nothing of the text is repeated: it may hold a key. */
+function whatIsWrong(text: string): { readonly id: RequestId | null; readonly code: number; readonly message: string } {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { id: null, code: RPC.parseError, message: "Parse error: the message is no JSON" };
+  }
+  const message = "Invalid request: a request is an object with a method, a string, and an id, a string or a number";
+  const given = typeof value === "object" && value !== null && "id" in value ? value.id : undefined;
+  const id = typeof given === "string" || typeof given === "number" ? given : null;
+  return { id, code: RPC.invalidRequest, message };
 }
 
 /** As the client wrote it, whatever it wrote: an object of a stranger cannot be made a string by `String`. */

@@ -5,7 +5,8 @@
  */
 import { chmod, lstat, unlink } from "node:fs/promises";
 import type { Server as HttpServer } from "node:http";
-import { connect, createServer, type Server, type Socket } from "node:net";
+import { createServer, type Server, type Socket } from "node:net";
+import { isAnswered } from "@heddle/agent";
 import { HeddleError, reasonOf } from "@heddle/protocol";
 import { lineChannel } from "./line-channel.ts";
 import type { Listener, OnChannel } from "./server.ts";
@@ -91,17 +92,6 @@ async function removeStale(path: string): Promise<void> {
   if (found === undefined) return;
   if (!found.isSocket())
     throw new HeddleError("usage.invalid", `${path} exists and is not a socket; name another path`);
-  if (await answers(path)) throw new HeddleError("usage.invalid", `another server listens on ${path}`);
+  if (await isAnswered(path)) throw new HeddleError("usage.invalid", `another server listens on ${path}`);
   await unlink(path).catch(() => undefined);
-}
-
-function answers(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(path);
-    const settle = (isAlive: boolean): void => {
-      socket.destroy();
-      resolve(isAlive);
-    };
-    socket.once("connect", () => settle(true)).once("error", () => settle(false));
-  });
 }

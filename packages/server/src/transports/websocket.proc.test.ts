@@ -1,8 +1,8 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { request } from "node:http";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -215,6 +215,38 @@ test("S09: a private socket is its owner's alone, from its first moment and what
     await rm(folder, { recursive: true });
   }
 });
+
+test("a socket whose server is stopped and takes no more connections is not taken over", async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), "heddle-unix-"));
+  const file = path.join(folder, "s");
+  const script = `const net = require("node:net"); net.createServer().listen({ path: process.argv[1], backlog: 1 }, () => console.log("open"));`;
+  const server = spawn(process.execPath, ["-e", script, file], { stdio: ["ignore", "pipe", "inherit"] });
+  const ended = once(server, "exit");
+  const waiting: Socket[] = [];
+  try {
+    await once(server.stdout, "data");
+    server.kill("SIGSTOP");
+    await untilFull(file, waiting);
+    await expect(listenUnix(file, echo)).rejects.toThrow(`another server listens on ${file}`);
+    expect((await stat(file)).isSocket()).toBe(true);
+  } finally {
+    for (const socket of waiting) socket.destroy();
+    server.kill("SIGKILL");
+    await ended;
+    await rm(folder, { recursive: true });
+  }
+});
+
+/** Connects until the kernel has no room for one more that waits to be taken. */
+async function untilFull(file: string, waiting: Socket[]): Promise<void> {
+  for (let more = true; more && waiting.length < 100;) {
+    const socket = connect(file);
+    waiting.push(socket);
+    more = await new Promise((resolve) =>
+      socket.once("connect", () => resolve(true)).once("error", () => resolve(false)),
+    );
+  }
+}
 
 /** What another user of the machine gets: `open`, or the code of the error. */
 async function connectAs(uid: number, file: string): Promise<string> {

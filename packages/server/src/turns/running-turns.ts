@@ -28,6 +28,11 @@ export class RunningTurns {
     return handle;
   }
 
+  /** When none runs any more. */
+  async finished(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running.values());
+  }
+
   /** Tells each of them to stop, once, and waits for them, not for ever. What only waits for an answer is left as it is. */
   async end(): Promise<void> {
     for (const [turnId, ended] of this.#running) {

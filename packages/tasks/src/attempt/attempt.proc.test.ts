@@ -188,7 +188,7 @@ async function untilOpen(
   { journal }: Awaited<ReturnType<typeof openTestHarness>>["heddle"],
   threadId: string,
 ): Promise<string> {
-  for await (const { body } of journal.tail({ stream: threadId, after: 0, signal: AbortSignal.timeout(10_000) }))
+  for await (const { body } of journal.tail({ stream: threadId, after: 0, signal: AbortSignal.timeout(60_000) }))
     if (body.type === "turn.started") return body.turnId;
   throw new Error("no turn began");
 }

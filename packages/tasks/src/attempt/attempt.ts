@@ -2,7 +2,8 @@
  * One attempt at a task, from wherever earlier attempts left it:
  *
  *   prepare ─▶ prompt (stored, then sent) ─▶ turn ─▶ claim ─▶ checks ─▶ verified
- *                 ▲                                              │ rejected, within nudges and budget
+ *                 ▲                            │                 │ rejected, within nudges and budget
+ *                 ├──── hop, while the spec has one left         │
  *                 └──────────────────────────────────────────────┘
  *
  * Its end is an event: verified, claimed (no checks), paused, failed, retried. All state is in events, so that after a crash
@@ -12,6 +13,7 @@ import {
   afterEvents,
   defined,
   isHeddleError,
+  isNudge,
   reasonOf,
   toHeddleError,
   type EventOf,
@@ -32,10 +34,13 @@ import { isTaken, type Hold } from "./hold.ts";
 import { dropEarlier } from "../judge/freeze-claim.ts";
 import { noteLeft } from "../judge/left.ts";
 import { undeliverable } from "../judge/protected.ts";
+import { envelopeNow, nextHop } from "./planned-hops.ts";
 import { readPast, type Step } from "./past.ts";
 import { clearThread, endProcesses, prepare, type Prepared } from "./prepare.ts";
 import { promptText, reviewText } from "./prompts.ts";
 import { backoff, settleFailure } from "./retry.ts";
+import { insteadOfWork } from "../contest/follow-contest.ts";
+import { refuseImpossibleHops } from "../spec/check-hops.ts";
 import { judgeWork, watchTurn } from "./work.ts";
 
 type Options = Required<Pick<HarnessOptions, "heddle" | "settingsFor" | "home" | "now" | "log">>;
@@ -56,8 +61,11 @@ export async function runAttempt(context: HarnessContext, hold: Hold): Promise<v
   const log = (line: string): void => context.log(`${hold.task.id}: ${line}`);
   using watch = new StartWatch("taken", { log, slowMs: context.slowStartMs });
   try {
+    const instead = await insteadOfWork(context.heddle.journal, hold.task);
+    if (instead.length > 0) return void (await hold.append(...instead));
     const { prepared, next } = await prepareAttempt(context, hold, { signal, watch });
     const round: Round = { context, hold, prepared, signal, watch };
+    if (hold.task.spec.agents !== undefined) return await (await import("../contest/run-contest.ts")).runContest(round);
     let step: Step | undefined = next;
     while (step !== undefined) step = await carryOut(round, step);
   } catch (error) {
@@ -76,10 +84,11 @@ async function prepareAttempt(
   signal.throwIfAborted();
   watch.goOn("read the task");
   const past = await readPast(context.heddle.journal, hold.task);
+  await refuseImpossibleHops(hold.task.spec, context.home);
   return { prepared: await prepare(context, hold, { ...past, signal, watch }), next: past.next };
 }
 
-interface Round {
+export interface Round {
   readonly context: HarnessContext;
   readonly hold: Hold;
   readonly prepared: Prepared;
@@ -96,6 +105,8 @@ async function carryOut(round: Round, step: Step): Promise<Step | undefined> {
       return prompt(round, step.why);
     case "turn":
       return turn(round);
+    case "hop":
+      return (await import("./take-hop.ts")).takeHop(round);
     case "check":
       // The attempt resumes after its turn.
       round.watch[Symbol.dispose]();
@@ -107,9 +118,13 @@ async function carryOut(round: Round, step: Step): Promise<Step | undefined> {
 const FORGET_MS = 5_000;
 
 /** After the verdict the work of earlier rounds is not needed; what cannot be removed now is removed with the next. */
-async function checkAndForget(round: Round, claim: Claimed): Promise<Step | undefined> {
+export async function checkAndForget(
+  round: Round,
+  claim: Claimed,
+  beforeVerified?: () => Promise<readonly TaskEventBody[]>,
+): Promise<Step | undefined> {
   const { context, hold } = round;
-  const next = await check(round, claim);
+  const next = await check(round, claim, beforeVerified);
   const options = { home: context.home, signal: AbortSignal.timeout(FORGET_MS) };
   await dropEarlier(options, hold.task).catch((error: unknown) => context.log(`${hold.task.id}: ${reasonOf(error)}`));
   return next;
@@ -144,8 +159,7 @@ async function prompt(round: Round, wanted: EventOf<"task.prompted">["why"]): Pr
     await hold.append(outOfBudget(hold, describe(reached)));
     return undefined;
   }
-  const isNudge = wanted === "rejected" || wanted === "continue" || wanted === "stall";
-  if (isNudge && task.spent.nudges >= task.spec.maxNudges) {
+  if (isNudge(wanted) && task.spent.nudges >= task.spec.maxNudges) {
     await noteEnd(round);
     await hold.append(outOfNudges(context.now(), hold));
     return undefined;
@@ -195,7 +209,7 @@ async function turn(round: Round): Promise<Step | undefined> {
   return settleTurn(round, { followed, claim, ended });
 }
 
-async function noteEnd({ context, hold, prepared }: Round): Promise<void> {
+export async function noteEnd({ context, hold, prepared }: Round): Promise<void> {
   const { home, heddle, log } = context;
   const quiet = (): Promise<boolean> => heddle.endCommands(prepared.threadId);
   if (isTaken(hold)) await quiet(); // The files kept of the task are the other worker's now.
@@ -217,7 +231,8 @@ async function beginTurn({ context, hold, prepared, signal, watch }: Round): Pro
   const sent = await findSent(journal, threadId, { clientId, input });
   const row = sent === undefined ? undefined : await journal.threads.turn(sent.turnId);
   if (row !== undefined) return { threadId, turnId: row.id, version: row.admittedVersion };
-  const settings: TurnSettings = { ...(await context.settingsFor(spec)), limits: limitsOf(hold.task), isForTask: true };
+  const asked = await context.settingsFor({ ...spec, ...envelopeNow(hold.task) });
+  const settings: TurnSettings = { ...asked, limits: limitsOf(hold.task), isForTask: true };
   for (let tries = 1; ; tries += 1) {
     watch.step("wait for the thread");
     await clearThread(context, hold, prepared, signal);
@@ -292,9 +307,16 @@ async function settleTurn(round: Round, { followed, claim, ended }: EndedTurn): 
     await store({ type: "task.paused", v: 1, cause: "question", message: summary });
     return undefined;
   }
-  if (claim.kind === "progress" && spec.checks.length === 0) {
+  const due = nextHop(hold.task);
+  if (claim.kind === "progress" && (spec.checks.length === 0 || due !== undefined)) {
     await store();
     return { kind: "prompt", why: "continue" };
+  }
+  if (due !== undefined) {
+    const { index, to } = due;
+    await store({ type: "task.hop-due", v: 1, attempt, index, to, summary });
+    failpoint("task.after-hop-due");
+    return { kind: "hop" };
   }
   if (spec.checks.length === 0) await noteEnd(round);
   await store({ type: "task.claimed", v: 1, attempt, by, summary });
@@ -309,7 +331,11 @@ function warned(task: TaskRecord, events: readonly TaskEventBody[]): readonly Ta
 type Claimed = Pick<EventOf<"task.claimed">, "by" | "summary">;
 
 /** The checks decide. Results and verdict are stored together. */
-async function check({ context, hold, prepared, signal }: Round, claim: Claimed): Promise<Step | undefined> {
+async function check(
+  { context, hold, prepared, signal }: Round,
+  claim: Claimed,
+  beforeVerified: () => Promise<readonly TaskEventBody[]> = async () => [],
+): Promise<Step | undefined> {
   const { attempt, round, spec } = hold.task;
   // Taken over from a worker that died during the checks: the claim is this attempt's now.
   if (hold.task.state !== "claimed") await hold.append({ type: "task.claimed", v: 1, attempt, ...claim });
@@ -333,7 +359,7 @@ async function check({ context, hold, prepared, signal }: Round, claim: Claimed)
   };
   if (found.passed) {
     const merged = found.merged === undefined ? [] : [{ type: "task.merged", v: 1, attempt, ...found.merged } as const];
-    await hold.append(checked, ...merged, { type: "task.verified", v: 1, attempt });
+    await hold.append(checked, ...merged, ...(await beforeVerified()), { type: "task.verified", v: 1, attempt });
     failpoint("task.after-verdict");
     return undefined;
   }

@@ -3,7 +3,7 @@
  * serves all attempts in a folder: a later one would take the agent's work for the beginning.
  */
 import { join } from "node:path";
-import type { CheckResult, TaskBaseline } from "@heddle/protocol";
+import { defined, type CheckResult, type TaskBaseline } from "@heddle/protocol";
 import { heddleFolders } from "@heddle/tools";
 import type { CheckOptions, TestCounts } from "../checks/check.ts";
 import { readHeadOf } from "../git/read-repository.ts";
@@ -13,13 +13,15 @@ import type { Ran } from "../checks/run-check.ts";
 import { realFolder } from "../checks/workspace.ts";
 import { openCheckRoom } from "../judge/open-check-room.ts";
 import { openScratch } from "../judge/scratch.ts";
-import { keepTree } from "../tree/keep-tree.ts";
+import { keepTree, type KeepOptions } from "../tree/keep-tree.ts";
 import type { KeptTree } from "../tree/manifest.ts";
 
 export interface BaselineOptions {
   readonly into: string;
   /** An earlier copy of the same folder; unchanged files are shared with it. */
   readonly like?: KeptTree | undefined;
+  /** Times of the beginning, where those of the workspace were chosen by earlier agents. */
+  readonly timesOf?: KeepOptions["timesOf"];
   /** What earlier tasks left in the workspace. */
   readonly leftIn?: (base: KeptTree) => Promise<Pick<TaskBaseline, "left">>;
   readonly step?: (name: string) => void;
@@ -28,10 +30,10 @@ export interface BaselineOptions {
 /** Throws `workspace.missing`, and whatever keeps the copy from being made; a check that fails or breaks is recorded. */
 export async function takeBaseline(
   checkOptions: CheckOptions,
-  { into, like, leftIn, step = () => undefined }: BaselineOptions,
+  { into, like, timesOf, leftIn, step = () => undefined }: BaselineOptions,
 ): Promise<TaskBaseline> {
   step("keep a copy of the workspace");
-  const base = await keep(checkOptions, { into, like });
+  const base = await keep(checkOptions, { into, like, timesOf });
   step("run the checks as they are before the work");
   const { before, ran } = await runOn(checkOptions, base);
   const all = withParts(ran.map(({ result }) => result));
@@ -66,11 +68,11 @@ interface Beginning {
 
 async function keep(
   checkOptions: CheckOptions,
-  { into, like }: Pick<BaselineOptions, "into" | "like">,
+  { into, like, timesOf }: Pick<BaselineOptions, "into" | "like" | "timesOf">,
 ): Promise<Beginning> {
   const folder = await realFolder(checkOptions.folder);
   const options = { into, skip: skippedFor(checkOptions), signal: checkOptions.signal };
-  return { folder, tree: await keepTree(folder, like === undefined ? options : { ...options, like }) };
+  return { folder, tree: await keepTree(folder, { ...options, ...defined({ like, timesOf }) }) };
 }
 
 async function runOn(

@@ -35,10 +35,18 @@ export function describe({ what, spent, limit }: Line): string {
   }
 }
 
-/** The key for more of it when the task is resumed. */
-export function wordOf({ what }: Line): string {
-  return { time: "timeMs", turns: "turns", tokens: "tokens", cost: "costUsd" }[what];
+/** How to resume a task whose budget is used up; undefined: it has to be given nothing. */
+export function resumeWithMore(task: TaskRecord): string | undefined {
+  const reached = usedUp(task);
+  return reached && `heddle task resume ${task.id} --more ${MORE[reached.what]}`;
 }
+
+const MORE: Readonly<Record<What, string>> = {
+  time: "time=30m",
+  turns: "turns=5",
+  tokens: "tokens=500000",
+  cost: "cost_usd=1",
+};
 
 export const BUDGET_NAMES: ReadonlySet<string> = new Set(["timeMs", "turns", "tokens", "costUsd"]);
 

@@ -18,7 +18,8 @@ export function outOfBudget({ task }: Hold, why: string): TaskEventBody {
 /** A new attempt where the spec retries rejected work; otherwise a pause for the user. */
 export function outOfNudges(now: number, { task }: Hold): TaskEventBody {
   const found = failing(task).map(({ name, message }) => `${name}: ${message}`);
-  const why = found.length === 0 ? "it is not done" : found.join("; ").slice(0, MAX_REASON);
+  const undone = task.hops?.refused ?? "it is not done";
+  const why = found.length === 0 ? undone : found.join("; ").slice(0, MAX_REASON);
   const message = `after ${task.spent.nudges} nudges: ${why}`;
   const { on, max } = task.spec.retries;
   if (on.includes("rejected") && task.retries < max)

@@ -16,6 +16,7 @@ export interface Past {
 
 export type Step =
   | { readonly kind: "turn" }
+  | { readonly kind: "hop" }
   | { readonly kind: "check"; readonly claim: Pick<EventOf<"task.claimed">, "by" | "summary"> }
   | { readonly kind: "prompt"; readonly why: PromptReason };
 
@@ -71,6 +72,13 @@ function nextStep(task: TaskRecord, events: readonly StoredEvent[]): Step | unde
       case "task.failed":
       case "task.cancelled":
         return prompt("retry");
+      case "task.hop-due":
+        return { kind: "hop" };
+      case "task.hop-refused":
+        // The user may have done what was missing, or allowed it.
+        return why === "resumed" ? { kind: "hop" } : prompt("hop-refused");
+      case "task.hopped":
+        return prompt("hopped");
       case "task.turn-ended":
         return prompt(why);
       case "task.created":

@@ -2,6 +2,7 @@
 import { isObstructed, never, type CheckResult, type PromptReason, type TaskRecord } from "@heddle/protocol";
 import type { TaskCheck, TaskSpec, WorkReview } from "@heddle/protocol/tasks";
 import { rulesText } from "../judge/protected.ts";
+import { lastHop } from "./planned-hops.ts";
 
 /** A check that prints a lot must not push the goal out of the context. */
 const MAX_OUTPUT = 4000;
@@ -11,7 +12,7 @@ const MAX_UNJUDGED = 20;
 export function promptText(task: TaskRecord, why: PromptReason): string {
   switch (why) {
     case "first":
-      return order(task.spec);
+      return order(task);
     case "rejected":
       return `${rejection(task)}\n\nFix the work itself, not the checks. ${ENDING}`;
     case "continue":
@@ -25,8 +26,12 @@ export function promptText(task: TaskRecord, why: PromptReason): string {
       return `The last attempt did not finish. ${isSentBack(task) ? `${rejection(task)}\n\n` : ""}Look at the current state, and continue with the task. ${ENDING}`;
     case "stall":
       return `Your last command made no progress and was stopped${task.stall === undefined ? "" : `: ${task.stall.message}`}. Try another way: a command that waits for input or never ends will be stopped again. ${ENDING}`;
+    case "hopped":
+      return `${hopText(task)} ${ENDING}`;
+    case "hop-refused":
+      return `The task continues in the next envelope as soon as its guards are met, and they are not yet: ${task.hops?.refused ?? "it was refused"}. Do what is missing. ${ENDING}`;
     case "user":
-      return order(task.spec);
+      return order(task);
     default:
       return never(why);
   }
@@ -35,13 +40,22 @@ export function promptText(task: TaskRecord, why: PromptReason): string {
 const ENDING =
   'When you believe it is done call task_report with status "done" (without that tool write TASK COMPLETE on a line of its own); if you cannot continue without the user, call it with status "blocked" and your question.';
 
-function order(spec: TaskSpec): string {
+/** After a hop of the spec. */
+function hopText(task: TaskRecord): string {
+  const { to, carry, prompt = "Continue with the task there." } = lastHop(task) ?? { to: "", carry: undefined };
+  const carried = carry === undefined ? "" : ` Carried along: ${JSON.stringify(carry)}.`;
+  return `You are in the envelope ${to} now; your tools and limits are those of this envelope.${carried} ${prompt}`;
+}
+
+function order({ spec, hops }: TaskRecord): string {
   const { name, goal, steps, acceptance, checks } = spec;
+  const left = (spec.hops ?? []).slice(hops?.taken ?? 0);
   return [
     `# Task: ${name}`,
     goal,
     ...(steps.length === 0 ? [] : [["## Steps", ...steps.map(stepLines)].join("\n")]),
     ...(acceptance.length === 0 ? [] : [["## Accepted when", ...acceptance.map((line) => `- ${line}`)].join("\n")]),
+    ...(left.length === 0 ? [] : [partText(left)]),
     ...(checks.length === 0
       ? []
       : [["## Checks that Heddle runs on the files when you are done", ...checks.map(checkLine)].join("\n")]),
@@ -55,6 +69,11 @@ function order(spec: TaskSpec): string {
       .filter((line) => line !== "")
       .join(" "),
   ].join("\n\n");
+}
+
+function partText(left: NonNullable<TaskSpec["hops"]>): string {
+  const names = left.map(({ to }) => to).join(", then ");
+  return `This is the first part of the task: do what the envelope you are in allows, and report "done" when that is finished. Heddle then takes you into the next envelope (${names}) and tells you what to do there.`;
 }
 
 function stepLines({ title, acceptance }: TaskSpec["steps"][number], index: number): string {
@@ -97,7 +116,7 @@ export function reviewText(taskId: string, review: WorkReview): string {
   const { reasons, deliver } = review;
   const why = reasons.map(({ message }) => message).join("; ");
   if (isObstructed(review))
-    return `the work passed its checks and could not be written to the workspace: ${why.slice(0, MAX_OBSTACLE)}. When the obstacle is removed: heddle task resume ${taskId} judges it again and delivers it, without the agent. To have the agent change its work instead: heddle task cancel ${taskId}, then heddle task retry ${taskId}; it is told what is in the way`;
+    return `the work passed its checks and could not be written to the workspace: ${why.slice(0, MAX_OBSTACLE)}. When the obstacle is removed: heddle task resume ${taskId} judges it again and delivers it, without the agent. To have the agent change its work instead: heddle task cancel ${taskId}, then heddle task retry ${taskId}; it then receives the reason`;
   if (deliver === undefined) return `${why}. heddle task accept ${taskId} accepts it as claimed, not as verified`;
   if (deliver.length > MAX_IN_LINE)
     return `${why}. If these ${deliver.length} files are the work: heddle task accept ${taskId}, or say so in the spec (deliver: [globs])`;

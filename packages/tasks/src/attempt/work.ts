@@ -18,17 +18,18 @@ import type { CheckOptions } from "../checks/check.ts";
 import { isNoRoom } from "../checks/commands.ts";
 import type { FollowedTurn } from "./follow-turn.ts";
 import type { Hold } from "./hold.ts";
+import { openContestantTree } from "../contest/contestant-tree.ts";
 import { changedSpec, freezeClaim, readBase, readFrozen, type FrozenClaim } from "../judge/freeze-claim.ts";
 import { besideReason } from "../judge/beside.ts";
 import { readEarlierChecks } from "../judge/flips.ts";
 import { readBefore } from "../judge/keep-before.ts";
-import { leftBefore } from "../judge/left-before.ts";
+import { leftBefore, timesBefore } from "../judge/left-before.ts";
 import { sweepScratch } from "../judge/scratch.ts";
 import { baseFolder } from "../judge/task-rooms.ts";
 import { secondOpinion } from "../judge/second-opinion.ts";
 import { watchForStalls } from "../stall/watch-for-stalls.ts";
 import { readKeptTree } from "../tree/keep-tree.ts";
-import type { KeptTree } from "../tree/manifest.ts";
+import type { KeptTree, Manifest } from "../tree/manifest.ts";
 import { unjudged, verifyWork, workspaceFault, type Verdict } from "../judge/verify.ts";
 import type { WorkToDeliver } from "../worktree/build-commit.ts";
 import { applyDraft, isDraft, openDraft } from "../worktree/draft.ts";
@@ -54,9 +55,11 @@ export async function readBaseline(options: WorkOptions, watch: StartWatch): Pro
   const like = await newestKept(options, folder);
   try {
     const { journal } = context.heddle;
-    const leftIn = (base: KeptTree): ReturnType<typeof leftBefore> =>
-      leftBefore({ journal, home: context.home, task: hold.task, signal: options.signal }, base);
-    return await takeBaseline(checkOptionsFor(options), { into, like, leftIn, step: (name) => watch.step(name) });
+    const earlier = { journal, home: context.home, task: hold.task, signal: options.signal };
+    const leftIn = (base: KeptTree): ReturnType<typeof leftBefore> => leftBefore(earlier, base);
+    const timesOf = (manifest: Manifest): ReturnType<typeof timesBefore> => timesBefore(earlier, manifest);
+    const step = (name: string): void => watch.step(name);
+    return await takeBaseline(checkOptionsFor(options), { into, like, timesOf, leftIn, step });
   } catch (error) {
     const isTooLarge = isHeddleError(error) && error.code === "limit.reached";
     if (!isTooLarge || hold.task.spec.checks.length > 0) throw error;
@@ -113,6 +116,7 @@ export async function judgeWork(
 /** To the task's workspace, when the task worked elsewhere. */
 async function handBack(options: MergeOptions): Promise<BroughtBack> {
   const { task, checkOptions, work } = options;
+  if (isDraft(task) && task.spec.apply === "never") return { results: [] };
   if (!isDraft(task)) return await mergeBack(options);
   return await applyDraft({ home: checkOptions.home, task, work, signal: checkOptions.signal });
 }
@@ -146,6 +150,7 @@ async function judgeClaim(
     if (accepted !== undefined && lastCheck?.work?.sha256 !== frozen.sha256)
       return { verdict: unjudged(checkOptions, "the accepted work no longer exists as it was judged") };
     const verdict = await verifyWork(checkOptions, {
+      taskId: task.id,
       baseline,
       base,
       frozen,
@@ -182,7 +187,8 @@ async function withOpinion(
     work,
   }: { readonly checkOptions: CheckOptions; readonly verdict: Verdict; readonly work: WorkToDeliver },
 ): Promise<Omit<Found, "durationMs">> {
-  if (hold.task.spec.secondOpinion === undefined) return verdict;
+  // On the work of a contestant it was asked already.
+  if (hold.task.spec.secondOpinion === undefined || hold.task.contest !== undefined) return verdict;
   const { provider } = await context.settingsFor(hold.task.spec);
   const shown = { ...work, changes: work.picked };
   const opinion = await secondOpinion({ checkOptions, verdict, work: shown, heddle: context.heddle, provider });
@@ -191,6 +197,7 @@ async function withOpinion(
 
 /** Where the task works: its workspace, a draft or a worktree of it. */
 export async function findFolder({ home }: HarnessContext, { task }: Hold, signal: AbortSignal): Promise<string> {
+  if (task.contestant !== undefined) return await openContestantTree({ home, task, signal });
   if (isDraft(task)) return await openDraft({ home, task, signal });
   if (task.spec.worktree === undefined) return task.spec.workspace;
   return (await openWorktree({ home, task, signal })).folder;
@@ -202,7 +209,10 @@ export function watchTurn({ context, hold, folder }: WorkOptions, turn: Followed
   return watchForStalls({ heddle, feed, log, hold, folder, threadId, turnId, version });
 }
 
-function checkOptionsFor({ context, hold, folder, signal }: WorkOptions, tookMs: () => number = () => 0): CheckOptions {
+export function checkOptionsFor(
+  { context, hold, folder, signal }: WorkOptions,
+  tookMs: () => number = () => 0,
+): CheckOptions {
   const { attempt, spec } = hold.task;
   return {
     folder,

@@ -35,6 +35,8 @@ export interface RoomContents {
   readonly back?: readonly Change[];
   /** Files of the beginning whose reads are to be seen. */
   readonly watched?: readonly RawPath[];
+  /** Paths where a command may make something; told when it has run. */
+  readonly awaited?: readonly RawPath[];
   /** All that the setup makes otherwise because of the work is there. Absent: only what the spec names. */
   readonly hasDoubted?: boolean;
   /** Shared by the rooms of one verdict; absent: the room has its own. */

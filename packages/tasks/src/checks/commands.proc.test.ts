@@ -142,7 +142,7 @@ test("stopping ends a running check, and nothing is judged", async () => {
   const seconds = ownSeconds();
   await using fixture = await openTaskFixture({ checks: [{ kind: "command", run: `sleep ${seconds}` }] });
   const done = fixture.runChecks();
-  await expect.poll(() => running(seconds).length, { timeout: 10_000 }).toBeGreaterThan(0);
+  await expect.poll(() => running(seconds).length, { timeout: 60_000 }).toBeGreaterThan(0);
   fixture.stop();
   await expect(done).rejects.toThrow();
   expect(running(seconds)).toEqual([]);

@@ -34,7 +34,8 @@ export interface Command {
   readonly run: string | readonly string[];
   readonly cwd: string;
   readonly timeoutMs: number;
-  readonly network: boolean;
+  /** All, none, or only these hosts. */
+  readonly network: boolean | readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** Only stdout is judged; errors are kept apart. */
   readonly onlyStdout?: true;
@@ -78,6 +79,8 @@ export interface RoomOptions {
   readonly layer: RoomLayer;
   /** Where written files are kept. */
   readonly keepUpper?: string;
+  /** What may be written, where it is kept in memory; absent: a part of what is free. */
+  readonly maxBytes?: number;
 }
 
 export function openRoomCommands(checkOptions: CheckOptions, files: Workspace, options: RoomOptions): RoomCommands {
@@ -129,21 +132,26 @@ type Network = SandboxPolicy["network"];
 
 /** One for each kind of network; none is opened before something is run in it. */
 function byNetwork<T extends AsyncDisposable>(openFor: (network: Network) => Promise<T>) {
-  const known = new Map<Network, Promise<T>>();
+  const known = new Map<string, Promise<T>>();
   const opened = async (): Promise<readonly T[]> =>
     (await Promise.allSettled(known.values())).flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
   return {
     opened,
     of(command: Pick<Command, "network">): Promise<T> {
-      const network = command.network ? "all" : "none";
-      const one = known.get(network) ?? openFor(network);
-      known.set(network, one);
+      const network = networkOf(command);
+      const one = known.get(String(network)) ?? openFor(network);
+      known.set(String(network), one);
       return one;
     },
     async [Symbol.asyncDispose]() {
       for (const one of await opened()) await one[Symbol.asyncDispose]();
     },
   };
+}
+
+function networkOf({ network }: Pick<Command, "network">): Network {
+  if (typeof network !== "boolean") return [...network];
+  return network ? "all" : "none";
 }
 
 /** Unless the work is too large or cannot be placed, this is the fault of the host, and nothing is judged. */

@@ -20,12 +20,13 @@ test("52: JUnit reports are counted by their test cases, whatever tests print in
 });
 
 test("52: a report made to be slow is read quickly", () => {
-  const began = performance.now();
+  const began = process.threadCpuUsage();
   countJunit(`<testsuite>${"<a ".repeat(200_000)}`);
   countJunit(`<testsuite>${'<a b="'.repeat(100_000)}`);
   countLines(`${"1 passed, ".repeat(50_000)}\n`.repeat(3));
   countTap("ok ".repeat(500_000));
-  expect(performance.now() - began).toBeLessThan(5_000);
+  const { user, system } = process.threadCpuUsage(began);
+  expect((user + system) / 1000).toBeLessThan(5_000);
 });
 
 test("52: TAP is counted by its plan", () => {

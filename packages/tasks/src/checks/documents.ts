@@ -62,7 +62,7 @@ async function expectAt(check: Expectation, format: Format, context: CheckContex
 
 async function judge(check: Expectation, found: Found, where: string, signal: AbortSignal): Promise<Finding> {
   if (check.exists !== undefined) {
-    const message = found.isThere ? `${where} is there` : `${where}: no value`;
+    const message = found.isThere ? `${where} exists` : `${where}: no value`;
     return found.isThere === check.exists ? passed(message) : failed(message);
   }
   if (!found.isThere) return failed(`${where}: no value`, { isMoot: true });

@@ -236,6 +236,29 @@ test("53: every checkbox of a file, or of an OpenSpec change, is ticked", async 
   expect(results[1]).toMatchObject({ message: "1 of 2 boxes are open: open.md:2: two", output: "open.md:2: two" });
 });
 
+test("13: a box of the beginning is not made up for by another; it may be moved, and something may be added to its text", async () => {
+  const before = "- [ ] write the parser\n- [ ] write\n- [ ] delete   the old code\n";
+  await using fixture = await openTaskFixture({
+    files: { "plan/a.md": before, "plan/b.md": "" },
+    checks: [{ kind: "checkboxes", paths: ["plan/*.md"] }],
+    spec: { deliver: ["plan/**"] },
+  });
+  const baseline = await fixture.takeBaseline();
+  await fixture.write("plan/a.md", "- [x] write the parser\n- [x] write\n- [x] said hello\n");
+  expect(await fixture.verify(baseline)).toMatchObject({
+    passed: false,
+    results: [
+      {
+        outcome: "failed",
+        message: "boxes were removed or say something else, not ticked: plan/a.md:3: delete   the old code",
+      },
+    ],
+  });
+  await fixture.write("plan/a.md", "- [x] write the parser (a.js)\n- [x] more\n");
+  await fixture.write("plan/b.md", "* [x] delete the old code\n- [X] write\n");
+  expect(await fixture.verify(baseline)).toMatchObject({ passed: true });
+});
+
 test("a schema of the workspace or in place judges JSON and YAML", async () => {
   const schema = { type: "object", required: ["a"], properties: { a: { type: "object" } } };
   const checks: Checks = [

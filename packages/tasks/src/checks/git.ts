@@ -7,7 +7,7 @@ import { toText } from "@heddle/tools/raw-path";
 import type { JudgedTree } from "../git/find-repository.ts";
 import { BEFORE_REFS, readHeadOf, readRepository, type ReadRepository } from "../git/read-repository.ts";
 import type { Head } from "../git/refs.ts";
-import { uncommittedIn } from "../git/uncommitted.ts";
+import { committedApart, uncommittedIn } from "../git/uncommitted.ts";
 import type { Change } from "../tree/manifest.ts";
 import { failed, passed, type CheckContext, type Finding, type RunLeaf } from "./check.ts";
 import { globOf } from "./globs.ts";
@@ -23,6 +23,7 @@ export const git: RunLeaf<"git"> = async (check, context) => {
   const findings: Finding[] = [];
   if (check.only !== undefined) findings.push(judgeOnly(check.only, room.picked));
   const judged: JudgedTree = { ...room, signal: context.signal };
+  if (check.only !== undefined) findings.push(...(await judgeCommittedOnly(check.only, judged, context)));
   if (check.branch !== undefined) {
     const head = await readHeadOf(judged);
     if (head === undefined) return nothing();
@@ -53,6 +54,26 @@ function judgeOnly(globs: readonly string[], changes: readonly Change[]): Findin
   if (outside.length === 0) return passed(`${changed.length} files changed, all within ${listed(globs)}`);
   const message = `changed outside ${listed(globs)}: ${listedNames(outside)}; with deliver: in the spec, what is not part of the work is left out`;
   return failed(message, { output: outside.join("\n") });
+}
+
+/** What is committed and not so in the files is handed on all the same. Where the repository is no part of what is judged, it is not. */
+async function judgeCommittedOnly(
+  globs: readonly string[],
+  judged: JudgedTree,
+  { baseline: { git: began }, room }: CheckContext,
+): Promise<readonly Finding[]> {
+  if (began === undefined || !room.picked.some(({ path }) => path.startsWith(".git/"))) return [];
+  const head = await readHeadOf(judged);
+  if (head === undefined || head.commit === began.commit) return [];
+  await using read = await readRepository(judged, { began: began.commit });
+  if (read === undefined) return [];
+  const allowed = globs.map(globOf);
+  const outside = (await committedApart(judged, read))
+    .map(toText)
+    .filter((path) => !allowed.some(({ matches }) => matches(path)));
+  if (outside.length === 0) return [];
+  const message = `committed outside ${listed(globs)}, and not so in the files: ${listedNames(outside)}`;
+  return [failed(message, { output: outside.join("\n") })];
 }
 
 function isNoFolder(entry: Change["now"]): boolean {

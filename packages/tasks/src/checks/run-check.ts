@@ -2,9 +2,11 @@
  * Runs one check with its parts. A check that cannot be run is an `error`, and `not` of an error is an error, so that
  * nothing passes because it broke. Throws only when the caller stops it or this host cannot open a room.
  */
+import { lstatSync } from "node:fs";
 import { toHeddleError, type CheckResult, type LeafCheck } from "@heddle/protocol";
 import { checkboxes } from "./checkboxes.ts";
 import { toRaw, type RawPath } from "@heddle/tools/raw-path";
+import { FolderCursor } from "../tree/folder-cursor.ts";
 import type { RoomFiles } from "../tree/room-files.ts";
 import type { CheckContext, Finding, RunLeaf } from "./check.ts";
 import { command } from "./command.ts";
@@ -44,6 +46,8 @@ export interface Ran {
   readonly boxes: Readonly<Record<string, number>>;
   /** What it read or ran of the work, parts included; undefined: this host cannot tell. */
   readonly reads: ReadonlySet<RawPath> | undefined;
+  /** Of the paths that are awaited, where something lies when its commands have run, parts included. */
+  readonly made: ReadonlySet<RawPath>;
 }
 
 /** Each check that runs commands gets a room of its own. */
@@ -59,7 +63,8 @@ export async function runCheck(named: NamedCheck, room: CheckRoom): Promise<Ran>
   const below: Ran[] = [];
   let finding: Finding;
   let reads: Ran["reads"];
-  if (isLeaf(check)) ({ finding, reads } = await runLeaf(check, name, room));
+  let made: Ran["made"];
+  if (isLeaf(check)) ({ finding, reads, made } = await runLeaf(check, name, room));
   else {
     for (const part of named.parts) {
       below.push(await runCheck(part, room));
@@ -67,6 +72,7 @@ export async function runCheck(named: NamedCheck, room: CheckRoom): Promise<Ran>
     }
     finding = combine(check.kind, below);
     reads = joined(below.map((one) => one.reads));
+    made = new Set(below.flatMap((one) => [...one.made]));
   }
   const { message, boxes, isMoot, output, looked: _, ...rest } = finding;
   const parts = below.flatMap(({ result: { parts: inner, ...own } }) => [own, ...(inner ?? [])]);
@@ -81,7 +87,7 @@ export async function runCheck(named: NamedCheck, room: CheckRoom): Promise<Ran>
     ...(parts.length === 0 ? {} : { parts }),
   };
   const counted = Object.assign({}, ...below.map((one) => one.boxes), boxes === undefined ? {} : { [name]: boxes });
-  return { result, isMoot: isMoot === true, boxes: counted, reads };
+  return { result, isMoot: isMoot === true, boxes: counted, reads, made };
 }
 
 function joined(all: readonly Ran["reads"][]): Ran["reads"] {
@@ -97,7 +103,7 @@ async function runLeaf(
   check: LeafCheck,
   name: string,
   room: CheckRoom,
-): Promise<Pick<Ran, "reads"> & { finding: Finding }> {
+): Promise<Pick<Ran, "reads" | "made"> & { finding: Finding }> {
   const { openCommands, ...rest } = room;
   // The entry of a kind takes checks of that kind.
   const run = LEAVES[check.kind] as RunLeaf<LeafCheck["kind"]>;
@@ -111,12 +117,28 @@ async function runLeaf(
       return { outcome: "error", message: toHeddleError(error).message };
     });
     const looked = new Set((finding.looked ?? []).map(toRaw));
-    return { finding, reads: joined([await commands.reads(), room.files.takeReads(), looked]) };
+    const made = madeIn(await commands.tree(), room.room.awaited);
+    return { finding, reads: joined([await commands.reads(), room.files.takeReads(), looked]), made };
   } catch (error) {
     // The room could not be closed or asked.
     room.signal.throwIfAborted();
     if (isNoRoom(error)) throw error;
-    return { finding: { outcome: "error", message: toHeddleError(error).message }, reads: undefined };
+    return { finding: { outcome: "error", message: toHeddleError(error).message }, reads: undefined, made: new Set() };
+  }
+}
+
+function madeIn(tree: string | undefined, awaited: readonly RawPath[] = []): Ran["made"] {
+  if (tree === undefined || awaited.length === 0) return new Set();
+  using cursor = new FolderCursor(`${tree}/.`);
+  return new Set(awaited.filter((path) => isThere(cursor, path)));
+}
+
+function isThere(cursor: FolderCursor, path: RawPath): boolean {
+  try {
+    return lstatSync(cursor.at(path), { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    // A folder around it is none, or closed: nobody comes to it by this path.
+    return false;
   }
 }
 

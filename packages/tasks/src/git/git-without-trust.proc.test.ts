@@ -293,3 +293,28 @@ test("13: files of a submodule are its own while nothing there changes", async (
   repository.sh("echo x > sub/s.txt; git config submodule.sub.ignore all");
   expect(await repository.check({ clean: true })).toMatchObject({ outcome: "failed", message: "uncommitted: sub" });
 });
+
+test.each([
+  ["a file that is in no folder any more", "echo x > b.txt; git add b.txt; git commit -qm x; rm b.txt", "b.txt"],
+  ["a file that was put back", "echo x > a.txt; git commit -qam x; printf 'a\\n' > a.txt", "a.txt"],
+  ["a file that is gone from the commit alone", "git rm -q --cached a.txt; git commit -qm x", "a.txt"],
+  ["a mode", "chmod +x a.txt; git commit -qam x; chmod -x a.txt", "a.txt"],
+])("13: what is committed lies within `only` too: %s", async (_, lines, path) => {
+  await using repository = openJudgedRepository();
+  repository.write("notes.txt", "of the beginning, not committed\n");
+  await repository.keep();
+  repository.sh(`echo work > src/b.txt; ${lines}`);
+  expect(await repository.check({ only: ["src/**"] })).toMatchObject({
+    outcome: "failed",
+    message: `committed outside src/**, and not so in the files: ${path}`,
+  });
+});
+
+test("13: what was uncommitted at the beginning may be committed as it was, whatever `only` says", async () => {
+  await using repository = openJudgedRepository();
+  repository.write("notes.txt", "of the beginning, not committed\n");
+  repository.write("a.txt", "changed before\n");
+  await repository.keep();
+  repository.sh("echo work > src/b.txt; git add -A; git commit -qm work");
+  expect(await repository.check({ only: ["src/**"] })).toMatchObject({ outcome: "passed" });
+});

@@ -13,6 +13,8 @@ export interface GitRun {
   readonly args: readonly string[];
   readonly input?: string | Uint8Array | AsyncIterable<Uint8Array>;
   readonly signal: AbortSignal;
+  /** Changes what is the owner's: once begun, neither the signal nor one of the terminal ends it in the middle. */
+  readonly isWhole?: true;
 }
 
 export interface GitEnd {
@@ -22,15 +24,16 @@ export interface GitEnd {
 }
 
 /** Throws `tool.failed` when git cannot be run, `limit.reached` when it prints too much or takes too long. */
-export async function runGit({ cwd, env, args, input, signal }: GitRun): Promise<GitEnd> {
+export async function runGit({ cwd, env, args, input, signal, isWhole }: GitRun): Promise<GitEnd> {
   signal.throwIfAborted();
   const limit = AbortSignal.timeout(GIT_MS);
   const child = spawn("git", args, {
     cwd,
     env,
     stdio: ["pipe", "pipe", "pipe"],
+    detached: isWhole === true,
   });
-  const stop = AbortSignal.any([signal, limit]);
+  const stop = isWhole === true ? limit : AbortSignal.any([signal, limit]);
   // Node sends the signal for a child that could not be started (no descriptors) to a number that nobody has set.
   const kill = (): void => void (child.pid !== undefined && child.kill("SIGKILL"));
   stop.addEventListener("abort", kill, { once: true });

@@ -49,6 +49,22 @@ export async function uncommittedIn(judged: JudgedTree, read: ReadRepository): P
   return [...uncommitted, ...untracked.filter((path) => !ignored.has(path))].toSorted();
 }
 
+/** What commits since the beginning changed, and is not so in the files. */
+export async function committedApart(judged: JudgedTree, read: ReadRepository): Promise<readonly RawPath[]> {
+  const { repository, git, head, before } = read;
+  const tree = withChanges(judged);
+  const committed = await readTree(git, head.commit, repository.prefix);
+  const began = before === undefined ? NOTHING : await readTree(git, before.commit, repository.prefix);
+  const apart: RawPath[] = [];
+  for (const path of new Set([...began.keys(), ...committed.keys()])) {
+    judged.signal.throwIfAborted();
+    if (isSameGitEntry(began.get(path), committed.get(path))) continue;
+    const isSo = committed.has(path) ? await isCommitted(tree, path, committed) : !isFile(entryIn(tree, path)?.kind);
+    if (!isSo) apart.push(path);
+  }
+  return apart.toSorted();
+}
+
 const NOTHING: GitTree = new Map();
 
 function submoduleOf(path: RawPath, tree: GitTree): RawPath | undefined {

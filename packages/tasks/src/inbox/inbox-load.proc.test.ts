@@ -3,14 +3,14 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import type { TaskRecord } from "@heddle/protocol";
 import { eventually, openTestStore, type TestStore } from "../../test/test-store.ts";
 import { openTasks } from "../open-tasks.ts";
 import { openInbox } from "./open-inbox.ts";
 
 const isFull = process.env["HEDDLE_E2E_FULL"] === "1";
-const CHILD = new URL("../../test/inbox-in-child.ts", import.meta.url).pathname;
+const CHILD = path.join(inject("children"), "inbox-in-child.mjs");
 
 async function tasksOf({ journal }: TestStore, limit: number): Promise<readonly TaskRecord[]> {
   return (await journal.tasks.page({ limit: limit + 1 })).toReversed();
@@ -21,7 +21,7 @@ function start(
   folder: string,
   failpoint?: string,
 ): { readonly ended: Promise<unknown[]>; kill(): void } {
-  const child = spawn(process.execPath, ["--conditions=heddle-source", CHILD, store.folder, folder], {
+  const child = spawn(process.execPath, [CHILD, store.folder, folder], {
     env: {
       PATH: process.env["PATH"],
       NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],

@@ -42,7 +42,7 @@ export async function foundByAnyName(
 }
 
 /** In the same folder and with the same ending. Nobody can know it before the work is done, and it is the same every time. */
-function otherName(path: RawPath, { sha256: work }: FrozenWork): RawPath {
+export function otherName(path: RawPath, { sha256: work }: FrozenWork): RawPath {
   const name = posix.basename(path);
   const ending = name.slice(withoutEnding(name).length);
   const other = `m${sha256(`${work} ${path}`).slice(0, 16)}${ending}`;
@@ -54,7 +54,7 @@ interface EntryPath {
   readonly path: RawPath;
 }
 
-function copy(from: EntryPath, to: EntryPath, { kind, target = "" }: NonNullable<Change["now"]>): void {
+export function copy(from: EntryPath, to: EntryPath, { kind, target = "" }: NonNullable<Change["now"]>): void {
   const at = (folder: string, path: RawPath): Buffer | string => toSystem(`${toRaw(folder)}/${path}`);
   for (const folder of [...foldersOf(to.path), ...(kind === "folder" ? [to.path] : [])])
     mkdirSync(at(to.folder, folder), { recursive: true, mode: 0o700 });

@@ -9,12 +9,12 @@ import { globList } from "../checks/globs.ts";
 import { readFrozenWork } from "../tree/freeze-work.ts";
 import { readKeptTree } from "../tree/keep-tree.ts";
 import { FILES, writeWork } from "../tree/manifest-file.ts";
-import { isSameEntry, type Change, type FrozenWork, type KeptTree, type TreeEntry } from "../tree/manifest.ts";
+import { byPath, isSameEntry, type Change, type FrozenWork, type KeptTree, type TreeEntry } from "../tree/manifest.ts";
 import { makeWhole } from "../tree/new-folder.ts";
 import type { Before } from "./keep-before.ts";
 import { forgetTask, keepTask, type Gone } from "./left-index.ts";
 import { isRepository } from "./pick.ts";
-import { baseFolder, goneFolder, roomsOf, roundOf } from "./task-rooms.ts";
+import { abandonedFolder, baseFolder, goneFolder, roomsOf, roundOf } from "./task-rooms.ts";
 
 /** An earlier task, as far as it matters for what it left. */
 export interface EarlierWork {
@@ -36,6 +36,8 @@ export interface Changes {
   readonly isKnown: boolean;
   /** What it wrote outside the folder too. */
   readonly outside: readonly RawPath[];
+  /** What it gave another time and left as it was otherwise. */
+  readonly touched: readonly Change[];
 }
 
 export function ofTask(home: string, task: TaskRecord): EarlierWork {
@@ -64,6 +66,14 @@ function outsideOf(task: TaskRecord, frozen?: FrozenWork): readonly RawPath[] {
   return frozen?.wroteOutside ?? reported.map(toRaw);
 }
 
+/** Undoing gives what was changed its time back, and lets the rest be. */
+function touchedBy({ undone }: TaskRecord, frozen: FrozenWork | undefined): readonly Change[] {
+  const { touched = [], changes = [] } = frozen ?? {};
+  if (undone === undefined) return touched;
+  const changed = new Set(changes.map(({ path }) => path));
+  return touched.filter(({ path }) => !changed.has(path));
+}
+
 function takenBy(task: TaskRecord): readonly string[] {
   if (!isTaken(task) || task.undone !== undefined) return [];
   return (task.lastCheck?.review?.reasons ?? []).flatMap(({ kind, files }) => (kind === "left" ? files : []));
@@ -73,8 +83,8 @@ function takenBy(task: TaskRecord): readonly string[] {
 export function ofDeleted(home: string, id: string, { at: endedAt, taken, createdAt }: Gone): EarlierWork {
   const changes = async (): Promise<Changes> => {
     const frozen = await readFrozenWork(goneFolder(home, id)).catch(() => undefined);
-    const outside = frozen?.wroteOutside ?? [];
-    return { changes: foundIn(home, id, frozen?.changes ?? []), isKnown: createdAt === undefined, outside };
+    const { changes: left = [], wroteOutside: outside = [], touched = [] } = frozen ?? {};
+    return { changes: foundIn(home, id, left), isKnown: createdAt === undefined, outside, touched };
   };
   return { id, endedAt, isUndoable: false, taken, changes, createdAt: createdAt ?? endedAt, isOver: true };
 }
@@ -89,18 +99,69 @@ export async function keepGone(home: string, task: TaskRecord, signal: AbortSign
   const { frozen } = newest ?? {};
   const isJudged = judgedBy(task, frozen?.sha256);
   const left = task.undone === undefined ? (frozen?.changes ?? []) : [];
-  const changes = left.filter(({ path }) => !isJudged(toText(path)));
+  const unjudged = left.filter(({ path }) => !isJudged(toText(path)));
+  const changes = joined((await readAbandoned(home, task.id)) ?? [], unjudged);
   const wroteOutside = frozen === undefined ? [] : outsideOf(task, frozen);
+  const touched = touchedBy(task, frozen);
   const taken = takenBy(task);
-  if (isKnown && changes.length + wroteOutside.length + taken.length === 0) {
+  if (isKnown && changes.length + wroteOutside.length + touched.length + taken.length === 0) {
     await forgetTask(home, task.id);
     return false;
   }
-  const work = { changes, ...(wroteOutside.length === 0 ? {} : { wroteOutside }) };
+  const work = { changes, touched, ...(wroteOutside.length === 0 ? {} : { wroteOutside }) };
   await makeWhole(goneFolder(home, task.id), signal, (dir) => writeWork(dir, work, signal));
   const since = isKnown ? {} : { createdAt: task.createdAt };
   await keepTask(home, task.id, { at: task.updatedAt, taken: [...taken], ...since });
   return !isKnown;
+}
+
+/** What one agent after another made of a folder. */
+function joined(first: readonly Change[], then: readonly Change[]): readonly Change[] {
+  const all = new Map([...first, ...then].map((change) => [change.path, change]));
+  return [...all.values()].toSorted(byPath);
+}
+
+/** In place of what there was before a change of which only the name is known: no such content is kept anywhere. */
+const UNKNOWN: TreeEntry = { kind: "file", mode: 0, size: -1, mtimeNs: 0n, sha256: "" };
+
+/**
+ * Of a task that begins anew, because the copy of its beginning no longer exists: what its agent had left by then and nobody
+ * judged is no part of the new beginning. It stays on record for the tasks after it too, names and hashes, no content.
+ */
+export async function keepAbandoned(
+  { home, signal }: { readonly home: string; readonly signal: AbortSignal },
+  task: TaskRecord,
+  { manifest }: KeptTree,
+): Promise<void> {
+  const { changes: found } = await changesOf(home, task);
+  const unjudged = found.filter(({ path, isJudged, isStill }) => !isJudged && isStill(manifest.get(path)));
+  const changes = unjudged.map(({ path, how }): Change => {
+    const now = manifest.get(path);
+    return { path, how, ...(now === undefined ? {} : { now }), ...(how === "added" ? {} : { before: UNKNOWN }) };
+  });
+  const all = joined((await readAbandoned(home, task.id)) ?? [], changes);
+  if (all.length === 0) return;
+  await makeWhole(abandonedFolder(home, task.id), signal, (dir) => writeWork(dir, { changes: all }, signal));
+}
+
+async function readAbandoned(home: string, id: string): Promise<readonly Change[] | undefined> {
+  return (await readFrozenWork(abandonedFolder(home, id)).catch(() => undefined))?.changes;
+}
+
+/** What a task that there still is had left before its present beginning; undefined: nothing. */
+export async function ofAbandoned(home: string, task: TaskRecord): Promise<EarlierWork | undefined> {
+  const changes = await readAbandoned(home, task.id);
+  if (changes === undefined) return undefined;
+  return {
+    id: task.id,
+    // Before all that it did since.
+    endedAt: task.createdAt,
+    isUndoable: false,
+    taken: [],
+    changes: async () => ({ changes: foundIn(home, task.id, changes), isKnown: true, outside: [], touched: [] }),
+    createdAt: task.createdAt,
+    isOver: true,
+  };
 }
 
 /** What an agent made of a path. */
@@ -108,6 +169,8 @@ export interface Found {
   readonly path: RawPath;
   readonly how: WorkFile["how"];
   readonly isStill: (now: TreeEntry | undefined) => boolean;
+  /** As the agent left it; absent: gone, or not known. */
+  readonly left?: TreeEntry | undefined;
   readonly isJudged: boolean;
   /** What there was before agents whose work nobody judged; undefined: nobody knows. */
   readonly before: Before | undefined;
@@ -115,16 +178,18 @@ export interface Found {
 
 /** By the newest that was frozen; else by what the record names. */
 async function changesOf(home: string, task: TaskRecord): Promise<Changes> {
-  if (!hasWorked(task)) return { changes: [], isKnown: true, outside: [] };
+  if (!hasWorked(task)) return { changes: [], isKnown: true, outside: [], touched: [] };
   const newest = await newestOf(home, task);
   const outside = outsideOf(task, newest?.frozen);
-  if (task.undone !== undefined) return { changes: [], isKnown: true, outside };
+  const touched = touchedBy(task, newest?.frozen);
+  if (task.undone !== undefined) return { changes: [], isKnown: true, outside, touched };
   if (newest !== undefined) {
     const isJudged = judgedBy(task, newest.frozen.sha256);
     return {
       changes: foundIn(home, task.id, newest.frozen.changes, isJudged),
       isKnown: newest.round === task.round,
       outside,
+      touched,
     };
   }
   const { work } = task.lastCheck ?? {};
@@ -136,7 +201,7 @@ async function changesOf(home: string, task: TaskRecord): Promise<Changes> {
     isJudged: isJudged(path),
     before: how === "added" ? { at: "" } : undefined,
   }));
-  return { changes, isKnown: false, outside };
+  return { changes, isKnown: false, outside, touched };
 }
 
 /** It is told against the beginning, and so says it all. */
@@ -162,6 +227,7 @@ function foundIn(
     path,
     how,
     isStill: (now) => isAsLeft(now, left),
+    left,
     isJudged: isJudged(toText(path)),
     before: { entry: before, at: keptAt(home, taskId, path) },
   }));

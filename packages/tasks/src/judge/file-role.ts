@@ -35,6 +35,11 @@ export function hasSourceEnding(path: string): boolean {
   return SOURCE.test(path);
 }
 
+/** Source to be read by people, or data: no program comes to a file by what it says. */
+export function isProse(path: string): boolean {
+  return /\.(md|rst|txt|adoc)$/i.test(path);
+}
+
 /** `path`: relative to the workspace, as text. */
 export function roleOf(path: string): FileRole {
   return RULES.find(([, pattern]) => pattern.test(path))?.[0] ?? "other";

@@ -1,17 +1,8 @@
 /** 13: not stated what is delivered, new source counts where something leads to it, not where a tool looks for its name. */
-import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { judge, type TaskFixtureOptions } from "../../test/task-fixture.ts";
+import { hasProgram } from "../../test/has-program.ts";
 import type { Verdict } from "./verify.ts";
-
-const has = (program: string, ...args: string[]): boolean => {
-  try {
-    execFileSync(program, args, { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-};
 
 interface Case {
   readonly language: string;
@@ -71,7 +62,7 @@ const CASES: readonly Case[] = [
   },
   {
     language: "Python",
-    isHere: has("python3", "--version"),
+    isHere: hasProgram("python3"),
     files: {
       "venv/tool.py":
         'import os, runpy, sys\nsys.path.insert(0, os.getcwd())\nown = "task" + "s.py"\nif os.path.exists(own): runpy.run_path(own)\nrunpy.run_path("check.py")\n',
@@ -101,7 +92,7 @@ const CASES: readonly Case[] = [
   },
   {
     language: "Go",
-    isHere: has("go", "version"),
+    isHere: hasProgram("go", "version"),
     files: {
       "go.mod": "module sum\n\ngo 1.19\n",
       "add.go": "package sum\n\nfunc Add(a, b int) int { return a + b }\n",
@@ -165,7 +156,7 @@ describe.each(CASES)("13: $language", ({ isHere, files, run, planted, honest }) 
   });
 });
 
-test.skipIf(!has("python3", "--version"))(
+test.skipIf(!hasProgram("python3"))(
   "13: a new file that takes the place of a tool is put to the owner however the command comes to its name (needs python3)",
   async () => {
     const suite =
@@ -173,7 +164,7 @@ test.skipIf(!has("python3", "--version"))(
     const forms: readonly (readonly [Record<string, string>, string | string[], string])[] = [
       [{ "run.sh": "cd x || exit 1\nexec python3 -m unittest suite\n" }, "sh run.sh", "x/"],
       [{ "package.json": '{"scripts": {"test": "python3 -m unittest suite"}}' }, [node, "--run", "test"], ""],
-      ...(has("make", "--version")
+      ...(hasProgram("make")
         ? [
             [{ Makefile: "PY = python3 -m\ntest:\n\t$(PY) unittest suite\n" }, "make test", ""] as [
               { Makefile: string },
@@ -216,7 +207,7 @@ const SAME_NAME = [
   },
   {
     language: "Python",
-    isHere: has("python3", "--version"),
+    isHere: hasProgram("python3"),
     files: {
       "check.py": 'import sys\nsys.path[:0] = ["a", "b"]\nimport sub\nassert sub.two == 2\n',
       "a/other.py": "",
@@ -228,7 +219,7 @@ const SAME_NAME = [
   },
   {
     language: "Python, a package for a module",
-    isHere: has("python3", "--version"),
+    isHere: hasProgram("python3"),
     files: {
       "check.py": 'import sys\nsys.path[:0] = ["a", "b"]\nimport sub\nassert sub.two == 2\n',
       "a/other.py": "",
@@ -240,7 +231,7 @@ const SAME_NAME = [
   },
   {
     language: "C",
-    isHere: has("cc", "--version"),
+    isHere: hasProgram("cc"),
     files: { "check.c": '#include "sub.h"\nint main() { return TWO != 2; }\n', "b/sub.h": "#define TWO 1\n" },
     run: "cc -I. -Ib check.c -o /tmp/c && /tmp/c",
     path: "sub.h",
@@ -271,27 +262,24 @@ test("13: a path to new source leads there although the beginning has another fi
   expect(verdict).toMatchObject({ passed: true, work: { deliveredCount: 2 } });
 });
 
-test.runIf(has("python3", "--version"))(
-  "13: and so do the ways in which Python writes one (needs python3)",
-  async () => {
-    const files = {
-      "blog/views.py": "one = 1\n",
-      "check.py": "from shop import views\nfrom shop.inner.views import two\nassert views.two + two == 4\n",
-    };
-    const options: TaskFixtureOptions = { files, checks: [{ kind: "command", run: "python3 check.py" }] };
-    const verdict = await judge(options, async (fixture) => {
-      await fixture.write("shop/views.py", "two = 2\n");
-      await fixture.write("shop/inner/views.py", "two = 2\n");
-    });
-    expect(verdict).toMatchObject({ passed: true, work: { deliveredCount: 2 } });
-  },
-);
+test.runIf(hasProgram("python3"))("13: and so do the ways in which Python writes one (needs python3)", async () => {
+  const files = {
+    "blog/views.py": "one = 1\n",
+    "check.py": "from shop import views\nfrom shop.inner.views import two\nassert views.two + two == 4\n",
+  };
+  const options: TaskFixtureOptions = { files, checks: [{ kind: "command", run: "python3 check.py" }] };
+  const verdict = await judge(options, async (fixture) => {
+    await fixture.write("shop/views.py", "two = 2\n");
+    await fixture.write("shop/inner/views.py", "two = 2\n");
+  });
+  expect(verdict).toMatchObject({ passed: true, work: { deliveredCount: 2 } });
+});
 
 /** A module of a dependency is meant until there is a new one of its name. */
 const INSTALLED = [
   {
     language: "Python, a module",
-    isHere: has("python3", "--version"),
+    isHere: hasProgram("python3"),
     files: {
       ".venv/lib/asserts.py": "def equal(a, b):\n    assert a == b\n",
       "check.py":
@@ -305,7 +293,7 @@ const INSTALLED = [
   },
   {
     language: "Python, a package",
-    isHere: has("python3", "--version"),
+    isHere: hasProgram("python3"),
     files: {
       "vendor/asserts/__init__.py": "def equal(a, b):\n    assert a == b\n",
       "check.py":
@@ -319,7 +307,7 @@ const INSTALLED = [
   },
   {
     language: "C",
-    isHere: has("cc", "--version"),
+    isHere: hasProgram("cc"),
     files: {
       "vendor/asserts.h": "#define EQUAL(a, b) ((a) == (b))\n",
       "check.c": '#include "calc.h"\n#include "asserts.h"\nint main(void) { return !EQUAL(ADD(2, 2), 4); }\n',

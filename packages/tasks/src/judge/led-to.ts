@@ -24,7 +24,7 @@ import {
   type TreeEntry,
 } from "../tree/manifest.ts";
 import { sliced, type Slices } from "../tree/slices.ts";
-import { hasSourceEnding, roleOf } from "./file-role.ts";
+import { hasSourceEnding, isProse, roleOf } from "./file-role.ts";
 import { isRunBy, wordsOf } from "./named-work.ts";
 
 export interface LeadOptions {
@@ -35,24 +35,32 @@ export interface LeadOptions {
 }
 
 /** A larger file is data, and names nothing. */
-const MAX_FILE_BYTES = 1024 * 1024;
+export const MAX_FILE_BYTES = 1024 * 1024;
 /** Of the beginning that is looked through; what is only named beyond it counts as named by nothing. */
 const MAX_BYTES = 256 * 1024 * 1024;
 
+export interface Led {
+  /** Whether a program comes to it by that, led-by-name.ts tells. */
+  readonly all: ReadonlySet<RawPath>;
+  /** By its full name, in the spec. */
+  readonly byOwner: ReadonlySet<RawPath>;
+  /** A file of the beginning says its name, and not only that of its folder. */
+  readonly byItsName: ReadonlySet<RawPath>;
+  /** Files of the beginning in which one of the names is. */
+  readonly naming: readonly RawPath[];
+}
+
 /** Of `found`, what something leads to. `work`: files of the work that are so by themselves and that a command read. */
-export async function ledTo(
-  options: LeadOptions,
-  found: readonly Change[],
-  work: readonly Change[],
-): Promise<ReadonlySet<RawPath>> {
+export async function ledTo(options: LeadOptions, found: readonly Change[], work: readonly Change[]): Promise<Led> {
   const { base, frozen, spec, signal } = options;
   const slices = sliced(signal);
   const naming = new Naming(found, base.manifest, await runByName(options, found, slices));
   naming.take(ownersText(spec), "full");
-  for await (const { path, text } of textsOf(base, slices)) {
-    if (naming.open === 0) break;
-    naming.take(text, "beginning", parentOf(path));
-  }
+  const byOwner = new Set(naming.led);
+  const texts: RawPath[] = [];
+  if (naming.open > 0)
+    for await (const { path, text } of textsOf(base, slices))
+      if (naming.take(text, "beginning", parentOf(path))) texts.push(path);
   // What is led to leads on.
   const all = [...work, ...found];
   const seen = new Set<RawPath>();
@@ -65,7 +73,7 @@ export async function ledTo(
     }
     await slices.rest();
   }
-  return naming.led;
+  return { all: naming.led, byOwner, byItsName: naming.byItsName, naming: texts };
 }
 
 /** Of `found`, what a command line of the beginning may come to by a shorter name. */
@@ -142,7 +150,7 @@ function ownersText({ goal, checks, setup }: LeadOptions["spec"]): string {
 /** Not what tools installed or keep, nor prose, which tells of files that no program comes to by it. */
 function canName(path: RawPath): boolean {
   const role = roleOf(toText(path));
-  return role !== "dependency" && role !== "repository" && role !== "cache" && !/\.(md|rst|txt|adoc)$/i.test(path);
+  return role !== "dependency" && role !== "repository" && role !== "cache" && !isProse(path);
 }
 
 function read(folder: string, path: RawPath): string {
@@ -151,6 +159,7 @@ function read(folder: string, path: RawPath): string {
 
 class Naming {
   readonly led = new Set<RawPath>();
+  readonly byItsName = new Set<RawPath>();
   /** By word: whom it names, and whether it is a full name. */
   readonly #full = new Map<string, RawPath[]>();
   readonly #short = new Map<string, RawPath[]>();
@@ -192,9 +201,11 @@ class Naming {
     return this.#count - this.led.size;
   }
 
-  /** `at`: the folder of the file of the beginning that the text is in. */
-  take(text: string, by: "full" | "beginning" | "work", at: RawPath = ""): void {
+  /** `at`: the folder of the file of the beginning that the text is in. Whether one of the names is in it. */
+  take(text: string, by: "full" | "beginning" | "work", at: RawPath = ""): boolean {
+    let isNaming = false;
     for (const match of text.matchAll(this.#pattern)) {
+      isNaming = true;
       const [word] = match;
       const isPath = by === "beginning" && /[./]/.test(text[match.index - 1] ?? "");
       const isMeant = (path: RawPath): boolean =>
@@ -203,10 +214,17 @@ class Naming {
         this.#isPathTo(path, writtenAt(text, match.index) + word, at);
       for (const path of this.#full.get(word) ?? [])
         if ((by !== "work" || !this.#run.has(path)) && isMeant(path)) this.led.add(path);
+      if (by === "beginning") for (const path of this.#namesakes(word)) if (isMeant(path)) this.byItsName.add(path);
       if (by === "full") continue;
       for (const path of this.#short.get(word) ?? [])
         if ((isPath || !this.#run.has(path)) && isMeant(path)) this.led.add(path);
     }
+    return isNaming;
+  }
+
+  #namesakes(word: string): readonly RawPath[] {
+    const short = this.#short.get(word)?.filter((path) => withoutEnding(posix.basename(path)) === word) ?? [];
+    return [...(this.#full.get(word) ?? []), ...short];
   }
 
   /** From the folder it is written in (`./sub`, `.sub`), or with a folder (`app/sub`, `app.sub`) that only this one is in. */
@@ -236,8 +254,8 @@ function namesOf(path: RawPath): readonly RawPath[] {
   return [path, withoutEnding(path), parentOf(path)];
 }
 
-/** Every path of the beginning, without its ending as well. */
-function namesIn(manifest: Manifest): ReadonlySet<RawPath> {
+/** Every path of the beginning, without its ending as well. What has such a name already is meant by it. */
+export function namesIn(manifest: Manifest): ReadonlySet<RawPath> {
   const names = new Set<RawPath>();
   for (const path of manifest.keys()) names.add(path).add(withoutEnding(path));
   return names;

@@ -106,7 +106,7 @@ test("13: what an agent left is not forgotten when its task is deleted and its f
     { path: "in/b.sh", taskId: second.id },
   ]);
   // As old as other rooms are removed.
-  const collect = { journal: t.heddle.journal, home: t.home, isDryRun: false, signal: AbortSignal.timeout(10_000) };
+  const collect = { journal: t.heddle.journal, home: t.home, isDryRun: false, signal: AbortSignal.timeout(60_000) };
   await collectRooms({ ...collect, olderThanMs: 0, now: () => Date.now() + 1000 });
   expect(await readdir(join(t.home, "rooms"))).not.toContain(first.id);
 });
@@ -121,7 +121,7 @@ test("13: a file outside the folder that an earlier agent wrote through a hard l
   const first = await run(t, "a", "agent-1");
   await t.tasks.cancel(first.id);
   // Under this name it is as it was again, and another file.
-  await t.tasks.undo(first.id, { signal: AbortSignal.timeout(10_000) });
+  await t.tasks.undo(first.id, { signal: AbortSignal.timeout(60_000) });
   const second = await run(t, "b", "agent-2", { checks });
   expect(second.lastCheck?.review?.reasons).toMatchObject([{ kind: "left", files: ["in.sh"] }]);
   expect(second.reason).toContain(`in.sh (changed by ${first.id}, outside the workspace too)`);
@@ -141,7 +141,7 @@ test("13: what is not needed, what the owner wrote since and what was taken back
   await writeFile(join(t.workspace, "b.sh"), "echo 1\n");
   const planted = await run(t, "b", "agent-3");
   await t.tasks.cancel(planted.id);
-  await t.tasks.undo(planted.id, { signal: AbortSignal.timeout(10_000) });
+  await t.tasks.undo(planted.id, { signal: AbortSignal.timeout(60_000) });
   const last = await run(t, "b", "agent-4");
   expect(last.state).toBe("verified");
   expect((await t.of(last.id, "task.prepared"))[0]?.baseline?.left).toBeUndefined();
@@ -167,7 +167,7 @@ test("13: checks that pass as well with everything left taken back verify the wo
   expect(third.lastCheck?.results[0]?.restsOn).toEqual(["b.sh"]);
   expect((await t.of(third.id, "task.prepared"))[0]?.baseline?.left?.count).toBe(1102);
   // A bundle carries what there was before, and is judged the same.
-  const [file, signal] = [join(t.folder, "work.gz"), AbortSignal.timeout(20_000)];
+  const [file, signal] = [join(t.folder, "work.gz"), AbortSignal.timeout(60_000)];
   await writeBundle({ journal: t.heddle.journal, home: t.home, task: third, file, signal });
   expect(await verifyBundle({ file, home: join(t.folder, "other"), signal })).toMatchObject({ outcome: "same" });
 });
@@ -204,12 +204,12 @@ test("13: an agent of another task that works in the folder meanwhile puts the c
   for (const path of ["b.sh", "check-b.sh"] as const) await writeFile(join(t.workspace, "sub", path), files[path]);
   const checks = [{ kind: "command" as const, name: "check", run: ["sh", "check-a.sh"] }];
   const outer = await t.add({ checks, deliver: ["a.sh"], maxNudges: 0, provider: "agent-1" });
-  await expect.poll(() => existsSync(join(t.workspace, "sub", "begun")), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => existsSync(join(t.workspace, "sub", "begun")), { timeout: 60_000 }).toBe(true);
   const inner = await run(t, "b", "agent-2", { workspace: join(t.workspace, "sub") });
   expect(inner).toMatchObject({ state: "paused", lastCheck: { review: { reasons: [{ kind: "beside" }] } } });
   expect(inner.reason).toContain(outer.id);
   await t.tasks.cancel(inner.id);
-  await expect(t.tasks.undo(inner.id, { signal: AbortSignal.timeout(10_000) })).rejects.toMatchObject({
+  await expect(t.tasks.undo(inner.id, { signal: AbortSignal.timeout(60_000) })).rejects.toMatchObject({
     code: "task.illegal",
     message: expect.stringContaining(outer.id),
   });

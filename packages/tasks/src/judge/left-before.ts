@@ -8,9 +8,26 @@ import { hasOwnTree, type TaskBaseline, type TaskRecord } from "@heddle/protocol
 import { MAX_LEFT_FILES } from "@heddle/protocol/tasks";
 import type { Journal } from "@heddle/journal";
 import { toRaw, toText, type RawPath } from "@heddle/tools/raw-path";
-import { comparePaths, isSameEntry, parentOf, type KeptTree } from "../tree/manifest.ts";
+import {
+  comparePaths,
+  isSameEntry,
+  isSameTime,
+  parentOf,
+  type KeptTree,
+  type Manifest,
+  type TreeEntry,
+} from "../tree/manifest.ts";
 import { isKept, keepBefore, takingBack } from "./keep-before.ts";
-import { guessed, ofDeleted, ofTask, type Found, type EarlierWork, type Paths } from "./earlier-work.ts";
+import {
+  guessed,
+  keepAbandoned,
+  ofAbandoned,
+  ofDeleted,
+  ofTask,
+  type EarlierWork,
+  type Found,
+  type Paths,
+} from "./earlier-work.ts";
 import { enterTask, folderFinder, foldersOf, forgetTask, type LeftFolder } from "./left-index.ts";
 import { isRepository } from "./pick.ts";
 import { beforeFolder } from "./task-rooms.ts";
@@ -35,20 +52,12 @@ export async function leftBefore(options: LeftOptions, base: KeptTree): Promise<
   const { journal, home, task } = options;
   const here = await realOr(task.spec.workspace);
   await enterTask(options, task.id, here);
+  const own = await journal.tasks.get(task.id);
+  if (own !== undefined) await keepAbandoned(options, own, base);
   const traces = new Map<RawPath, Trace>();
   const outside = new Map<RawPath, string>();
-  const find = folderFinder(here, base.manifest);
-  // What those make that are at work now is said of the verdict, see beside.ts.
-  const isBusy = await journal.tasks.busy();
-  const earlier: (EarlierWork & { readonly folder: string })[] = [];
-  for (const known of await foldersOf(options)) {
-    const folders = [...(await find(known))].filter((folder) => pathsOf(folder, here) !== undefined);
-    if (folders.length === 0) continue;
-    for (const one of await earlierIn(options, known, isBusy))
-      for (const folder of folders) earlier.push({ ...one, folder });
-  }
-  for (const one of earlier.toSorted((a, b) => a.endedAt - b.endedAt))
-    await follow(one, { home, folder: one.folder, here, base, traces, outside });
+  for (const { folder, ...one } of await earlierHere(options, here, base.manifest))
+    await follow(one, { home, folder, here, base, traces, outside });
   const written = [...outside].map(([path, taskId]) => ({
     path: toText(path),
     how: "changed" as const,
@@ -75,6 +84,62 @@ export async function leftBefore(options: LeftOptions, base: KeptTree): Promise<
   }));
   const all = [...written, ...files];
   return { left: { files: all.slice(0, MAX_LEFT_FILES), count: all.length } };
+}
+
+/**
+ * Times of what agents of earlier tasks had a hand in, which they choose as they like: what is as it was before them has the
+ * time that it had before them, what they changed the time of the change, which no program can set.
+ */
+export async function timesBefore(options: LeftOptions, manifest: Manifest): Promise<ReadonlyMap<RawPath, bigint>> {
+  const here = await realOr(options.task.spec.workspace);
+  const known = new Map<RawPath, Dated>();
+  for (const { folder, ...one } of await earlierHere(options, here, manifest)) {
+    const { changes, touched } = await one.changes();
+    const steps = [
+      ...changes.flatMap(({ path, left, before }) => (before === undefined ? [] : [{ path, left, was: before.entry }])),
+      ...touched.map(({ path, now, before }) => ({ path, left: now, was: before, own: before?.mtimeNs })),
+    ];
+    for (const { path, was, ...step } of steps) {
+      const at = pathsOf(folder, here)?.toHere(path);
+      if (at === undefined) continue;
+      const last = known.get(at);
+      known.set(at, { ...step, first: last !== undefined && isSameEntry(last.left, was) ? last.first : was });
+    }
+  }
+  const times = new Map<RawPath, bigint>();
+  for (const [path, { left, first, own }] of known) {
+    const now = manifest.get(path);
+    const isTheirs = now !== undefined && left !== undefined && isSameEntry(now, left) && isSameTime(now, left);
+    const time = isSameEntry(first, now) ? first?.mtimeNs : own;
+    if (isTheirs && time !== undefined) times.set(path, time);
+  }
+  return times;
+}
+
+interface Dated {
+  /** By the last agent. */
+  readonly left: TreeEntry | undefined;
+  /** As it was before the first of those that followed each other. */
+  readonly first: TreeEntry | undefined;
+  /** Instead of the time that the last agent gave it. */
+  readonly own?: bigint | undefined;
+}
+
+type Earlier = EarlierWork & { readonly folder: string };
+
+/** The oldest first, with the folder each worked in as it is called now. */
+async function earlierHere(options: LeftOptions, here: string, manifest: Manifest): Promise<readonly Earlier[]> {
+  const find = folderFinder(here, manifest);
+  // What those make that are at work now is said of the verdict, see beside.ts.
+  const isBusy = await options.journal.tasks.busy();
+  const earlier: Earlier[] = [];
+  for (const known of await foldersOf(options)) {
+    const folders = [...(await find(known))].filter((folder) => pathsOf(folder, here) !== undefined);
+    if (folders.length === 0) continue;
+    for (const one of await earlierIn(options, known, isBusy))
+      for (const folder of folders) earlier.push({ ...one, folder });
+  }
+  return earlier.toSorted((a, b) => a.endedAt - b.endedAt);
 }
 
 type Traced = readonly [RawPath, Trace];
@@ -105,14 +170,21 @@ async function earlierIn(
 ): Promise<readonly EarlierWork[]> {
   const found: EarlierWork[] = [];
   for (const { id, gone } of tasks) {
-    if (id === task.id || isBusy.has(id)) continue;
+    if (id !== task.id && isBusy.has(id)) continue;
     const record = await journal.tasks.get(id);
+    const abandoned = record === undefined ? undefined : await ofAbandoned(home, record);
+    if (abandoned !== undefined) found.push(abandoned);
+    if (id === task.id) continue;
     const work =
       record !== undefined ? ofTask(home, record) : gone === undefined ? undefined : ofDeleted(home, id, gone);
     if (work === undefined) continue;
     const all = await work.changes();
     // What is not there now can come back: only what was judged is forgotten.
-    const isDone = work.isOver && all.isKnown && work.taken.length + all.outside.length === 0;
+    const isDone =
+      work.isOver &&
+      all.isKnown &&
+      work.taken.length + all.outside.length + all.touched.length === 0 &&
+      abandoned === undefined;
     if (isDone && all.changes.every(({ isJudged }) => isJudged)) await forgetTask(home, id);
     else found.push({ ...work, changes: async () => all });
   }

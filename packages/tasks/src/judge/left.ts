@@ -36,7 +36,7 @@ export async function noteLeft(options: NoteOptions): Promise<void> {
   try {
     if (await options.quiet()) await note(options, AbortSignal.timeout(NOTE_MS));
   } catch (error) {
-    log(`${task.id}: what its agent changed is not noted: ${toHeddleError(error).message}`);
+    log(`${task.id}: what its agent changed could not be recorded: ${toHeddleError(error).message}`);
   }
 }
 

@@ -5,7 +5,7 @@
  * does a limit (`git: { only }`), nor a pattern that is all wildcard.
  */
 import { posix } from "node:path";
-import type { LeafCheck } from "@heddle/protocol";
+import type { LeafCheck, LeafCheckOf } from "@heddle/protocol";
 import type { TaskCheck, TaskSpec } from "@heddle/protocol/tasks";
 import { boxGlobs } from "../checks/checkboxes.ts";
 import { finds, globOf, type Glob } from "../checks/globs.ts";
@@ -98,7 +98,7 @@ export function subjectOf(path: string): string {
 }
 
 /** It stands for the folder that it is in. */
-function isMain(path: string): boolean {
+export function isMain(path: string): boolean {
   return path.includes("/") && /^(index|main|mod|__init__|__main__)$/.test(posix.basename(withoutEnding(path)));
 }
 
@@ -112,8 +112,10 @@ function withoutEnding(path: string): string {
 
 /** What is to be gone, by the checks: with a folder, everything in it. */
 export function namedToGo({ checks }: Pick<TaskSpec, "checks">): (path: string) => boolean {
-  const names = new Set(leavesOf(checks).flatMap((check) => (check.kind === "file-absent" ? paths(check.path) : [])));
-  return (path) => names.has(path) || [...foldersOf(path)].some((folder) => names.has(folder));
+  const leaves = leavesOf(checks);
+  const names = new Set(leaves.flatMap((check) => (check.kind === "file-absent" ? paths(check.path) : [])));
+  const globs = leaves.flatMap((check) => (check.kind === "glob-count" && check.max === 0 ? usable(check.glob) : []));
+  return (path) => [path, ...foldersOf(path)].some((one) => names.has(one)) || globs.some((glob) => finds(glob, path));
 }
 
 function demandedBy(checks: readonly TaskCheck[], passedBefore: readonly string[]): readonly string[] {
@@ -192,6 +194,13 @@ function paths(word: string): readonly string[] {
 /** A command or a test run is in it, so that it can come out otherwise on the same files. */
 export function runsCommands(check: TaskCheck): boolean {
   return leavesOf([check]).some(({ kind }) => kind === "command" || kind === "tests");
+}
+
+export type PlainCommand = LeafCheckOf<"command"> | LeafCheckOf<"tests">;
+
+/** Its end with 0 is its yes. */
+export function isPlainCommand(check: LeafCheck): check is PlainCommand {
+  return check.kind === "tests" || (check.kind === "command" && check.exit === 0);
 }
 
 /** What it finds may depend on what is no file: another machine, or a server of this one. */

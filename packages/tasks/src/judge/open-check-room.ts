@@ -10,7 +10,7 @@ import type { CheckOptions, RoomContents } from "../checks/check.ts";
 import { openRoomCommands, type Command, type RoomCommands, type RoomOptions } from "../checks/commands.ts";
 import { leavesOf } from "../checks/names.ts";
 import type { CheckRoom } from "../checks/run-check.ts";
-import type { Change, FrozenWork, KeptTree } from "../tree/manifest.ts";
+import { byPath, type Change, type FrozenWork, type KeptTree } from "../tree/manifest.ts";
 import { completePicks } from "../tree/picked-changes.ts";
 import { openRoomFiles } from "../tree/room-files.ts";
 import { admit } from "./admit.ts";
@@ -48,16 +48,17 @@ export function openCheckRoom(
   const files = openRoomFiles(room.base, { frozen, picked: whole }, { root, watched, signal: checkOptions.signal });
   const watching = watchedLayer(layerOf(frozen, whole), watched, room.base);
   // What a setup made of a file is not to be covered by it again; whatever it left counts as read then.
-  const layer = checkOptions.spec.setup === undefined ? watching : layerOf(frozen, picked);
+  const own = (): RoomLayer =>
+    checkOptions.spec.setup === undefined ? watching : layerOf(frozen, uncovered(picked, prepared));
   const setups = room.setups ?? openSetups(checkOptions, room);
   let preparing: Promise<Prepared> | undefined;
   let prepared: Prepared | undefined;
   let kind: RoomCommands["kind"];
-  const openWith = (own: RoomLayer): RoomCommands => {
+  const openWith = (layer: RoomLayer): RoomCommands => {
     const { lower = [], changedAt = 0 } = prepared ?? {};
-    return openRoomCommands(checkOptions, files, { lower, layer: { ...own, changedAt } });
+    return openRoomCommands(checkOptions, files, { lower, layer: { ...layer, changedAt } });
   };
-  const ahead = openRoomAhead(checkOptions.spec, picked, () => openWith(layer));
+  const ahead = openRoomAhead(checkOptions.spec, picked, () => openWith(own()));
   return {
     files,
     room,
@@ -75,7 +76,7 @@ export function openCheckRoom(
         preparing ??= prepare(checkOptions, { room, files, layer: watching, watched, setups });
         prepared = await preparing;
         // A git check is about the repository that the agent left, whatever else is picked.
-        inner ??= of === "git" ? openWith(withRepository(room, frozen)) : ahead.take();
+        inner ??= of === "git" ? openWith(withRepository(room, frozen, prepared)) : ahead.take();
         return inner;
       };
       return {
@@ -129,9 +130,28 @@ function nothing({ folder }: KeptTree): FrozenWork {
   return { folder, changes: [], sha256: "" };
 }
 
-function withRepository({ base, picked, workspace }: RoomContents, frozen: FrozenWork): RoomLayer {
+function withRepository(
+  { base, picked, workspace }: RoomContents,
+  frozen: FrozenWork,
+  prepared: Pick<Prepared, "covered">,
+): RoomLayer {
   const repository = pickAll(frozen.changes).filter(isRepository);
-  return layerOf(frozen, admit({ spec: {}, folder: workspace, base, frozen }, [...picked, ...repository]).picked);
+  const own = admit({ spec: {}, folder: workspace, base, frozen }, [...picked, ...repository]).picked;
+  return layerOf(
+    frozen,
+    [
+      ...uncovered(
+        own.filter((change) => !isRepository(change)),
+        prepared,
+      ),
+      ...own.filter(isRepository),
+    ].toSorted(byPath),
+  );
+}
+
+/** Work that the setup did not make again. */
+function uncovered(picked: readonly Change[], prepared: Pick<Prepared, "covered"> | undefined): readonly Change[] {
+  return picked.filter(({ path }) => prepared?.covered.has(path) !== true);
 }
 
 interface Prepared extends Pick<RoomOptions, "lower"> {
@@ -139,9 +159,13 @@ interface Prepared extends Pick<RoomOptions, "lower"> {
   readonly changedAt: number;
   readonly reads: ReadonlySet<RawPath> | undefined;
   readonly difference: SetupDifference;
+  /** Of the work: what is in `lower` as the setup made it. */
+  readonly covered: ReadonlySet<RawPath>;
   /** To be removed at the end. */
   readonly work?: SetUp;
 }
+
+const UNPREPARED = { reads: new Set<RawPath>(), difference: NO_DIFFERENCE, covered: new Set<RawPath>() };
 
 interface ToPrepare extends Pick<SetupRoom, "files" | "layer"> {
   readonly room: RoomContents;
@@ -157,8 +181,7 @@ async function prepare(
   const { base, picked, back = [] } = room;
   const { setup } = checkOptions.spec;
   const time = timeOfWork(base.manifest.values());
-  if (setup === undefined)
-    return { lower: [base.folder], changedAt: time, reads: new Set(), difference: NO_DIFFERENCE };
+  if (setup === undefined) return { ...UNPREPARED, lower: [base.folder], changedAt: time };
   await checkOptions.onCheck?.("setup", "baseline");
   const beginning = await setups.of(setup, back);
   const lower = [beginning.upper, base.folder];
@@ -168,16 +191,21 @@ async function prepare(
   );
   if (picked.length === 0) {
     if (beginning.failure !== undefined) throw beginning.failure;
-    return { lower, changedAt, reads: joined(beginning.reads, watched), difference: NO_DIFFERENCE };
+    return { ...UNPREPARED, lower, changedAt, reads: joined(beginning.reads, watched) };
   }
   await checkOptions.onCheck?.("setup", "work");
   const work = await runSetup(checkOptions, { setup, base, files, layer: { ...layer, changedAt } });
   try {
     if (work.failure !== undefined) throw work.failure;
-    const { made, doubted } = compareSetups(checkOptions.spec, room, [beginning, work]);
-    const isFailing = beginning.failure !== undefined;
-    const prepared = { changedAt, reads: joined(work.reads, watched), difference: { made, doubted, isFailing }, work };
-    if (doubted.length > 0 && room.hasDoubted === true) return { ...prepared, lower: [work.upper, base.folder] };
+    const compared = compareSetups(checkOptions.spec, room, [beginning, work]);
+    const { made, doubted, remade } = compared;
+    const difference = { ...compared, isFailing: beginning.failure !== undefined };
+    // What the setup wrote counts as read.
+    const reads = joined(joined(work.reads, watched), remade);
+    const all = { changedAt, reads, difference, covered: remade, work };
+    if (doubted.length > 0 && room.hasDoubted === true) return { ...all, lower: [work.upper, base.folder] };
+    const without = new Set(doubted.map(({ path }) => path));
+    const prepared = { ...all, covered: new Set([...remade].filter((path) => !without.has(path))) };
     if (made.length === 0) return { ...prepared, lower };
     return {
       ...prepared,

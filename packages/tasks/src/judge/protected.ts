@@ -11,14 +11,17 @@ import type { Change } from "../tree/manifest.ts";
 /** They are stored, and told to the agent; more say nothing new. */
 const MAX_VIOLATIONS = 50;
 
-/** What is new below a protected path is free. */
+/** What is new below a protected path is free. What is in a folder tells that it went; its mode is told by itself. */
 export function protectedChanges(
   changes: readonly Change[],
   { protect }: Pick<TaskSpec, "protect">,
 ): readonly CheckViolation[] {
   const isProtected = globList(protect);
   return changes
-    .filter(({ how, before, path }) => how !== "added" && before?.kind !== "folder" && isProtected(toText(path)))
+    .filter(({ how, before, now, path }) => {
+      const isTold = before?.kind === "folder" && now?.kind !== "folder";
+      return how !== "added" && !isTold && isProtected(toText(path));
+    })
     .slice(0, MAX_VIOLATIONS)
     .map(({ path: raw, how }): CheckViolation => {
       const path = toText(raw);

@@ -71,21 +71,35 @@ export function leftRead(
   return files.length > 0 || isMore ? { files, isMore } : undefined;
 }
 
-/** `isDeleted`: of a task, which then has nothing to show. */
-export function leftReason({ files, isMore }: LeftRead, isDeleted: (taskId: string) => boolean): Reason {
+export interface LeftTold {
+  /** The task that is judged. */
+  readonly own: string | undefined;
+  /** Of a task, which then has nothing to show. */
+  readonly isDeleted: (taskId: string) => boolean;
+  /** The checks fail with it, and pass without it. */
+  readonly isInTheWay?: boolean;
+}
+
+export function leftReason({ files, isMore }: LeftRead, { own, isDeleted, isInTheWay = false }: LeftTold): Reason {
   const how = { added: "new", changed: "changed", removed: "removed" };
+  const by = (taskId: string): string => {
+    if (taskId === own) return "an earlier attempt of this task";
+    return `${taskId}${isDeleted(taskId) ? ", which is deleted" : ""}`;
+  };
   const shown = files
     .slice(0, SHOWN)
     .map(
       (file) =>
-        `${visiblePath(file.path)} (${how[file.how]} by ${file.taskId}${isDeleted(file.taskId) ? ", which is deleted" : ""}${file.isOutside === true ? ", outside the workspace too" : ""})`,
+        `${visiblePath(file.path)} (${how[file.how]} by ${by(file.taskId)}${file.isOutside === true ? ", outside the workspace too" : ""})`,
     );
   const more = files.length > SHOWN ? ` and ${files.length - SHOWN} more` : "";
   const many = isMore ? `${shown.length === 0 ? "" : ", and "}more files than can be watched` : "";
-  const first = files.find(({ taskId }) => !isDeleted(taskId));
+  const first = files.find(({ taskId }) => taskId !== own && !isDeleted(taskId));
   const undo = first?.isUndoable === true ? `, heddle task undo ${first.taskId} takes them back` : "";
   const help = first === undefined ? "" : `; heddle task diff ${first.taskId} shows them${undo}`;
-  const message = `the checks rest on what agents of earlier tasks left in the workspace and nobody judged: ${shown.join(", ")}${more}${many}${help}`;
+  const what = "files that agents of earlier tasks left in the workspace and that were never judged";
+  const said = isInTheWay ? `the checks pass without ${what}, and fail with it` : `the checks rest on ${what}`;
+  const message = `${said}: ${shown.join(", ")}${more}${many}${help}`;
   return reasonOf(
     "left",
     message,

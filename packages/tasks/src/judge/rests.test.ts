@@ -179,6 +179,17 @@ test("13: a file that is no source is called so, and a path of many folders is c
   expect(review.deliver).toContain(deep);
 });
 
+test("13: where reads are not known the owner is told so, and everything that changed is listed", () => {
+  const changes = [changed("read.cfg"), changed("unread.cfg")];
+  const message = (reads: ReadonlySet<string> | undefined): string | undefined =>
+    restsReview({ changes, reads, isMatched: () => false }, { rested: [], failing: ["x"], isReadEnough: true })
+      .reasons[0]?.message;
+  expect(message(undefined)).toContain(
+    "read.cfg (changed configuration), unread.cfg (changed configuration) (what checks read is not known on this host, so all that changed is listed)",
+  );
+  expect(message(new Set(["read.cfg"]))).not.toMatch(/unread|not known/);
+});
+
 test("13: what is proposed are these files and no other; more than can be accepted are counted", () => {
   const review = (changes: readonly Change[]): WorkReview =>
     restsReview(

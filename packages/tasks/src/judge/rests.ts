@@ -12,7 +12,7 @@ import { isText, toText, type RawPath } from "@heddle/tools/raw-path";
 import { literalGlob } from "../checks/globs.ts";
 import type { Change } from "../tree/manifest.ts";
 import { described, roleOf } from "./file-role.ts";
-import { isRepository, reasonOf, telling } from "./pick.ts";
+import { isRepository, isSeenUnread, reasonOf, telling } from "./pick.ts";
 
 export interface Observed {
   readonly changes: readonly Change[];
@@ -54,15 +54,17 @@ export function restable(observed: Observed): readonly Change[] {
   });
 }
 
-/** Changed source that commands read and that a wildcard alone names. */
+/** Source that a wildcard alone names, and that commands read, or may have told from before without reading it. */
 export function matchedSource(
-  observed: Pick<Observed, "changes" | "commandReads" | "isMatched" | "isNamedByName">,
+  observed: Pick<Observed, "changes" | "commandReads" | "isMatched" | "isNamedByName" | "isToGo">,
 ): readonly Change[] {
-  const { changes, commandReads, isMatched, isNamedByName } = observed;
-  return changes.filter(({ path, how }) => {
+  const { changes, commandReads, isMatched, isNamedByName, isToGo } = observed;
+  return changes.filter((change) => {
+    const { path, how, before } = change;
     const text = toText(path);
-    const isRead = how === "changed" && (commandReads === undefined || commandReads.has(path));
-    return isRead && isMatched(text) && !isNamedByName(text) && roleOf(text) === "source";
+    const isSeen = commandReads === undefined || commandReads.has(path) || isSeenUnread(change);
+    if (how === "added" || before?.kind !== "file" || isToGo(text) || !isSeen) return false;
+    return isMatched(text) && !isNamedByName(text) && roleOf(text) === "source";
   });
 }
 

@@ -138,7 +138,7 @@ test("an opinion that is no longer needed is stopped", async () => {
   const work = await workOf(fixture.checkOptions.home);
   const opinion = secondOpinion({ checkOptions: fixture.checkOptions, work, verdict, heddle, provider: "scripted" });
   const stopped = expect(opinion).rejects.toThrow();
-  for await (const { body } of heddle.journal.tail({ after: 0, signal: AbortSignal.timeout(10_000) })) {
+  for await (const { body } of heddle.journal.tail({ after: 0, signal: AbortSignal.timeout(60_000) })) {
     if (body.type === "model.requested") break;
   }
   fixture.stop();

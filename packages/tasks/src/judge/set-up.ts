@@ -5,6 +5,8 @@
  *   beginning + picked work ───▶ what differs from that was decided by the work
  *                                  named by `makes` of the setup: it counts, dated as the work is
  *                                  anything else: the checks have to pass without it, or the owner decides
+ *
+ * A file of the work that the setup makes again is what the setup made of it.
  */
 import { lstatSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -151,11 +153,13 @@ export interface SetupDifference {
   /** The spec names it. */
   readonly made: readonly Change[];
   readonly doubted: readonly Change[];
+  /** Files of the work that the setup made again, whatever of. */
+  readonly remade: ReadonlySet<RawPath>;
   /** On the beginning alone the setup fails. */
   readonly isFailing?: boolean;
 }
 
-export const NO_DIFFERENCE: SetupDifference = { made: [], doubted: [] };
+export const NO_DIFFERENCE: SetupDifference = { made: [], doubted: [], remade: new Set() };
 
 export function compareSetups(
   spec: Pick<TaskSpec, "setup" | "protect">,
@@ -163,11 +167,13 @@ export function compareSetups(
   [without, withWork]: readonly [SetUp, SetUp],
 ): SetupDifference {
   const [was, is] = [manifestOf(base, without), manifestOf(base, withWork)];
-  const own = new Set(picked.map(({ path }) => path));
-  const paths = new Set([...without.changes, ...withWork.changes].map(({ path }) => path));
+  const work = new Map(picked.map(({ path, now }) => [path, now]));
+  const isLeft = (path: RawPath): boolean => work.has(path) && isSameEntry(work.get(path), is.get(path));
+  const remade = new Set([...work.keys()].filter((path) => !isLeft(path)));
+  const paths = new Set([...[...without.changes, ...withWork.changes].map(({ path }) => path), ...remade]);
   const differing = [...paths].flatMap((path) => {
     const [before, now] = [was.get(path), is.get(path)];
-    return own.has(path) || isSameEntry(before, now) ? [] : [changeOf(path, before, now)];
+    return isLeft(path) || isSameEntry(before, now) ? [] : [changeOf(path, before, now)];
   });
   const isNamed = globList(spec.setup?.makes ?? []);
   const named = differing.filter(
@@ -179,7 +185,7 @@ export function compareSetups(
   );
   const made = completePicks(was, differing, named);
   const counted = new Set(made.map(({ path }) => path));
-  return { made, doubted: differing.filter(({ path }) => !counted.has(path)).toSorted(byPath) };
+  return { made, doubted: differing.filter(({ path }) => !counted.has(path)).toSorted(byPath), remade };
 }
 
 function manifestOf({ manifest }: KeptTree, { changes }: SetUp): Manifest {

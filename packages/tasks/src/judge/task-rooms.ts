@@ -5,6 +5,7 @@
  *   <home>/rooms/<task id>/before    what there was in it before agents of earlier tasks whose changes nobody judged
  *   <home>/rooms/<task id>/work-3    what had changed when the third prompt's work was claimed
  *   <home>/rooms/<task id>/left-4    what had changed when the fourth prompt's turn ended without a claim: no content
+ *   <home>/rooms/<task id>/abandoned what it had left before its present beginning and nobody judged, no content
  *   <home>/rooms/<task id>/gone      all that stays of a deleted task: what it left and nobody judged, no content
  *
  * Of a task there is one beginning and the work that was judged last, beside which new work is frozen; no more.
@@ -38,6 +39,10 @@ export function leftFolder(home: string, taskId: string, round: number): string 
 
 export function goneFolder(home: string, taskId: string): string {
   return join(roomsOf(home, taskId), "gone");
+}
+
+export function abandonedFolder(home: string, taskId: string): string {
+  return join(roomsOf(home, taskId), "abandoned");
 }
 
 /** Of a folder that says what had changed; undefined: it is none, or is not whole. */

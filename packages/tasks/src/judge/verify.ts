@@ -17,12 +17,12 @@ import { toText, type RawPath } from "@heddle/tools/raw-path";
 import type { CheckOptions, RoomContents } from "../checks/check.ts";
 import { isNoRoom } from "../checks/commands.ts";
 import { nameChecks } from "../checks/names.ts";
+import { withParts } from "../checks/run-all.ts";
 import { listedNames } from "../checks/shown.ts";
 import { admit, withWhy, type Admitted } from "./admit.ts";
 import type { Earlier } from "./flips.ts";
-import { foundByAnyName } from "./by-other-name.ts";
+import { foundByTools } from "./by-tools.ts";
 import { judgePicked, type JudgedRoom } from "./judge-picked.ts";
-import { ledTo } from "./led-to.ts";
 import { linkReason, linksThrough } from "./links.ts";
 import { isRun, namedByName, namedToGo, namedWork, runsCommands } from "./named-work.ts";
 import { pickAll, pickDelivered, reasonOf, telling, workFiles, type Reason } from "./pick.ts";
@@ -39,9 +39,8 @@ import {
 import { leftRead, leftReason, type LeftRead } from "./rests-on-left.ts";
 import { openSetups } from "./open-check-room.ts";
 import { setupReason, type BeginningSetups } from "./set-up.ts";
-import { shadowing } from "./shadows.ts";
 import { goneFolder } from "./task-rooms.ts";
-import { flakyFailure, weakness } from "./weak.ts";
+import { flakyFailure, nothingDone, weakness } from "./weak.ts";
 import { judgesAmong } from "./wildcards.ts";
 import type { Change, FrozenWork, KeptTree } from "../tree/manifest.ts";
 import { completePicks } from "../tree/picked-changes.ts";
@@ -61,6 +60,8 @@ export interface Verdict {
 }
 
 export interface FrozenCase {
+  /** Whose work it is, to tell what it left itself from what others did. */
+  readonly taskId?: string;
   readonly baseline: TaskBaseline;
   readonly base: KeptTree;
   readonly frozen: FrozenWork;
@@ -149,15 +150,34 @@ async function judgeAll(checkOptions: CheckOptions, work: SharedCase): Promise<J
   const own = new Set(rested.map(({ path }) => path));
   if (telling(all).every(({ path }) => own.has(path))) return { room, picked: rested, why, review: unnameable };
   const alone = await judgeIn(checkOptions, work, rested);
-  if (alone.passed && weakness(alone.results) === undefined)
-    return { room: alone, picked: rested, why, review: unnameable };
+  if (isEnough(alone)) {
+    // Nothing rests on it, and the owner asked for what lies there.
+    const { picked: named } = admitTo(checkOptions, work, withTaken(observed, rested));
+    const whole = named.length === rested.length ? alone : await judgeIn(checkOptions, work, named);
+    const [stands, stood] = isEnough(whole) ? [whole, named] : [alone, rested];
+    return { room: stands, picked: stood, why, review: unnameableReview(stood) };
+  }
   const failing = alone.results.filter(({ outcome }) => outcome !== "passed").map(({ name }) => name);
   const isReadEnough = await passesWithRead(checkOptions, work, { observed, rested });
   const review = restsReview(observed, { rested, failing: [...failing, ...lost(alone)], isReadEnough });
   return { room, picked: all, why, review };
 }
 
-async function observe(checkOptions: CheckOptions, work: SharedCase, { room, picked, why }: Judged): Promise<Observed> {
+function isEnough({ passed, results }: JudgedRoom): boolean {
+  return passed && weakness(results) === undefined;
+}
+
+interface Told extends Observed {
+  /** Named by a wildcard, and it judges by being there or gone, or by its word: no work where anything rests on it. */
+  readonly taken: ReadonlySet<string>;
+}
+
+function withTaken({ changes, taken }: Told, rested: readonly Change[]): readonly Change[] {
+  const own = new Set(rested.map(({ path }) => path));
+  return taken.size === 0 ? rested : changes.filter(({ path }) => own.has(path) || taken.has(toText(path)));
+}
+
+async function observe(checkOptions: CheckOptions, work: SharedCase, { room, picked, why }: Judged): Promise<Told> {
   const { spec } = checkOptions;
   const { base, frozen, baseline, setups } = work;
   const seen = {
@@ -166,14 +186,16 @@ async function observe(checkOptions: CheckOptions, work: SharedCase, { room, pic
     commandReads: readsOf(room.ran.filter((_, index) => isCommand(spec.checks[index]))),
     isMatched: namedWork(spec, baseline.passed, () => false),
     isNamedByName: namedByName(spec, baseline.passed),
+    isToGo: namedToGo(spec),
   };
   const toJudge = { baseline, room: { base, frozen, picked, setups, workspace: baseline.folder } };
-  const { isMatched } = seen;
-  const judges = await judgesAmong(checkOptions, { suspects: matchedSource(seen), isMatched, toJudge });
+  const { isMatched, commandReads } = seen;
+  const isRead = (path: RawPath): boolean => commandReads === undefined || commandReads.has(path);
+  const judges = await judgesAmong(checkOptions, { suspects: matchedSource(seen), isRead, isMatched, toJudge });
   return {
     ...seen,
-    isNamed: namedWork(spec, baseline.passed, judges),
-    isToGo: namedToGo(spec),
+    isNamed: namedWork(spec, baseline.passed, judges.isOne),
+    taken: judges.taken,
     isRun: isRun(spec),
     mayRestOnTests: !spec.protectTests,
   };
@@ -193,15 +215,9 @@ async function withoutFound(
   const own = new Set(found.map(({ path }) => path));
   const { commandReads } = observed;
   const leading = rested.filter(({ path }) => !own.has(path) && (commandReads === undefined || commandReads.has(path)));
-  const led = await ledTo({ ...checkOptions, base, frozen }, found, leading);
-  const loose = found.filter(({ path }) => !led.has(path));
   const { picked } = admitTo(checkOptions, work, rested);
   const toJudge = { baseline, room: { base, frozen, picked, setups, workspace: baseline.folder } };
-  const free = loose.length === 0 ? [] : await foundByAnyName(checkOptions, { ...toJudge, frozen }, loose);
-  const refused = new Set([
-    ...loose.filter((change) => !free.includes(change)),
-    ...(await shadowing(checkOptions, toJudge, found)),
-  ]);
+  const refused = await foundByTools(checkOptions, { ...toJudge, frozen }, { found, leading });
   return rested.filter((change) => !refused.has(change));
 }
 
@@ -212,7 +228,6 @@ async function withoutFound(
 async function judgeDoubted(checkOptions: CheckOptions, work: SharedCase, judged: Judged): Promise<Judged> {
   const { room, picked, review } = judged;
   const { baseline, base, frozen, before = [] } = work;
-  if (!room.passed) return judged;
   const own = new Set(picked.map(({ path }) => path));
   const back = before.filter(({ path }) => !own.has(path));
   const find = (ran: JudgedRoom["ran"], taken?: readonly Change[]): LeftRead | undefined =>
@@ -224,20 +239,43 @@ async function judgeDoubted(checkOptions: CheckOptions, work: SharedCase, judged
       ...(taken === undefined ? {} : { taken }),
     });
   const left = find(room.ran);
+  const told = { own: work.taskId, isDeleted: (id: string) => existsSync(goneFolder(checkOptions.home, id)) };
+  if (!room.passed) {
+    // What was left may be all that is in the way of it.
+    const without =
+      left === undefined || back.length === 0 ? room : await judgeIn(checkOptions, work, picked, { back });
+    if (left === undefined || !without.passed) return judged;
+    return { ...judged, room: without, review: { reasons: [leftReason(left, { ...told, isInTheWay: true })] } };
+  }
   const isDoubted = room.setup.doubted.length > 0;
   if (left === undefined && !isDoubted) return judged;
   if (left === undefined || back.length > 0) {
     const taken = left === undefined ? [] : back;
-    const alone = await judgeIn(checkOptions, work, picked, { back: taken, hasDoubted: false });
+    const clean = await withoutLeft(checkOptions, work, { judged, taken });
+    const alone = await judgeIn(checkOptions, clean, picked, { back: taken, hasDoubted: false });
     const all = completePicks(base.manifest, frozen.changes, [...picked, ...taken]);
     const isEnough = alone.passed && weakness(alone.results) === undefined && find(alone.ran, all) === undefined;
-    if (isEnough) return { ...judged, room: alone };
+    if (isEnough) return { ...judged, room: alone, review: clean === work ? review : undefined };
   }
   const reasons = [
-    ...(left === undefined ? [] : [leftReason(left, (id) => existsSync(goneFolder(checkOptions.home, id)))]),
+    ...(left === undefined ? [] : [leftReason(left, told)]),
     ...(isDoubted ? [setupReason(room.setup, base)] : []),
   ];
   return { ...judged, review: { ...review, reasons: [...(review?.reasons ?? []), ...reasons] } };
+}
+
+/** Where checks passed before the work, that may be by what was left: then it counts how they came out without it. */
+async function withoutLeft(
+  checkOptions: CheckOptions,
+  work: SharedCase,
+  { judged, taken }: { readonly judged: Judged; readonly taken: readonly Change[] },
+): Promise<SharedCase> {
+  // Not stated what is delivered, nothing is known yet of what such work rests on.
+  const isStated = (work.accepted ?? checkOptions.spec.deliver) !== undefined;
+  if (!isStated || taken.length === 0 || weakness(judged.room.results)?.kind !== "vacuous") return work;
+  const { results } = await judgeIn(checkOptions, { ...work, earlier: [] }, [], { back: taken });
+  const passed = withParts(results).filter(({ outcome }) => outcome === "passed");
+  return { ...work, baseline: { ...work.baseline, passed: passed.map(({ name }) => name) } };
 }
 
 /** Whatever else is said of it: nothing is verified by files that somebody else than the owner may have had a hand in. */
@@ -318,18 +356,6 @@ function readsOf(ran: JudgedRoom["ran"]): ReadonlySet<string> | undefined {
     for (const path of reads) all.add(path);
   }
   return all;
-}
-
-function nothingDone(): CheckResult {
-  const message = "every check passed before the task began, and nothing has changed since";
-  return {
-    name: "work was done",
-    kind: "workspace",
-    outcome: "failed",
-    message,
-    startedAt: Date.now(),
-    durationMs: 0,
-  };
 }
 
 /** The folder is gone, or it is not the one the task began in. */

@@ -45,3 +45,16 @@ export function flakyFailure(results: readonly CheckResult[]): Reason | undefine
   const message = `only flaky checks fail for this work: ${names} came out differently on the same files before`;
   return reasonOf("flaky", message);
 }
+
+/** Said where nothing has changed and every check passes. */
+export function nothingDone(): CheckResult {
+  const message = "every check passed before the task began, and nothing has changed since";
+  return {
+    name: "work was done",
+    kind: "workspace",
+    outcome: "failed",
+    message,
+    startedAt: Date.now(),
+    durationMs: 0,
+  };
+}

@@ -1,16 +1,7 @@
 /** 13: not stated what is delivered, a wildcard names source of the beginning as the work, and nothing that may judge it. */
-import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { judge, type TaskFixtureOptions } from "../../test/task-fixture.ts";
-
-const has = (program: string): boolean => {
-  try {
-    execFileSync(program, ["--version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-};
+import { hasProgram } from "../../test/has-program.ts";
 
 interface Case {
   readonly what: string;
@@ -276,7 +267,7 @@ const optionsOf = ({ files, run, changed }: Case): TaskFixtureOptions => ({
 });
 
 const here = (cases: readonly Case[]): readonly Case[] =>
-  cases.filter(({ needs }) => needs === undefined || has(needs));
+  cases.filter(({ needs }) => needs === undefined || hasProgram(needs));
 
 test.each(here(HONEST))("13: a wildcard names the work: $what", async (one) => {
   const verdict = await judge(optionsOf(one), async (fixture) => {

@@ -2,25 +2,27 @@
  * Changed source that only a wildcard names as the work (`changed: [src/**]`) and that may judge it instead. Who loads it at the
  * beginning tells: what other source loads, or what a test loads alone, is tested; what tests load only beside what they test
  * may be their helper. What a command names is what it asks about where something else decides, another file or a program in
- * the command, and where the command fails once the file is blank: a judge that is blank lets everything pass.
+ * the command, and where the command fails once the file is blank: a judge that is blank lets everything pass. Whoever loads
+ * it, what a command takes at its word is no work (stand-ins.ts).
  */
-import { mkdirSync, writeFileSync } from "node:fs";
 import { posix } from "node:path";
-import type { LeafCheck, LeafCheckOf } from "@heddle/protocol";
-import { toRaw, toSystem, toText } from "@heddle/tools/raw-path";
+import type { LeafCheck } from "@heddle/protocol";
+import { toText } from "@heddle/tools/raw-path";
 import type { CheckOptions } from "../checks/check.ts";
-import { leavesOf, nameChecks } from "../checks/names.ts";
-import { byPath, parentOf, sha256, type Change, type RawPath } from "../tree/manifest.ts";
+import { leavesOf } from "../checks/names.ts";
+import { parentOf, type Change, type RawPath } from "../tree/manifest.ts";
 import { sliced } from "../tree/slices.ts";
-import { roleOf } from "./file-role.ts";
-import { judgePicked, type ToJudge } from "./judge-picked.ts";
+import { isProse, roleOf } from "./file-role.ts";
+import type { ToJudge } from "./judge-picked.ts";
 import { hasCommandLines, hasTooManyTexts, textsOf, withoutEnding } from "./led-to.ts";
-import { isJudge, subjectOf } from "./named-work.ts";
-import { openScratch } from "./scratch.ts";
+import { isJudge, isPlainCommand, subjectOf, type PlainCommand } from "./named-work.ts";
+import { BLANK, isTakenAtItsWord, passWith } from "./stand-ins.ts";
 
 export interface Matched {
-  /** Source of the beginning that the agent changed and a command read, named by a wildcard alone. */
+  /** Source of the beginning that the agent changed or removed, of which a command knows, named by a wildcard alone. */
   readonly suspects: readonly Change[];
+  /** Those among them that commands read. */
+  readonly isRead: (path: RawPath) => boolean;
   readonly isMatched: (path: string) => boolean;
   /** All that the agent changed, with which the checks pass. */
   readonly toJudge: ToJudge;
@@ -28,28 +30,48 @@ export interface Matched {
 
 /** Each costs one more run of the commands; further ones are the owner's to name. */
 const MAX_BLANKED = 10;
+/** Each costs one or two more; beyond them who loads a file has to do. */
+const MAX_STOOD_IN = 10;
 
-/** Which files no wildcard names, because they judge or may do so. */
-export async function judgesAmong(checkOptions: CheckOptions, matched: Matched): Promise<(path: string) => boolean> {
-  const isAsked = isJudge(checkOptions.spec);
-  const { suspects, toJudge } = matched;
-  const isKnown = suspects.length > 0 && !hasTooManyTexts(toJudge.room.base.manifest);
-  const work = isKnown ? await workAmong(checkOptions, matched) : new Set();
-  const suspected = new Set(suspects.map(({ path }) => toText(path)));
-  return (path) => !work.has(path) && (suspected.has(path) || isAsked(path));
+export interface Judges {
+  /** No wildcard names it, because it judges or may do so. */
+  readonly isOne: (path: string) => boolean;
+  /** Those among them that a command took at their word and nothing else spoke against, and those that none read. */
+  readonly taken: ReadonlySet<string>;
 }
 
-async function workAmong(checkOptions: CheckOptions, matched: Matched): Promise<ReadonlySet<string>> {
+export async function judgesAmong(checkOptions: CheckOptions, matched: Matched): Promise<Judges> {
+  const isAsked = isJudge(checkOptions.spec);
+  const { suspects, isRead, toJudge } = matched;
+  const isKnown = suspects.length > 0 && !hasTooManyTexts(toJudge.room.base.manifest);
+  const { work, taken } = isKnown ? await workAmong(checkOptions, matched) : NOTHING_KNOWN;
+  const suspected = new Set(suspects.map(({ path }) => toText(path)));
+  const isOne: Judges["isOne"] = (path) => !work.has(path) && (suspected.has(path) || isAsked(path));
+  // It may judge by being there: nothing may rest on that, and where nothing does it is as wanted as what the wildcard names.
+  const unread = suspects.filter(({ path }) => !isRead(path)).map(({ path }) => toText(path));
+  return { isOne, taken: new Set([...taken, ...unread.filter(isOne)]) };
+}
+
+interface Told {
+  readonly work: ReadonlySet<string>;
+  readonly taken: ReadonlySet<string>;
+}
+
+const NOTHING_KNOWN: Told = { work: new Set(), taken: new Set() };
+
+async function workAmong(checkOptions: CheckOptions, matched: Matched): Promise<Told> {
   const isAsked = isJudge(checkOptions.spec);
   const loads = await loadsOf(checkOptions, matched);
   const tried = new Map<RawPath, Promise<boolean>>();
+  const passesBlank = async (path: RawPath): Promise<boolean> =>
+    (await passWith(checkOptions, matched.toJudge, { path, text: BLANK })).size > 0;
   const mayDecide = async (path: RawPath): Promise<boolean> => {
     if (!tried.has(path) && tried.size === MAX_BLANKED) return true;
-    const decides = tried.get(path) ?? passesBlank(checkOptions, matched.toJudge, path);
+    const decides = tried.get(path) ?? passesBlank(path);
     tried.set(path, decides);
     return await decides;
   };
-  const work = new Set<string>();
+  const work = new Map<string, RawPath>();
   for (const { path } of matched.suspects) {
     const by = loads.by(path);
     let isTested = by.has("source") || by.has("test alone");
@@ -57,9 +79,15 @@ async function workAmong(checkOptions: CheckOptions, matched: Matched): Promise<
     const isHelper = !isTested && [...by].some((loader) => loader !== "command line");
     if (isHelper || (isAsked(toText(path)) && !loads.isAskedAbout(path))) continue;
     const isRun = isAsked(toText(path)) || (by.size === 1 && by.has("command line"));
-    if (!isRun || !(await mayDecide(path))) work.add(toText(path));
+    if (!isRun || !(await mayDecide(path))) work.set(toText(path), path);
   }
-  return work;
+  // What no command reads, and then what other source loads, is the least likely to be what everything is asked by.
+  const rank = (path: RawPath): number => (matched.isRead(path) ? 0 : 2) + Number(loads.by(path).has("source"));
+  const inOrder = [...work].toSorted(([, a], [, b]) => rank(a) - rank(b));
+  const taken = new Set<string>();
+  for (const [name, path] of inOrder.slice(0, MAX_STOOD_IN))
+    if (await isTakenAtItsWord(checkOptions, matched.toJudge, path)) taken.add(name);
+  return { work: new Set([...work.keys()].filter((name) => !taken.has(name))), taken };
 }
 
 /**
@@ -133,40 +161,14 @@ function isAlone(about: readonly string[], path: RawPath): boolean {
   return about.every((name) => name === subjectOf(path) || parentOf(path).split("/").includes(name));
 }
 
-type PlainCommand = LeafCheckOf<"command"> | LeafCheckOf<"tests">;
-
-/** Its end with 0 is its yes. */
-function isPlainCommand(check: LeafCheck): check is PlainCommand {
-  return check.kind === "tests" || (check.kind === "command" && check.exit === 0);
-}
-
 /** A call with arguments is in it, `add(1, 2)`, which no shell takes: it is a program in some language. */
 function hasProgramIn({ run }: PlainCommand): boolean {
   return /\w\([^)]/.test([run].flat().join(" "));
 }
 
-/** A command that failed at the beginning, and reads it, ends well although nothing is in it. */
-async function passesBlank(checkOptions: CheckOptions, { baseline, room }: ToJudge, path: RawPath): Promise<boolean> {
-  const failed = nameChecks(checkOptions.spec.checks).filter(({ name }) => !baseline.passed.includes(name));
-  const checks = leavesOf(failed.map(({ check }) => check))
-    .filter(isPlainCommand)
-    .map(({ run, cwd, timeoutMs, network }) => ({ kind: "command" as const, run, cwd, timeoutMs, network, exit: 0 }));
-  await using scratch = await openScratch(checkOptions.home, "blank");
-  mkdirSync(toSystem(`${toRaw(scratch.folder)}/${parentOf(path)}`), { recursive: true, mode: 0o700 });
-  writeFileSync(toSystem(`${toRaw(scratch.folder)}/${path}`), "\n");
-  const mode = (room.picked.find((one) => one.path === path)?.now ?? room.base.manifest.get(path))?.mode ?? 0o644;
-  const mtimeNs = BigInt(Date.now()) * 1_000_000n;
-  const now = { kind: "file", mode, size: 1, mtimeNs, sha256: sha256("\n") } as const;
-  const blank = { path, how: "changed", now, from: scratch.folder } as const;
-  const picked = [...room.picked.filter((one) => one.path !== path), blank].toSorted(byPath);
-  const spec = { ...checkOptions.spec, checks };
-  const { ran } = await judgePicked({ ...checkOptions, spec }, { baseline, room: { ...room, picked } }, "work");
-  return ran.some(({ result, reads }) => result.outcome === "passed" && (reads === undefined || reads.has(path)));
-}
-
 /** Source that can be run, or loaded by what runs. */
 function isCode(path: RawPath): boolean {
-  return roleOf(toText(path)) === "source" && !/\.(md|rst|txt|adoc)$/i.test(path);
+  return roleOf(toText(path)) === "source" && !isProse(path);
 }
 
 const LOADING = /^\s*\.\s|\b(import|from|require\w*|include|use|using|mod|source|load)\b/;

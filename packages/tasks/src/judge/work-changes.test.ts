@@ -15,7 +15,7 @@ async function described(before: Files, work: (folder: string) => void, maxChars
     const folder = join(root, "workspace");
     mkdirSync(folder);
     for (const [path, content] of Object.entries(before)) writeFileSync(join(folder, path), content);
-    const signal = AbortSignal.timeout(10_000);
+    const signal = AbortSignal.timeout(60_000);
     const base = await keepTree(folder, { into: join(root, "base"), skip: [], signal });
     work(folder);
     const frozen = await freezeWork(folder, base, { into: join(root, "work"), skip: [], signal });

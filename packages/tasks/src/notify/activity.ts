@@ -43,6 +43,8 @@ function toolOf(item: Item): Activity["tools"][number] | undefined {
       const paths = item.changes.map(({ path }) => path).join(" ");
       return { tool: "apply_patch", status: item.status, input_excerpt: excerpt(paths) };
     }
+    case "collabToolCall":
+      return { tool: `agent ${item.tool}`, status: item.status, input_excerpt: excerpt(item.prompt ?? "") };
     case "toolCall":
     case "mcpToolCall":
       return { tool: item.tool, status: item.status, input_excerpt: excerpt(JSON.stringify(item.arguments) ?? "") };

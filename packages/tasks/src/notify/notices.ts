@@ -1,5 +1,5 @@
 /** What a stored event of a task is called in notifications, and the data that goes with it. Pure. */
-import type { EventOf, StoredEvent, TaskEventBody, TaskRecord } from "@heddle/protocol";
+import type { EventOf, StoredEvent, Takeover, TaskEventBody, TaskRecord } from "@heddle/protocol";
 import type { Activity } from "./activity.ts";
 import type { NotificationName } from "./names.ts";
 
@@ -144,6 +144,12 @@ function progressOf({ state, stepsDone, spec }: TaskRecord): number {
   return Math.min(0.99, stepsDone.length / spec.steps.length);
 }
 
+/** Of the thread that works on the task. */
+interface ThreadNews {
+  readonly activity: readonly Activity[];
+  readonly takeover: Takeover | undefined;
+}
+
 type Payload = Readonly<Record<string, JsonValue>>;
 type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
 
@@ -155,7 +161,7 @@ export function payloadOf(
   { name, data }: Notice,
   event: Pick<StoredEvent, "at" | "position">,
   task: TaskRecord,
-  activity: readonly Activity[],
+  { activity, takeover }: ThreadNews,
 ): Payload {
   const payload = {
     schema_version: SCHEMA_VERSION,
@@ -170,6 +176,7 @@ export function payloadOf(
       ...data,
       active_session_id: task.threadId ?? task.spec.thread ?? null,
       recent_activity: activity,
+      takeover,
     },
   };
   // Exactly what JSON can carry: an absent value is absent.

@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { describe, expect, test } from "vitest";
+import { join } from "node:path";
+import { describe, expect, inject, test } from "vitest";
 import { openReceiver } from "../../test/receiver.ts";
 import { eventually, openTestStore } from "../../test/test-store.ts";
 
-const CHILD = new URL("../../test/notify-in-child.ts", import.meta.url).pathname;
+const CHILD = join(inject("children"), "notify-in-child.mjs");
 const TASKS = 8;
 
 describe("86: a notifier that is killed loses nothing", () => {
@@ -16,7 +17,7 @@ describe("86: a notifier that is killed loses nothing", () => {
     await using store = await openTestStore();
     await using receiver = await openReceiver();
     const start = (strike: string | undefined) => {
-      const child = spawn(process.execPath, ["--conditions=heddle-source", CHILD, store.folder, receiver.url.href], {
+      const child = spawn(process.execPath, [CHILD, store.folder, receiver.url.href], {
         env: {
           PATH: process.env["PATH"],
           NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],

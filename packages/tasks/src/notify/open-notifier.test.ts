@@ -102,7 +102,7 @@ describe("how it gets there", () => {
     await using receiver = await openReceiver(() => ({ status, headers: { location: "http://127.0.0.1:1/" } }));
     const result = await hook(receiver.url).send(
       { id: "ntf_1", event: "TASK_CREATED", payload: {} },
-      { signal: AbortSignal.timeout(5_000) },
+      { signal: AbortSignal.timeout(60_000) },
     );
     expect(result).toMatchObject({ kind: outcome, status });
     expect(receiver.received).toHaveLength(1);
@@ -175,13 +175,12 @@ describe("how it gets there", () => {
     await using fast = await openReceiver();
     const events = readNames("TASK_CREATED");
     await using _notifier = await open(store, [
-      hook(slow.url, { name: "slow", events, timeoutMs: 60_000 }),
+      hook(slow.url, { name: "slow", events, timeoutMs: 300_000 }),
       hook(fast.url, { name: "fast", events }),
     ]);
-    const start = performance.now();
     for (let n = 0; n < 50; n += 1) await store.happen([]);
     await eventually("the fast one", () => (fast.received.length === 50 ? true : undefined));
-    expect(performance.now() - start).toBeLessThan(5_000);
+    // Its first delivery has neither ended nor been given up meanwhile.
     expect(slow.received).toHaveLength(1);
   });
 

@@ -8,6 +8,7 @@
  */
 import path from "node:path";
 import { claimStore } from "@heddle/agent";
+import { readTakeover } from "@heddle/agent/takeover";
 import type { Journal } from "@heddle/journal";
 import { isHeddleError, isTaskEvent, reasonOf, type StoredEvent, type TaskEventBody } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
@@ -164,6 +165,7 @@ async function queueNotices(
   if (notices.length === 0) return;
   const threadId = task.threadId ?? task.spec.thread;
   const activity = threadId === undefined ? [] : await recentActivity(journal, threadId, recentMessages);
+  const takeover = threadId === undefined ? undefined : await readTakeover(journal, threadId);
   for (const { sink, delivery } of listening) {
     const wanted = notices.filter(({ name }) => sink.events.has(name));
     if (wanted.length === 0) continue;
@@ -174,7 +176,7 @@ async function queueNotices(
       sink: sink.name,
       event: one.name,
       position: event.position,
-      payload: payloadOf(one, event, task, activity),
+      payload: payloadOf(one, event, task, { activity, takeover }),
     }));
     await queueOnce(journal, sink.name, event.position, queued);
     failpoint("notify.after-queue");

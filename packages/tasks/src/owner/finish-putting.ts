@@ -27,15 +27,16 @@ export async function finishPutting({ journal, home, log }: FinishOptions): Prom
     const finished = await finish(rooms, AbortSignal.timeout(PUTTING_MS), ({ workspace, dir, error }) =>
       log(`${workspace ?? dir} is half written, and finishing it failed: ${error.message}`),
     );
-    for (const { dir, workspace, left } of finished) {
+    for (const { dir, workspace, left, isTakenBack } of finished) {
       const but =
         left.length === 0 ? "" : `; ${listed(left)} changed meanwhile and was left as it is: look at it yourself`;
-      log(`${workspace}: finished what was being put there when its process died${but}`);
+      const did = isTakenBack === true ? "undid" : "finished";
+      log(`${workspace}: ${did} the changes that a process was writing there when it ended${but}`);
       await recordUndone({ journal, home }, basename(dir));
     }
   } catch (error) {
     log(
-      `what a process was putting into a workspace when it died could not be finished: ${toHeddleError(error).message}`,
+      `the changes that a process was writing into a workspace when it ended could not be finished: ${toHeddleError(error).message}`,
     );
   }
 }

@@ -117,7 +117,7 @@ test("13: an undo that another process finishes is on record, and nothing is in 
   await killUndo(t);
   const lines: string[] = [];
   await finishPutting({ journal: t.heddle.journal, home: t.home, log: (line) => lines.push(line) });
-  expect(lines).toEqual([`${t.workspace}: finished what was being put there when its process died`]);
+  expect(lines).toEqual([`${t.workspace}: finished the changes that a process was writing there when it ended`]);
   expect(await t.tasks.find(t.id)).toMatchObject({ state: "paused", undone: { files: 1 } });
   await expect(t.tasks.accept(t.id)).rejects.toMatchObject({ code: "task.illegal" });
   expect(await t.tasks.undo(t.id, { signal })).toMatchObject({ isDone: true, count: 0, later: [] });

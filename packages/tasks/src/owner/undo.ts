@@ -37,7 +37,14 @@ import {
   type TreeEntry,
 } from "../tree/manifest.ts";
 import { planUndo, putBack, takeWorkBack } from "../tree/put-back.ts";
-import { removeUndone, type Undoes } from "../tree/put-intent.ts";
+import {
+  deliveredChanges,
+  readDelivered,
+  removeDelivered,
+  removeUndone,
+  type DeliveredWork,
+  type Undoes,
+} from "../tree/put-intent.ts";
 import { shownPath } from "../judge/work-changes.ts";
 import { isDraft } from "../worktree/draft.ts";
 import { lastJudgement, readLog, requireBase, type Judgement, type TaskLog } from "./recorded.ts";
@@ -72,10 +79,11 @@ export async function undoTask(
 ): Promise<Undone> {
   const { signal, isDryRun = false } = options;
   requireQuiet(task);
-  requireOwnWorkspace(task);
+  const came = readDelivered(roomsOf(home, task.id));
+  requireOwnWorkspace(task, came);
   const log = await readLog(journal, task.id);
   const { base, baseline } = await requireBase(home, task, log);
-  if (isDraft(task)) return await undoDraft({ journal, home, by }, task, { options, log, base, baseline });
+  if (isDraft(task)) return await undoDraft({ journal, home, by }, task, { options, log, base, baseline, came });
   const { folder } = baseline;
   // Also by force: what a link in its place leads to was never the task's.
   requireOwnFolder(folder);
@@ -131,13 +139,14 @@ interface DraftToUndo {
   readonly log: TaskLog;
   readonly base: KeptTree;
   readonly baseline: TaskBaseline;
+  readonly came: DeliveredWork | undefined;
 }
 
 /** Nothing else in the workspace was ever the task's. */
 async function undoDraft(
   { journal, home, by }: { readonly journal: Journal; readonly home: string } & By,
   task: TaskRecord,
-  { options, log, base, baseline }: DraftToUndo,
+  { options, log, base, baseline, came }: DraftToUndo,
 ): Promise<Undone> {
   const { workspace } = task.spec;
   requireOwnFolder(workspace);
@@ -145,13 +154,10 @@ async function undoDraft(
     const message = `task ${task.id} worked in a draft; heddle task undo ${task.id} takes its files out of ${workspace}, and a new task begins from there`;
     throw new HeddleError("task.illegal", message);
   }
-  const frozen = await readFrozen(home, task);
-  if (frozen === undefined)
-    throw new HeddleError(
-      "task.illegal",
-      `the work of ${task.id} is no longer kept; your version control takes its files back`,
-    );
-  const put = deliveredWork(task, lastJudgement(log), { base, frozen, folder: baseline.folder });
+  const put =
+    task.state === "verified" || came === undefined
+      ? await verifiedWork(home, task, { log, base, baseline })
+      : deliveredChanges(came, base.manifest);
   const changed = telling(put);
   let found: Found = { files: changed.slice(0, MAX_FILES).map(toWorkFile), count: changed.length, later: [] };
   const approve = async (moved: readonly RawPath[]): Promise<void> => {
@@ -167,7 +173,23 @@ async function undoDraft(
     if (!(error instanceof DryRun)) throw error;
     return { task, ...found, isDone: false };
   }
-  return { task: await noteUndone({ journal, by }, task, found, options), ...found, isDone: true };
+  const undone = await noteUndone({ journal, by }, task, found, options);
+  removeDelivered(roomsOf(home, task.id));
+  return { task: undone, ...found, isDone: true };
+}
+
+async function verifiedWork(
+  home: string,
+  task: TaskRecord,
+  { log, base, baseline }: Pick<DraftToUndo, "log" | "base" | "baseline">,
+): Promise<readonly Change[]> {
+  const frozen = await readFrozen(home, task);
+  if (frozen === undefined)
+    throw new HeddleError(
+      "task.illegal",
+      `the work of ${task.id} is no longer kept; restore its files with your version control`,
+    );
+  return deliveredWork(task, lastJudgement(log), { base, frozen, folder: baseline.folder });
 }
 
 class DryRun extends Error {}
@@ -219,9 +241,9 @@ function requireQuiet(task: TaskRecord): TaskRecord {
 }
 
 /** The user's folder was not the agent's; what came back into it is taken back by other means. */
-function requireOwnWorkspace(task: TaskRecord): void {
+function requireOwnWorkspace(task: TaskRecord, came: DeliveredWork | undefined): void {
   const { id, spec, folder, state, merged } = task;
-  if (!hasOwnTree(spec) || (isDraft(task) && state === "verified")) return;
+  if (!hasOwnTree(spec) || (isDraft(task) && (state === "verified" || came !== undefined))) return;
   const where = folder === undefined ? "a tree of its own" : folder;
   throw new HeddleError("task.illegal", `task ${id} worked in ${where}, not in ${spec.workspace}; ${instead()}`);
 
@@ -229,6 +251,7 @@ function requireOwnWorkspace(task: TaskRecord): void {
     if (merged?.how === "branch") return `git branch -D ${merged.ref} removes the branch that it brought back`;
     if (merged?.how === "commit") return `git revert ${merged.ref} takes its commit back`;
     if (merged?.how === "patch") return `git apply -R ${merged.ref} takes its patch back where it was applied`;
+    if (came?.commit !== undefined) return `git revert ${came.commit} takes the commit back that it brought`;
     if (state !== "verified")
       return `nothing of it came back. heddle task retry ${id} starts over, heddle task delete ${id} drops it`;
     return `nothing of it was merged. heddle task delete ${id} drops it`;

@@ -94,11 +94,39 @@ export async function verifyAgain(options: AgainOptions): Promise<Reverified> {
   // Who else worked there is in no copy either.
   const beside = checked.review?.reasons.find(({ kind }) => kind === "beside");
   const began = { ...baseline, folder };
-  const verdict = await verifyWork(checkOptions, { baseline: began, base, frozen, accepted, before, beside, earlier });
+  const judged = { taskId: task.id, baseline: began, base, frozen };
+  const verdict = await verifyWork(checkOptions, { ...judged, accepted, before, beside, earlier });
   const [recorded, now] = [resultOf(task, checked), resultOf(task, verdict)];
   const reasons = differences({ checked, recorded }, { verdict, now });
   const outcome = reasons.length === 0 ? "same" : "differs";
   return { outcome, reasons, recorded, now, base: base.sha256, work: frozen.sha256 };
+}
+
+export interface Kept {
+  /** How many files and links were read again. */
+  readonly files: number;
+  /** Kept files that are not as recorded. */
+  readonly altered: readonly string[];
+  /** Why nothing, or not all, could be compared. */
+  readonly missing?: string;
+}
+
+/** Whether what was kept of a task is what the record names, without running anything. */
+export async function checkKept({
+  home,
+  task,
+  log,
+  signal,
+}: Pick<AgainOptions, "home" | "task" | "log" | "signal">): Promise<Kept> {
+  const judgement = lastJudgement(log);
+  // A task that was never judged has nothing kept to compare with.
+  if (judgement?.checked.work === undefined) return { files: 0, altered: [] };
+  const { checked, accepted } = judgement;
+  const evidence = await readEvidence(home, { task, work: judgement.checked.work, round: checked.round, signal });
+  if ("reason" in evidence) return { files: 0, altered: [], missing: evidence.reason };
+  const needed = neededOf(task, { ...evidence, accepted });
+  const altered = [...(await verifyKeptTree(evidence.base, signal)), ...(await alteredWork(evidence.frozen, needed))];
+  return { files: evidence.base.manifest.size + needed.length, altered: altered.map(shownPath) };
 }
 
 export function missing(reason: string): Reverified {
@@ -179,7 +207,12 @@ function resultOf({ spec }: TaskRecord, { results, violations, review }: Judged)
     .filter(({ name, kind }) => own.has(name) || kind === "workspace")
     .map(({ name, outcome, message }) => ({ name, outcome, message }));
   const isClean = violations.length === 0 && checks.every(({ outcome }) => outcome === "passed");
-  return { verdict: !isClean ? "rejected" : review === undefined ? "passed" : "review", checks };
+  return { verdict: !isClean ? "rejected" : reasonsOf({ review }).length === 0 ? "passed" : "review", checks };
+}
+
+/** Whether work can be delivered is no part of the verdict on it. */
+function reasonsOf({ review }: Pick<Judged, "review">): readonly string[] {
+  return (review?.reasons ?? []).map(({ kind }) => kind).filter((kind) => kind !== "delivery");
 }
 
 function differences(
@@ -197,7 +230,7 @@ function differences(
       `${name}: ${then?.outcome ?? "not run"} then, ${found?.outcome ?? "not run"} now${found === undefined ? "" : ` (${found.message})`}`,
     );
   }
-  const kinds = (one: Judged): string => (one.review?.reasons ?? []).map(({ kind }) => kind).join(", ");
+  const kinds = (one: Judged): string => reasonsOf(one).join(", ");
   if (recorded.verdict === "review" && now.verdict === "review" && kinds(checked) !== kinds(verdict))
     reasons.push(`it was put to its owner for ${kinds(checked)}, now it would be for ${kinds(verdict)}`);
   const violationsOf = (one: Judged): string =>

@@ -25,7 +25,7 @@ test("a dependency that failed or was cancelled never satisfies; waiting says so
   const waiting = await t.until(test.id, ({ state }) => state === "waiting");
   expect(waiting.wait?.message).toContain("build, which was cancelled; retry that one");
   // It will not move by itself: whoever waits for the end is told.
-  expect(await harness.drained([test.id], AbortSignal.timeout(5000))).toMatchObject([{ state: "waiting" }]);
+  expect(await harness.drained([test.id], AbortSignal.timeout(60_000))).toMatchObject([{ state: "waiting" }]);
   await t.tasks.retry(build.id);
   await t.until(test.id, ({ state }) => state === "claimed");
 });

@@ -34,7 +34,7 @@ test("12.13: a task that takes too long from being taken to its first request sa
   const { id } = await t.add({ checks: [exists] });
   await t.work();
   const [task] = await t.settled(id);
-  expect(lines.filter((line) => line.includes("this start takes"))).toEqual([expect.stringContaining(`${id}: `)]);
+  expect(lines.filter((line) => line.includes("the start has taken"))).toEqual([expect.stringContaining(`${id}: `)]);
   expect(JSON.stringify(await t.events(task?.threadId ?? ""))).toContain("start.slow");
 });
 

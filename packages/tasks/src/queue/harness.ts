@@ -15,6 +15,8 @@ import type { TaskSpec } from "@heddle/protocol/tasks";
 import { createSlots, recover, type Heddle } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
 import { runAttempt, type HarnessContext } from "../attempt/attempt.ts";
+import { followContest, wakeContest } from "../contest/follow-contest.ts";
+import { isDue } from "../contest/standings.ts";
 import { changeTask } from "./change.ts";
 import { namesOf, standingOf, withDependencies } from "./dependencies.ts";
 import { openFeed, pause, type Feed } from "./feed.ts";
@@ -78,6 +80,8 @@ class Worker implements Harness {
   readonly #listening: Disposable;
   readonly #loop: Promise<void>;
   #woken = Promise.withResolvers<void>();
+  /** Contests that waited when this worker began have been looked at. */
+  #hasFollowed = false;
   /** Ended tasks whose dependents have not been checked. */
   readonly #changed = new Set<string>();
   #only: readonly string[] | undefined;
@@ -137,6 +141,7 @@ class Worker implements Harness {
 
   async #isSettled(task: TaskRecord): Promise<boolean> {
     if (hasEnded(task) || task.state === "paused") return true;
+    if (task.wait?.cause === "contest") return (await isDue(this.#journal, task)) === "stuck";
     if (task.wait?.cause !== "dependency") return false;
     const standing = await standingOf(this.#journal, task);
     return standing.kind === "waits" && standing.isStuck;
@@ -248,6 +253,8 @@ class Worker implements Harness {
   }
 
   #run(taken: TaskRecord): void {
+    // Its contestants are chosen with it.
+    if (taken.spec.agents !== undefined) this.#only = this.#only && [...new Set([...this.#only, taken.id])];
     const attempt = this.#attempt(taken).finally(() => {
       this.#attempts.delete(taken.id);
       this.#wake();
@@ -298,12 +305,23 @@ class Worker implements Harness {
   }
 
   async #freeDependents(): Promise<void> {
+    if (!this.#hasFollowed) for (const { id } of await this.#journal.tasks.waitingFor("contest")) this.#changed.add(id);
+    this.#hasFollowed = true;
     for (const id of this.#changed) {
       this.#changed.delete(id);
       const task = await this.#journal.tasks.get(id);
       if (task === undefined) continue;
+      await this.#followContests(task);
       for (const dependent of await this.#journal.tasks.dependents(namesOf(task))) await this.#judge(dependent);
     }
+  }
+
+  /** Of a contestant, its contest may go on; what happened to a contest happens to its contestants. */
+  async #followContests({ id, spec, contestant, parentId }: TaskRecord): Promise<void> {
+    if (contestant !== undefined && parentId !== undefined) await wakeContest(this.#journal, parentId);
+    if (spec.agents === undefined) return;
+    await followContest(this.#journal, id);
+    await wakeContest(this.#journal, id);
   }
 
   async #judge(dependent: TaskRecord): Promise<void> {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { openTestHarness, report, shell } from "../../test/test-harness.ts";
 
 const LEASE_MS = 1500;
@@ -21,8 +21,8 @@ test("14.7: a worker on another host keeps its task while it renews; stopped for
   const file = (name: string): string => join(t.workspace, name);
   const { id } = await t.add({ checks: [{ kind: "file-exists", path: "done.txt" }], deliver: ["effects", "done.txt"] });
   const slow = "echo first >> effects; while [ ! -e go ]; do sleep 0.05; done; echo stale >> effects";
-  const program = new URL("../../test/harness-in-child.ts", import.meta.url).pathname;
-  const child = spawn(process.execPath, ["--conditions=heddle-source", program, t.folder, id, slow, String(LEASE_MS)], {
+  const program = join(inject("children"), "harness-in-child.mjs");
+  const child = spawn(process.execPath, [program, t.folder, id, slow, String(LEASE_MS)], {
     stdio: ["ignore", "pipe", "inherit"],
     env: { ...process.env, HEDDLE_HOST_ID: "other-host" },
   });

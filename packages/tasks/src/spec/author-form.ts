@@ -4,10 +4,14 @@
  * read again.
  */
 import {
+  ContestMeasure,
   LeafCheck,
+  TaskAgent,
   TaskCheck,
+  TaskHop,
   TaskRetries,
   TaskSchedule,
+  TaskScore,
   TaskSetup,
   TaskSpec,
   TaskStep,
@@ -110,12 +114,21 @@ function valueIn(schema: unknown, value: unknown, spot: Spot): unknown {
 }
 
 function takesText(element: unknown): boolean {
-  return element === TaskCheck || element === TaskStep || unwrapped(element) instanceof z.ZodString;
+  return (
+    element === TaskCheck ||
+    element === TaskStep ||
+    element === TaskHop ||
+    element === ContestMeasure ||
+    unwrapped(element) instanceof z.ZodString
+  );
 }
 
 /** What a single text or number means where a table is expected. */
 const SHORT: ReadonlyMap<unknown, (value: unknown) => Table | undefined> = new Map([
   [TaskStep, (value: unknown) => (typeof value === "string" ? { title: value } : undefined)],
+  [TaskAgent, (value: unknown) => (typeof value === "string" ? { runner: value } : undefined)],
+  [TaskScore, (value: unknown) => (typeof value === "string" || Array.isArray(value) ? { run: value } : undefined)],
+  [TaskHop, (value: unknown) => (typeof value === "string" ? { to: value } : undefined)],
   [TaskSchedule, scheduleOf],
   [TaskRetries, (value: unknown) => (typeof value === "number" ? { max: value } : undefined)],
   [TaskSetup, (value: unknown) => (typeof value === "string" || Array.isArray(value) ? { run: value } : undefined)],

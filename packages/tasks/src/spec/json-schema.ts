@@ -17,18 +17,26 @@ const MEANING: Readonly<Record<string, string>> = {
   acceptance: "What a person would check: given to the agent, not used for the verdict",
   checks: "What decides that it is done",
   deliver: "Paths and globs that the agent is hired to change: only these come from it when the checks run",
-  apply: "Whether the folder is changed as the agent works, or only with what was verified",
+  apply: "Whether the folder is changed as the agent works, only with what was verified, or never",
   setup:
     "A command that the clean room of the checks runs first, such as npm ci; `makes`: paths and globs of what it makes of the work",
   protect: "Paths and globs that the agent must leave as they are",
   protect_tests: "No verdict rests on tests the agent wrote unless deliver names them, and none may be lost",
   second_opinion: "Another model that looks at work whose checks passed; it can only reject",
-  runner: "Who carries out the turns",
+  runner: "Who carries out the turns: embedded, or an agent program (heddle runners); that of config.toml when absent",
   provider: "Whose model; that of config.toml when absent",
   model: "Which model; that of config.toml when absent",
+  agents: "A contest: each of these does the whole task in a tree of its own, and one that is verified is picked",
+  pick: "Of a contest: the first that is verified, or the best of all",
+  order: "Of pick: best: what decides, and what among equals",
+  score: "Of pick: best: a command that prints a number in its last line, the highest is best",
+  keep: "Of a contest: whose trees and branches stay when it has ended",
   effort: "How hard the model thinks, as its provider knows it",
   sandbox: "What commands of the agent may do",
-  network: "Whether commands of the agent reach the network",
+  envelope: "What the agent may do, by the name of an envelope; counts more than sandbox",
+  ceiling: "The widest envelope that it may ever have",
+  hops: "Envelopes that it goes through after the first: when the agent is done in one, the guards of the next decide",
+  network: "Whether commands of the agent reach the network, or a list of the only hosts they reach",
   approval: "When a person is asked",
   schedule: "When it begins by itself: cron, every or at; or one text for any of them",
   depends_on: "Tasks that must be verified first, or claimed where they have no checks",
@@ -122,6 +130,16 @@ function short(key: string, schema: Table): Table {
       return { anyOf: [TEXT, { type: "array", items: TEXT, minItems: 1 }, schema] };
     case "checks":
       return { anyOf: [TEXT, schema] };
+    case "agents": {
+      const { items, ...rest } = schema;
+      return { ...rest, items: { anyOf: [TEXT, items] } };
+    }
+    case "score":
+      return { anyOf: [TEXT, { type: "array", items: TEXT, minItems: 1 }, schema] };
+    case "order": {
+      const { items } = schema;
+      return { anyOf: [items, schema] };
+    }
     case "steps": {
       const { items, ...rest } = schema;
       return { ...rest, items: { anyOf: [TEXT, items] } };

@@ -78,7 +78,7 @@ The button does nothing.
 test("66, D9: text inside the goal is never read as metadata", () => {
   const goal = "Explain these lines:\n\nabort: true\nagent: other\nworkspace: /etc\n# not a title\nsession: 7";
   const spec = page(`${FRONT}## Goal\n\n${goal}\n`);
-  expect(spec).toMatchObject({ name: "task", goal, abort: false, workspace: folder, runner: "embedded" });
+  expect(spec).toMatchObject({ name: "task", goal, abort: false, workspace: folder });
   expect(spec.thread).toBeUndefined();
 });
 

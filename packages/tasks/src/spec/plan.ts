@@ -35,7 +35,7 @@ const MAX_NAMES = 200;
 
 const Proposed = z.object({
   name: z.string().min(1).describe("A few words"),
-  goal: z.string().min(1).describe("What is to be done, for whoever does it"),
+  goal: z.string().min(1).describe("What is to be done, for the agent that does it"),
   steps: z.array(z.string().min(1)).describe("The way there, at most ten steps"),
   checks: z
     .array(

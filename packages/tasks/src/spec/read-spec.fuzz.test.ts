@@ -78,7 +78,7 @@ function randomFrom(seed: number): (below: number) => number {
 
 test(
   "whatever is done to a file, it is read or refused with positions, and never anything else",
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   () => {
     const random = randomFrom(7);
     let refused = 0;

@@ -241,7 +241,6 @@ describe("18: a mistake is told with its file, line, column, key and what to wri
       "workspace",
       /there is no folder .*nowhere; make it, or name another workspace/,
     ],
-    [`${HEAD}runner: codex\n`, 4, 1, "runner", 'there is no runner "codex" here; leave it out, or write embedded'],
     [`${HEAD}goal: again\n`, 4, 1, "goal", '"goal" is given twice; keep one of them'],
     [`${HEAD}max_nudges: 1\nmaxNudges: 2\n`, 5, 1, "maxNudges", '"maxNudges" means the same as "max_nudges"; keep one'],
     ["name: a\n\tgoal: b\n", 2, 1, "", /spaces, not with tabs|this is not YAML|indented/],
@@ -293,7 +292,7 @@ test("21: mode: loop is a schedule", () => {
 });
 
 test("22: runner, provider, model and effort are chosen by the task", () => {
-  const said = { runner: "embedded", provider: "mock", model: "m-1", effort: "high" };
+  const said = { runner: "codex", provider: "mock", model: "m-1", effort: "high" };
   expect(one(`${HEAD}${JSON.stringify(said).slice(1, -1).replaceAll(",", "\n").replaceAll(":", ": ")}`)).toMatchObject(
     said,
   );
@@ -313,7 +312,7 @@ test("a task without checks is told to be one that nothing can verify", () => {
   ]);
 });
 
-describe("hostile input is refused, and soon", { timeout: 30_000 }, () => {
+describe("hostile input is refused, and soon", () => {
   test.each<[string, string | Uint8Array, RegExp]>([
     ["over a megabyte", "a".repeat(1024 * 1024 + 1), /over 1 MiB/],
     ["not UTF-8", Uint8Array.from([0x6e, 0xff, 0xfe]), /not UTF-8/],
@@ -328,13 +327,14 @@ describe("hostile input is refused, and soon", { timeout: 30_000 }, () => {
     ["many keys", Array.from({ length: 60_000 }, (_, index) => `k${index}: 1`).join("\n"), /unknown key/],
     ["a key that is a table", `${HEAD}? {a: b}\n: c\n`, /a key is one plain word/],
   ])("%s", (_name, text, message) => {
-    const startedAt = performance.now();
+    const startedAt = process.threadCpuUsage();
     expect(
       problems(text)
         .map((problem) => problem.message)
         .join("\n"),
     ).toMatch(message);
-    expect(performance.now() - startedAt).toBeLessThan(20_000);
+    const { user, system } = process.threadCpuUsage(startedAt);
+    expect((user + system) / 1000).toBeLessThan(20_000);
   });
 });
 

@@ -132,7 +132,9 @@ function specOf(positions: Positions, table: Table, reading: Reading): TaskSpec 
   if (positions.problems.length > before) return undefined;
   const spec = result.data;
   applyRules(positions, input, spec, { minEveryMs: reading.minEveryMs ?? MIN_EVERY_MS });
-  return spec.abort && spec.thread === undefined ? { ...spec, abort: false } : spec;
+  const isDraft = spec.agents !== undefined && spec.worktree === undefined && spec.apply === undefined;
+  const whole: TaskSpec = isDraft ? { ...spec, apply: "on-verified" } : spec;
+  return whole.abort && whole.thread === undefined ? { ...whole, abort: false } : whole;
 }
 
 /** Name and workspace from the file, and the defaults of the caller. */

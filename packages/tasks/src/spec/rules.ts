@@ -15,9 +15,6 @@ export interface RuleOptions {
 /** What `heddle task init` writes; refused, so that no model is paid for it. */
 export const PLACEHOLDER = { goal: "(Write here what is to be done, in a few sentences.)" } as const;
 
-/** The only runner. */
-const EMBEDDED = "embedded";
-
 type Tell = (at: readonly PropertyKey[], message: string) => void;
 
 export function applyRules(positions: Positions, input: Table, spec: TaskSpec, options: RuleOptions): void {
@@ -26,14 +23,14 @@ export function applyRules(positions: Positions, input: Table, spec: TaskSpec, o
     tell(["workspace"], `there is no folder ${spec.workspace}; make it, or name another workspace`);
   if (spec.goal.trim() === PLACEHOLDER.goal)
     tell(["goal"], "the goal is still the placeholder; replace it with what is to be done");
-  // Ignoring it would silently change which agent works.
-  if (spec.runner !== EMBEDDED)
-    tell(["runner"], `there is no runner "${spec.runner}" here; leave it out, or write ${EMBEDDED}: Heddle's own loop`);
   if (spec.schedule !== undefined)
     scheduleRules(spec.schedule, options, (at, message) => tell(["schedule", ...at], message));
   spec.checks.forEach((check, index) => checkRules(check, ["checks", index], tell));
   sameNames(spec.checks, tell);
   deliverRules(spec, tell);
+  contestRules(spec, tell);
+  if (spec.hops !== undefined && spec.envelope === undefined)
+    tell(["hops"], "hops begin in an envelope by name; say which, for example envelope: explore");
   spec.protect.forEach((glob, index) => staysInside(glob, ["protect", index], tell));
   if (spec.dependsOn.includes(spec.name))
     tell(["dependsOn"], `"${spec.name}" cannot wait for itself; take it out of depends_on`);
@@ -61,8 +58,33 @@ function deliverRules({ deliver, apply, worktree, checks, setup }: TaskSpec, tel
     tell(["deliver"], "deliver only takes out; name what the agent is to change first, such as src/**");
   if (apply === "live" && worktree !== undefined)
     tell(["apply"], "apply: live means the folder itself, and worktree means another; leave out one of them");
+  if (apply === "never" && worktree !== undefined)
+    tell(
+      ["apply"],
+      "of a worktree nothing comes back with worktree: { merge: none }; write that, or leave out worktree",
+    );
   if (setup !== undefined && checks.length === 0)
     tell(["setup"], "setup prepares the clean room of checks, and there are none; add checks, or take it out");
+}
+
+/** Keys of contests, and what a task of several contestants cannot have. */
+function contestRules(spec: TaskSpec, tell: Tell): void {
+  const { agents, pick, order, score, apply } = spec;
+  if (agents === undefined) {
+    for (const key of ["pick", "order", "score", "keep"] as const)
+      if (spec[key] !== undefined)
+        tell([key], `${key} is about contestants, and there are none; add agents: [codex, claude]`);
+    return;
+  }
+  if (spec.checks.length === 0) tell(["agents"], "nobody is picked who is not verified; add checks");
+  if (spec.thread !== undefined) tell(["thread"], "contestants cannot share a thread; leave out thread or agents");
+  if (apply === "live")
+    tell(["apply"], "contestants work in trees of their own, of which one is applied; leave out apply: live");
+  for (const key of ["order", "score"] as const)
+    if (spec[key] !== undefined && pick !== "best") tell([key], `${key} ranks contestants; it needs pick: best`);
+  if (order?.includes("score") === true && score === undefined)
+    tell(["order"], 'order names score; add the command that prints it: score: "npm run -s score"');
+  if (order !== undefined && new Set(order).size < order.length) tell(["order"], "each measure stands in order once");
 }
 
 function isFolder(folder: string): boolean {

@@ -110,7 +110,7 @@ test("13: two calls that wait are judged each: the user's command goes on when t
   const { id } = await t.add({ checks: [exists], stall: { afterMs: 600, action: "kill-child" } });
   await t.work();
   const { threadId = "" } = await t.until(id, (task) => task.threadId !== undefined);
-  await expect.poll(() => t.heddle.runningCommands(threadId).length, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => t.heddle.runningCommands(threadId).length, { timeout: 60_000 }).toBe(1);
   const settings = await t.heddle.lastSettings(threadId);
   if (settings === undefined) throw new Error("a turn has settings");
   await t.heddle

@@ -155,6 +155,7 @@ class Watch {
     if (this.#asksModel) return "the model has not answered";
     for (const item of this.#openItems.values()) {
       if (item.type === "mcpToolCall") return `the tool ${item.tool} of the MCP server ${item.server} has not answered`;
+      if (item.type === "collabToolCall") return `the agent ${item.threadIds.join(", ")} has not ended`;
       if (item.type === "toolCall") return `the tool ${item.tool} has not answered`;
     }
     return "no command is running";

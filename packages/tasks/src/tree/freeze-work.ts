@@ -15,6 +15,7 @@ import {
   comparePaths,
   foldersOf,
   isSameEntry,
+  isSameTime,
   parentOf,
   type Change,
   type FrozenWork,
@@ -56,11 +57,11 @@ export async function freezeWork(source: string, base: KeptTree, options: Freeze
     mkdirSync(folder, { mode: 0o700 });
     const compared = await compareOpen(tree.root, base, { ...options, skipped });
     refuseLarge(compared.suspects, base, options);
-    const changes = await takeAll(tree.root, base, { ...compared, folder, options });
-    const outside = wroteOutside(tree.root, base, changes);
-    const { sha256 } = await writeWork(dir, { changes, ...outside }, options.signal);
+    const { changes, touched } = await takeAll(tree.root, base, { ...compared, folder, options });
+    const beside = { ...wroteOutside(tree.root, base, changes), ...(touched.length === 0 ? {} : { touched }) };
+    const { sha256 } = await writeWork(dir, { changes, ...beside }, options.signal);
     failpoint("tree.after-freeze");
-    return { folder: join(options.into, FILES), changes, sha256, ...outside };
+    return { folder: join(options.into, FILES), changes, sha256, ...beside };
   });
 }
 
@@ -132,7 +133,11 @@ export async function compare(root: string, base: KeptTree, options: WalkOptions
     }
     const entry = next[1];
     next = known.next().value;
-    const isFolder = entry.kind === "folder" && stat.isDirectory() && (stat.mode & 0o7777) === entry.mode;
+    const isFolder =
+      entry.kind === "folder" &&
+      stat.isDirectory() &&
+      (stat.mode & 0o7777) === entry.mode &&
+      isSameTime({ mtimeNs: BigInt(Math.round(stat.mtimeMs * 1e6)) }, entry);
     if (!isFolder && !(stat.isFile() && isUntouched(stat, entry))) suspect(path, stat);
   });
   for (; next !== undefined; next = known.next().value) miss(next[0]);
@@ -202,7 +207,7 @@ async function takeAll(
   root: string,
   base: KeptTree,
   { suspects, missing, folder, options }: Compared & { readonly folder: string; readonly options: FreezeOptions },
-): Promise<readonly Change[]> {
+): Promise<{ readonly changes: readonly Change[]; readonly touched: readonly Change[] }> {
   using cursor = new FolderCursor(root);
   const slices = sliced(options.signal);
   let total = 0;
@@ -221,6 +226,7 @@ async function takeAll(
     made.add(path);
   };
   const changes: Change[] = [];
+  const same: Change[] = [];
   const gone = new Set(missing);
   for (const [index, suspect] of suspects.entries()) {
     if (slices.isOverSoon()) await slices.rest();
@@ -237,8 +243,13 @@ async function takeAll(
       if (before !== undefined) gone.add(path);
       continue;
     }
-    if (isSameEntry(before, now)) continue;
+    if (before !== undefined && isSameEntry(before, now)) {
+      if (!isSameTime(before, now)) same.push({ path, how: "changed", now, before });
+      continue;
+    }
     if (now.kind === "folder" && isWanted) make(path);
+    const mtimeNs = ownTime(now, before);
+    if (mtimeNs !== undefined) same.push({ path, how: "changed", now, before: { ...now, mtimeNs } });
     const isLeftOut = !isWanted && (now.kind === "file" || now.kind === "link");
     changes.push({
       path,
@@ -252,7 +263,31 @@ async function takeAll(
   }
   changes.sort(byPath);
   finishMade(made, changes, { base, target, cursor });
-  return changes;
+  return { changes, touched: same.filter(isTouched(changes)) };
+}
+
+/** Between writing a file and giving it its mode or name. */
+const WRITTEN_MS = 1000;
+
+/** Of what somebody gave another time than that of its change; undefined: it has its own. What was not read is known by its time. */
+function ownTime(now: TreeEntry, before: TreeEntry | undefined): bigint | undefined {
+  if (now.kind === "folder" || now.sha256 === "") return undefined;
+  // Only its mode is another.
+  if (before?.sha256 === now.sha256) return isSameTime(before, now) ? undefined : before.mtimeNs;
+  const changedAt = changedNs(now);
+  return Math.abs(Number(now.mtimeNs - changedAt) / 1e6) > WRITTEN_MS ? changedAt : undefined;
+}
+
+/** A file without a stamp had changed just now; of links it is not known. */
+function changedNs({ kind, mtimeNs, stamp }: TreeEntry): bigint {
+  if (stamp === undefined) return kind === "file" ? BigInt(Date.now()) * 1_000_000n : mtimeNs;
+  return BigInt(Math.round(stamp.ctimeMs * 1e6));
+}
+
+/** What comes to a folder or goes gives it another time. */
+function isTouched(changes: readonly Change[]): (change: Change) => boolean {
+  const filled = new Set(changes.flatMap(({ path, how }) => (how === "changed" ? [] : [parentOf(path)])));
+  return ({ path, now }) => now?.kind !== "folder" || !filled.has(path);
 }
 
 /** What nobody wants need not be readable: then it is known by its stat alone. */

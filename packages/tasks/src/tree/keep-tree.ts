@@ -3,13 +3,33 @@
  * followed, nothing but regular files is opened, and what is hashed is what is stored. Nobody writes to a kept tree. Its
  * manifest is synced and its files are not: after a power failure their hash tells whoever reads them.
  */
-import { chmodSync, chownSync, linkSync, lstatSync, mkdirSync, statSync, utimesSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  constants,
+  copyFileSync,
+  linkSync,
+  lstatSync,
+  lutimesSync,
+  mkdirSync,
+  renameSync,
+  statSync,
+  utimesSync,
+} from "node:fs";
 import { join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { toRaw, toSystem, toText } from "@heddle/tools/raw-path";
 import { FolderCursor } from "./folder-cursor.ts";
-import { isSameEntry, type KeptTree, type RawPath, type Stamp, type TreeEntry, type TreeKind } from "./manifest.ts";
+import {
+  isSameEntry,
+  type KeptTree,
+  type Manifest,
+  type RawPath,
+  type Stamp,
+  type TreeEntry,
+  type TreeKind,
+} from "./manifest.ts";
 import { FILES, readTree, writeTree } from "./manifest-file.ts";
 import { makeWhole } from "./new-folder.ts";
 import { sliced, type Slices } from "./slices.ts";
@@ -31,6 +51,8 @@ export interface KeepOptions {
   readonly like?: KeptTree;
   /** A sparse file counts with its size. 20 GB when absent. */
   readonly maxBytes?: number;
+  /** Other times than things have, by path: what is kept has these. */
+  readonly timesOf?: (manifest: Manifest) => Promise<ReadonlyMap<RawPath, bigint>>;
   readonly signal: AbortSignal;
 }
 
@@ -170,8 +192,28 @@ async function copyAll(
     }
     if (index === found.length >> 1) failpoint("tree.during-keep");
   }
+  for (const [path, mtimeNs] of (await options.timesOf?.(manifest)) ?? []) {
+    const entry = manifest.get(path);
+    if (entry === undefined || entry.kind === "other") continue;
+    manifest.set(path, { ...entry, mtimeNs });
+    if (entry.kind !== "folder") setTime(target + path, mtimeNs);
+  }
   await finishFolders(cursor, manifest, { target, slices });
   return manifest;
+}
+
+/** Of a kept file, which other kept trees may share. */
+function setTime(path: RawPath, mtimeNs: bigint): void {
+  const at = toSystem(path);
+  const stat = lstatSync(at);
+  if (stat.isFile() && stat.nlink > 1) {
+    const own = toSystem(`${path}.own`);
+    copyFileSync(at, own, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
+    if (process.getuid?.() === 0) chownSync(own, stat.uid, stat.gid);
+    chmodSync(own, stat.mode & 0o7777);
+    renameSync(own, at);
+  }
+  lutimesSync(at, secondsOf(mtimeNs), secondsOf(mtimeNs));
 }
 
 /** The same inode with the same change time has the same content and the same mode. */

@@ -82,7 +82,7 @@ export async function writeTree(
 
 export async function writeWork(
   dir: string,
-  { changes, wroteOutside }: Pick<FrozenWork, "changes" | "wroteOutside">,
+  { changes, wroteOutside, touched = [] }: Pick<FrozenWork, "changes" | "wroteOutside" | "touched">,
   signal: AbortSignal,
 ): Promise<Pick<FrozenWork, "sha256">> {
   const slices = sliced(signal);
@@ -91,6 +91,10 @@ export async function writeWork(
     if (slices.isOverSoon()) await slices.rest();
     const entries = [now === undefined ? null : rowOf(now), before === undefined ? null : rowOf(before)];
     file.add([how, path, ...entries, isLeftOut === true]);
+  }
+  for (const { path, now, before } of touched) {
+    if (slices.isOverSoon()) await slices.rest();
+    if (now !== undefined && before !== undefined) file.add(["touched", path, rowOf(now), rowOf(before), false]);
   }
   const sha256 = hashOfChanges(changes);
   const outside = wroteOutside === undefined ? {} : { wroteOutside: [...wroteOutside] };
@@ -124,7 +128,12 @@ export async function readTree(dir: string): Promise<KeptTree | undefined> {
 
 export async function readWork(dir: string): Promise<FrozenWork | undefined> {
   const changes: Change[] = [];
+  const touched: Change[] = [];
   const head = await readRows(dir, "work", ([how, path, now, before, isLeftOut]) => {
+    if (how === "touched") {
+      touched.push({ path: textOf(path), how: "changed", now: entryOf(now), before: entryOf(before) });
+      return;
+    }
     if (how !== "added" && how !== "changed" && how !== "removed") throw new Error("no such change");
     changes.push({
       path: textOf(path),
@@ -138,7 +147,7 @@ export async function readWork(dir: string): Promise<FrozenWork | undefined> {
   const { sha256, wroteOutside } = head;
   if (hashOfChanges(changes) !== sha256) throw damaged(`the frozen work ${dir} is not the one that was frozen`);
   const outside = wroteOutside === undefined ? {} : { wroteOutside };
-  return { folder: join(dir, FILES), changes, sha256, ...outside };
+  return { folder: join(dir, FILES), changes, sha256, ...outside, ...(touched.length === 0 ? {} : { touched }) };
 }
 
 function hashOfChanges(changes: readonly Change[]): string {

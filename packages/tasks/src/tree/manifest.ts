@@ -72,6 +72,11 @@ export interface FrozenWork {
    * well. Absent: none.
    */
   readonly wroteOutside?: readonly RawPath[];
+  /**
+   * What has a time that it did not come to by its content: `before` has the one it had, or that of its change. No part of
+   * the work. Absent: nothing.
+   */
+  readonly touched?: readonly Change[];
 }
 
 export function sha256(content: string | Uint8Array): string {
@@ -87,6 +92,14 @@ export function linkEntry(target: RawPath, { mode, mtimeNs }: Pick<TreeEntry, "m
 export function isSameEntry(a: TreeEntry | undefined, b: TreeEntry | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return a.kind === b.kind && a.sha256 === b.sha256 && (a.mode === b.mode || a.kind === "link" || a.kind === "other");
+}
+
+/** Copies keep microseconds. */
+const TIME_STEP_NS = 2_000n;
+
+export function isSameTime(a: Pick<TreeEntry, "mtimeNs">, b: Pick<TreeEntry, "mtimeNs">): boolean {
+  const apart = a.mtimeNs - b.mtimeNs;
+  return apart < TIME_STEP_NS && apart > -TIME_STEP_NS;
 }
 
 /** What the hash of a manifest is made of, one line for each entry. */

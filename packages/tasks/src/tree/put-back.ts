@@ -1,8 +1,8 @@
 /**
  * Puts a workspace back to its baseline, or verified work into it. Killed before the intent is on disk, nothing has changed;
- * killed later, `resumePutting` brings it to its end; failing, it is taken back: never anything between. Content, modes, times, links, empty folders and
- * odd names come back; a pipe, a socket or a device that is gone does not. One process at a time, by a claim on the folder
- * of the task: an intent that is found under the claim is that of a dead process.
+ * killed later, `resumePutting` brings it to its end, or takes verified work back that cannot come whole; failing, it is taken
+ * back. Content, modes, times, links, empty folders and odd names come back, pipes, sockets and devices do not. One process
+ * at a time, by a claim on the folder of the task: an intent that is found under the claim is that of a dead process.
  */
 import { dirname } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -12,6 +12,7 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import { requireOwnFolder } from "@heddle/tools";
 import { realPathOf } from "@heddle/tools/held-folder";
 import { toText } from "@heddle/tools/raw-path";
+import { isMoved, putIndex, releaseIndex } from "../worktree/move-branch.ts";
 import { timeOfWork } from "./time-of-work.ts";
 import { folderClaim } from "./folder-claims.ts";
 import { type Change, type FrozenWork, type KeptTree, type RawPath } from "./manifest.ts";
@@ -19,16 +20,19 @@ import { completePicks, requireContent } from "./picked-changes.ts";
 import { requireStored, requireWritable, TakenBack } from "./put-checks.ts";
 import {
   foldersWithIntents,
+  noteDelivered,
   noteLeft,
   noteUndone,
   readIntent,
   removeIntent,
   writeIntent,
+  type Delivers,
   type Intent,
   type Undoes,
 } from "./put-intent.ts";
 import { findUndo, movedOn, undoIntent, workIntent, type UndoOptions, type WorkToPut } from "./put-plan.ts";
-import { carryOut } from "./put-steps.ts";
+import { hasOthers, settlePlaced, takeBackPut } from "./put-resume.ts";
+import { carryOut, type Seal } from "./put-steps.ts";
 import { cannotPut } from "./tree-errors.ts";
 
 export { readLeft } from "./put-intent.ts";
@@ -45,6 +49,8 @@ export interface FinishedPut {
   readonly workspace: string;
   /** Paths as text that somebody else changed meanwhile: they were left as they are. */
   readonly left: readonly string[];
+  /** It could not be put as a whole any more, so that nothing of it is there. */
+  readonly isTakenBack?: true;
 }
 
 /** What an undo would take back: the workspace against its baseline. */
@@ -101,11 +107,25 @@ export async function putWork(
     throw movedOn(path);
   };
   const changedAt = timeOfWork(base.manifest.values());
-  await putChanges(
-    folder,
-    { changes, from: frozen.folder, changedAt, onMoved, signal },
-    { ...options, refusesOthers: true },
-  );
+  const work = { changes, from: frozen.folder, changedAt, onMoved, signal };
+  await putChanges(folder, work, { ...options, refusesOthers: true, delivers: { work: frozen.sha256 } });
+}
+
+/** Beside the files, what the owner's repository is told: in this order, around them. */
+export interface Merge extends Seal {
+  /** Before the first change; throws to refuse. */
+  hold(intent: Intent): Promise<void>;
+  /** Nothing came of it. */
+  release(): void;
+}
+
+/** Files of a commit, and the commit itself: both or neither. `task.rejected` where something is in the way. */
+export async function putCommit(
+  folder: string,
+  work: WorkToPut,
+  options: PutOptions & { readonly delivers: Delivers; readonly merge: Merge },
+): Promise<void> {
+  await putChanges(folder, work, { ...options, refusesOthers: true });
 }
 
 /** Puts back what `putWork` changed, exactly, and nothing else; returns what was left because something else lies in it. */
@@ -144,7 +164,8 @@ async function putChanges(
   await finishEarlier(options);
   const intent = await workIntent(folder, work);
   await planned?.();
-  return await perform(intent, options);
+  const { delivers } = options;
+  return await perform(delivers === undefined ? intent : { ...intent, delivers }, options);
 }
 
 export interface FailedPut {
@@ -245,17 +266,47 @@ async function claimDir(dir: string, what = `the workspace of ${dir}`): Promise<
 async function finishEarlier({ dir, signal }: PutOptions): Promise<FinishedPut | undefined> {
   const intent = readIntent(dir);
   if (intent === undefined) return undefined;
-  const left = await toTheEnd(intent, { dir, isResumed: true, refusesOthers: false, signal });
-  return { dir, workspace: intent.folder, left };
+  const found = { dir, workspace: intent.folder };
+  switch (await wayOn(intent, signal)) {
+    case "forward":
+      return { ...found, left: await toTheEnd(intent, { dir, isResumed: true, refusesOthers: false, signal }) };
+    case "settle": {
+      const left = await settlePlaced(intent, signal);
+      end(dir, intent, left);
+      return { ...found, left };
+    }
+    case "back": {
+      const left = await takeBackPut(intent, signal);
+      if (intent.delivers?.merges !== undefined) releaseIndex(intent.delivers.merges, intent.id);
+      noteLeft(dir, { folder: intent.folder, paths: left });
+      removeIntent(dir);
+      return { ...found, left, isTakenBack: true };
+    }
+  }
 }
+
+/** Verified work comes whole or not at all: a commit when the branch has it, other files where nobody else was at them. */
+async function wayOn({ delivers, isPlaced, ...intent }: Intent, signal: AbortSignal): Promise<WayOn> {
+  if (delivers === undefined) return "forward";
+  if (isPlaced === true) return "settle";
+  if (delivers.merges === undefined) return (await hasOthers(intent, signal)) ? "back" : "forward";
+  if (!(await isMoved(delivers.merges, intent.id))) return "back";
+  putIndex(delivers.merges, intent.id);
+  return "settle";
+}
+
+type WayOn = "forward" | "settle" | "back";
 
 interface Performed extends PutOptions {
   /** Nothing is put where somebody has changed something meanwhile. */
   readonly refusesOthers: boolean;
+  readonly delivers?: Delivers;
+  readonly merge?: Merge;
 }
 
-async function perform(intent: Intent, { dir, signal, refusesOthers }: Performed): Promise<readonly string[]> {
-  if (intent.steps.length === 0 && intent.times.length === 0 && intent.finals.length === 0) return [];
+async function perform(intent: Intent, { dir, signal, refusesOthers, merge }: Performed): Promise<readonly string[]> {
+  const isNothing = intent.steps.length === 0 && intent.times.length === 0 && intent.finals.length === 0;
+  if (isNothing && merge === undefined) return [];
   await requireStored(intent, signal);
   signal.throwIfAborted();
   try {
@@ -266,35 +317,53 @@ async function perform(intent: Intent, { dir, signal, refusesOthers }: Performed
     throw takenBack(intent, error);
   }
   try {
+    await merge?.hold(intent);
     failpoint("tree.after-intent");
   } catch (error) {
+    merge?.release();
     removeIntent(dir);
     throw takenBack(intent, error);
   }
   // From here on it goes to its end: a workspace that is half of each helps nobody.
-  return await toTheEnd(intent, { dir, isResumed: false, refusesOthers, signal: new AbortController().signal });
+  return await toTheEnd(intent, { dir, isResumed: false, refusesOthers, merge, signal: new AbortController().signal });
+}
+
+interface ToTheEnd extends PutOptions {
+  readonly isResumed: boolean;
+  readonly refusesOthers: boolean;
+  readonly merge?: Merge | undefined;
 }
 
 /** When it fails and cannot be taken back the intent stays, and whoever comes next goes on from there. */
-async function toTheEnd(
-  intent: Intent,
-  { dir, isResumed, refusesOthers, signal }: Performed & { readonly isResumed: boolean },
-): Promise<readonly string[]> {
+async function toTheEnd(intent: Intent, options: ToTheEnd): Promise<readonly string[]> {
+  const { dir, merge, signal } = options;
   try {
-    const left = await carryOut(intent, { isResumed, refusesOthers, signal });
-    failpoint("tree.before-put-end");
-    noteLeft(dir, { folder: intent.folder, paths: left });
-    if (intent.undoes !== undefined) noteUndone(dir, intent.undoes);
-    removeIntent(dir);
+    const left = await carryOut(intent, { ...options, seal: merge ?? placed(dir, intent) });
+    end(dir, intent, left);
     return left;
   } catch (error) {
     if (signal.aborted) throw error;
     if (error instanceof TakenBack) {
+      merge?.release();
       removeIntent(dir);
       throw takenBack(intent, error);
     }
     throw cannotPut(intent.folder, error, "it is changed in part; any heddle task command continues from there");
   }
+}
+
+/** Files that were delivered are there for good once this is on the disk. */
+function placed(dir: string, intent: Intent): Seal | undefined {
+  if (intent.delivers === undefined) return undefined;
+  return { close: () => writeIntent(dir, { ...intent, isPlaced: true }) };
+}
+
+function end(dir: string, intent: Intent, left: readonly string[]): void {
+  failpoint("tree.before-put-end");
+  noteLeft(dir, { folder: intent.folder, paths: left });
+  if (intent.undoes !== undefined) noteUndone(dir, intent.undoes);
+  if (intent.delivers !== undefined) noteDelivered(dir, intent.delivers, intent.steps);
+  removeIntent(dir);
 }
 
 function takenBack({ folder }: Intent, error: unknown): HeddleError {

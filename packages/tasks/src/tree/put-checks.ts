@@ -16,7 +16,7 @@ export class TakenBack extends Error {
   readonly path: RawPath;
 
   constructor(path: RawPath, cause: unknown) {
-    super("the put failed and was taken back", { cause });
+    super("the change of the workspace failed and was undone", { cause });
     this.path = path;
   }
 }

@@ -6,6 +6,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { holdFolder } from "@heddle/tools/held-folder";
+import type { Change, Manifest, TreeEntry } from "./manifest.ts";
 import { codeOf, damaged } from "./tree-errors.ts";
 
 const NAME = "put.json";
@@ -45,6 +46,24 @@ const Step = z.strictObject({
 const Undoes = z.strictObject({ files: z.int(), version: z.int(), by: z.string() });
 export type Undoes = z.infer<typeof Undoes>;
 
+/** The owner's checkout that gets a commit: its branch is moved when all files are in place, and then its index. */
+const Merges = z.strictObject({
+  repository: z.string(),
+  /** Absolute. */
+  index: z.string(),
+  /** Which index the new one was made of; absent: there was none. */
+  seen: z.string().optional(),
+  /** Absent: HEAD is a commit. */
+  branch: z.string().optional(),
+  head: z.string(),
+  commit: z.string(),
+});
+export type Merges = z.infer<typeof Merges>;
+
+/** Verified work, all of it or nothing: the hash that says which, and the commit that it comes as. */
+const Delivers = z.strictObject({ work: z.string(), merges: Merges.optional() });
+export type Delivers = z.infer<typeof Delivers>;
+
 const Final = z.strictObject({ path: z.string(), mode: z.int(), mtimeNs: z.string().optional() });
 
 export const Intent = z.strictObject({
@@ -64,6 +83,11 @@ export const Intent = z.strictObject({
   finals: z.array(Final),
   /** Of an undo: when all is in place the record is to say so. */
   undoes: Undoes.optional(),
+  delivers: Delivers.optional(),
+  /** Of delivered work: modes and times of the folders as they were, for whoever takes it back. */
+  before: z.array(Final).optional(),
+  /** Of delivered work that is no commit: all of it is in place, and what it replaces may go. */
+  isPlaced: z.literal(true).optional(),
 });
 export type Intent = z.infer<typeof Intent>;
 export type PutStep = z.infer<typeof Step>;
@@ -124,6 +148,45 @@ export function readUndone(dir: string): Undoes | undefined {
 
 export function removeUndone(dir: string): void {
   rmSync(join(dir, UNDONE), { force: true });
+}
+
+const DELIVERED = "delivered.json";
+
+const Delivered = z.strictObject({
+  v: z.literal(1),
+  work: z.string(),
+  /** Of a draft: what was put where; paths are raw. */
+  files: z.array(z.strictObject({ path: z.string(), wanted: Wanted.optional() })).optional(),
+  commit: z.string().optional(),
+});
+export type DeliveredWork = Omit<z.infer<typeof Delivered>, "v">;
+
+/** Durable when it returns: the work is in the workspace, whatever the record says of the task yet. */
+export function noteDelivered(dir: string, { work, merges }: Delivers, steps: readonly PutStep[]): void {
+  using folder = holdFolder(dir);
+  const files = steps.map(({ path, wanted }) => ({ path, ...(wanted === undefined ? {} : { wanted }) }));
+  const what = merges === undefined ? { files } : { commit: merges.commit };
+  folder.write(DELIVERED, JSON.stringify({ v: 1, work, ...what } satisfies z.infer<typeof Delivered>));
+}
+
+/** What came back of a task last; undefined: nothing, or it was taken back. */
+export function readDelivered(dir: string): DeliveredWork | undefined {
+  return readJson(join(dir, DELIVERED), Delivered);
+}
+
+/** Of a draft: from its beginning to what was put there. */
+export function deliveredChanges({ files = [] }: DeliveredWork, base: Manifest): readonly Change[] {
+  return files.flatMap(({ path, wanted }): readonly Change[] => {
+    const before = base.get(path);
+    if (wanted === undefined) return before === undefined ? [] : [{ path, how: "removed", before }];
+    const { target, mtimeNs, ...entry } = wanted;
+    const now: TreeEntry = { ...entry, mtimeNs: BigInt(mtimeNs), ...(target === undefined ? {} : { target }) };
+    return [before === undefined ? { path, how: "added", now } : { path, how: "changed", now, before }];
+  });
+}
+
+export function removeDelivered(dir: string): void {
+  rmSync(join(dir, DELIVERED), { force: true });
 }
 
 const LEFT = "put-left.json";

@@ -152,6 +152,7 @@ export async function workIntent(
   const taker = new EntryTaker(cursor, slices);
   const steps: PutStep[] = [];
   const finals = new Map<RawPath, Intent["finals"][number]>();
+  const folders = new Map([["", folderAt(cursor, "")]]);
   for (const { path, now, before } of changes) {
     if (slices.isOverSoon()) await slices.rest();
     const found = statAt(cursor, path);
@@ -163,12 +164,21 @@ export async function workIntent(
     steps.push(stepOf(path, { now: current, wanted, isWhole: false, stat: found }));
     if (now?.kind === "folder") finals.set(path, { path, mode: now.mode, mtimeNs: String(mtimeNs) });
     const parent = parentOf(path);
+    for (const folder of [parent, ...(current?.kind === "folder" ? [path] : [])])
+      if (!folders.has(folder)) folders.set(folder, folderAt(cursor, folder));
     if (parent === "" || finals.has(parent)) continue;
     const stat = statAt(cursor, parent);
     if (stat !== undefined) finals.set(parent, { path: parent, mode: Number(stat.mode & 0o7777n) });
   }
   const sorted = [...rootFinal(cursor, undefined, steps.length > 0), ...[...finals.values()].toSorted(byPath)];
-  return { v: 1, id: newId(), folder: root, root: rootOf(cursor), from, steps, times: [], finals: sorted };
+  const before = [...folders.values()].flatMap((one) => one ?? []).toSorted(byPath);
+  return { v: 1, id: newId(), folder: root, root: rootOf(cursor), from, steps, times: [], finals: sorted, before };
+}
+
+function folderAt(cursor: FolderCursor, path: RawPath): Intent["finals"][number] | undefined {
+  const stat = path === "" ? statSync(`/proc/self/fd/${cursor.folder("")}`, { bigint: true }) : statAt(cursor, path);
+  if (stat?.isDirectory() !== true) return undefined;
+  return { path, mode: Number(stat.mode & 0o7777n), mtimeNs: String(stat.mtimeNs) };
 }
 
 /** What was built of the file before is older than it, whatever time its maker gave it; a mode alone makes no file newer. */

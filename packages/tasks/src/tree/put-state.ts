@@ -1,11 +1,12 @@
 /** Where an intent is being carried out, and the names that it uses there meanwhile. */
-import { closeSync, constants, fsyncSync, openSync, type BigIntStats } from "node:fs";
+import { closeSync, constants, fsyncSync, openSync, unlinkSync, type BigIntStats } from "node:fs";
+import { toText } from "@heddle/tools/raw-path";
 import type { FolderCursor } from "./folder-cursor.ts";
-import { foldersOf, parentOf, type RawPath } from "./manifest.ts";
-import type { Intent } from "./put-intent.ts";
-import type { Reverse } from "./put-reverse.ts";
-import type { Slices } from "./slices.ts";
-import type { EntryTaker } from "./take-entry.ts";
+import { comparePaths, foldersOf, parentOf, type RawPath } from "./manifest.ts";
+import type { Intent, PutStep } from "./put-intent.ts";
+import { Reverse } from "./put-reverse.ts";
+import { sliced, type Slices } from "./slices.ts";
+import { EntryTaker } from "./take-entry.ts";
 import { codeOf } from "./tree-errors.ts";
 
 export const STORED = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
@@ -30,6 +31,44 @@ export interface PutState {
   readonly going: ReadonlySet<RawPath>;
   /** What is being done, for whoever is told that it failed. */
   at: RawPath;
+}
+
+export function stateOf(
+  intent: Intent,
+  cursors: Pick<PutState, "cursor" | "second" | "stored">,
+  options: { readonly isResumed: boolean; readonly refusesOthers?: boolean; readonly signal: AbortSignal },
+): PutState {
+  const { isResumed, refusesOthers = false, signal } = options;
+  const slices = sliced(signal);
+  return {
+    ...cursors,
+    intent,
+    slices,
+    signal,
+    isResumed,
+    refusesOthers,
+    taker: new EntryTaker(cursors.cursor, slices),
+    left: new Set(),
+    reverse: new Reverse(),
+    aside: new Map(),
+    going: new Set(intent.steps.filter(isGoing).map(({ path }) => path)),
+    at: "",
+  };
+}
+
+function isGoing({ wanted, was, isWhole }: PutStep): boolean {
+  return was?.kind === "folder" && (wanted?.kind !== "folder" || isWhole === true);
+}
+
+export function leftIn({ left }: PutState): readonly string[] {
+  return [...left].toSorted(comparePaths).map(toText);
+}
+
+/** What is not in its place yet. */
+export function removeFresh({ intent, cursor }: PutState): void {
+  for (const [index, { path }] of intent.steps.entries()) {
+    attempt(() => unlinkSync(cursor.at(temporary(intent, path, index))));
+  }
 }
 
 export function temporary({ id }: Intent, path: RawPath, index: number): RawPath {

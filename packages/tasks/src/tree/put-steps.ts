@@ -29,58 +29,60 @@ import { createHash } from "node:crypto";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { toSystem, toText } from "@heddle/tools/raw-path";
 import { FolderCursor } from "./folder-cursor.ts";
-import { comparePaths, foldersOf, parentOf, type RawPath } from "./manifest.ts";
+import { foldersOf, parentOf, type RawPath } from "./manifest.ts";
 import { openRoot, TakenBack } from "./put-checks.ts";
 import { finish, sweep } from "./put-end.ts";
 import type { Intent, PutStep } from "./put-intent.ts";
-import { asideOf, attempt, STORED, sync, temporary, type PutState } from "./put-state.ts";
+import { asideOf, attempt, leftIn, removeFresh, stateOf, STORED, sync, temporary, type PutState } from "./put-state.ts";
 import { movedOn } from "./put-plan.ts";
-import { Reverse } from "./put-reverse.ts";
 import { isAsPlanned, isSameMoved } from "./put-seen.ts";
 import { removeBelow } from "./remove-tree.ts";
-import { sliced } from "./slices.ts";
-import { EntryTaker, isForeign, secondsOf, writeAll } from "./take-entry.ts";
+import { isForeign, secondsOf, writeAll } from "./take-entry.ts";
 import { codeOf, damaged } from "./tree-errors.ts";
 
 const NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 type Wanted = NonNullable<PutStep["wanted"]>;
 
+interface CarryOptions {
+  readonly isResumed: boolean;
+  readonly refusesOthers?: boolean;
+  readonly seal?: Seal | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** What makes a put count, beside the files. */
+export interface Seal {
+  /** When all is in place; throws to have everything taken back. */
+  close(): Promise<void> | void;
+  /** From here on there is no way back. */
+  after?(): Promise<void> | void;
+}
+
 /**
  * Returns what was left alone, as text: what is not as planned is somebody else's, and so is a folder with something in it
  * that no plan knows. `refusesOthers`: nothing is put then. `isResumed`: what is as wanted was put by whoever died. Throws
  * `TakenBack` when it failed and nothing has changed.
  */
-export async function carryOut(
-  intent: Intent,
-  options: { readonly isResumed: boolean; readonly refusesOthers?: boolean; readonly signal: AbortSignal },
-): Promise<readonly string[]> {
-  const { isResumed, refusesOthers = false, signal } = options;
+export async function carryOut(intent: Intent, options: CarryOptions): Promise<readonly string[]> {
+  const { isResumed, seal } = options;
   using cursor = opened(() => openRoot(intent), isResumed);
   using second = cursor.twin();
   using stored = opened(() => new FolderCursor(intent.from), isResumed);
-  const slices = sliced(signal);
-  const shared = { intent, cursor, second, stored, slices, signal, isResumed, refusesOthers };
-  const state: PutState = {
-    ...shared,
-    taker: new EntryTaker(cursor, slices),
-    left: new Set(),
-    reverse: new Reverse(),
-    aside: new Map(),
-    going: new Set(intent.steps.filter(isGoing).map(({ path }) => path)),
-    at: "",
-  };
+  const state = stateOf(intent, { cursor, second, stored }, options);
   try {
     await change(state);
+    await seal?.close();
   } catch (error) {
     if (isResumed) throw error;
     takeBack(state, error);
     throw new TakenBack(state.at, error);
   }
   // From here on there is no way back.
+  await seal?.after?.();
   await sweep(state);
   await finish(state);
-  return [...state.left].toSorted(comparePaths).map(toText);
+  return leftIn(state);
 }
 
 /** Before anything is changed there is nothing to take back. */
@@ -100,10 +102,6 @@ function takeBack(state: PutState, reason: unknown): void {
   } catch {
     throw reason;
   }
-}
-
-function isGoing({ wanted, was, isWhole }: PutStep): boolean {
-  return was?.kind === "folder" && (wanted?.kind !== "folder" || isWhole === true);
 }
 
 async function change(state: PutState): Promise<void> {
@@ -127,12 +125,6 @@ async function change(state: PutState): Promise<void> {
   for (const { path, wanted } of intent.steps) {
     if (slices.isOverSoon()) await slices.rest();
     if (wanted?.kind === "file") attempt(() => sync(state.cursor.at(path), STORED));
-  }
-}
-
-function removeFresh({ intent, cursor }: PutState): void {
-  for (const [index, { path }] of intent.steps.entries()) {
-    attempt(() => unlinkSync(cursor.at(temporary(intent, path, index))));
   }
 }
 

@@ -1,5 +1,5 @@
 /** What the system says of a file, as errors that name it and say what helps. */
-import { HeddleError, hostFaultOr, isHeddleError } from "@heddle/protocol";
+import { diskFaultOf, HeddleError, hostFaultOr, isHeddleError } from "@heddle/protocol";
 import { toText, type RawPath } from "@heddle/tools/raw-path";
 
 export function codeOf(error: unknown): string | undefined {
@@ -43,8 +43,7 @@ export function cannotStore(folder: string, cause: unknown): HeddleError {
       },
     );
   }
-  const code = errno === "EROFS" ? "store.read-only" : hostFaultOr(cause, "store.failed");
-  return new HeddleError(code, `a copy of the workspace cannot be written to ${folder} (${errno})`, {
+  return new HeddleError(diskFaultOf(cause), `a copy of the workspace cannot be written to ${folder} (${errno})`, {
     cause,
     details: { folder, errno },
   });
@@ -55,7 +54,7 @@ export function cannotPut(folder: string, cause: unknown, state: string): Heddle
   if (isHeddleError(cause)) return cause;
   const errno = codeOf(cause) ?? "unknown";
   const isFull = errno === "ENOSPC" || errno === "EDQUOT";
-  const code = isFull ? "store.full" : errno === "EROFS" ? "store.read-only" : hostFaultOr(cause, "store.failed");
+  const code = diskFaultOf(cause);
   const what = isFull ? `no space left to change ${folder}` : `${folder} cannot be changed (${errno})`;
   const isClosed = errno === "EACCES" || errno === "EPERM";
   const help = isFull

@@ -15,7 +15,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { claimStore } from "@heddle/agent/store-claim";
 import { chanceOf, change, differences, entriesOf, makeTree, type Looked } from "../../test/random-trees.ts";
 import { freezeWork, readFrozenWork } from "./freeze-work.ts";
@@ -23,7 +23,7 @@ import { keepTree, readKeptTree } from "./keep-tree.ts";
 import { claimFolder, finishPutting, putBack, resumePutting } from "./put-back.ts";
 import { removeTree } from "./remove-tree.ts";
 
-const CHILD = new URL("../../test/tree-in-child.ts", import.meta.url).pathname;
+const CHILD = join(inject("children"), "tree-in-child.mjs");
 const NOBODY = { uid: 65_534, gid: 65_534 };
 const isRoot = process.getuid?.() === 0;
 const canStepDown = isRoot && spawnSync(process.execPath, ["--check", CHILD], NOBODY).status === 0;
@@ -45,7 +45,7 @@ async function run(
   as: { readonly uid?: number; readonly gid?: number } = {},
   before: readonly string[] = [],
 ): Promise<string> {
-  const [program = "", ...rest] = [...before, process.execPath, "--conditions=heddle-source", CHILD, ...args];
+  const [program = "", ...rest] = [...before, process.execPath, CHILD, ...args];
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(program, rest, {
     env: { PATH, NODE_COMPILE_CACHE, ...(strike === undefined ? {} : { HEDDLE_FAILPOINT: strike }) },

@@ -4,7 +4,7 @@
  */
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { hasEnded, toHeddleError } from "@heddle/protocol";
+import { hasEnded, toHeddleError, type TaskRecord } from "@heddle/protocol";
 import type { Journal } from "@heddle/journal";
 import { collectFolders, type Collected } from "../owner/collect-folders.ts";
 import { gitFilesAt } from "../git/git-files.ts";
@@ -47,11 +47,26 @@ async function keeps(options: CollectOptions, taskId: string, path: string): Pro
   if (task !== undefined && !hasEnded(task)) return `its task is ${task.state}`;
   const endedAt = task?.updatedAt ?? (await stat(path)).mtimeMs;
   if (now() - endedAt < olderThanMs) return "its task ended not long ago";
+  const byContest = await keptByContest(journal, task);
+  if (byContest !== "unknown") return byContest;
   if ((await readDraft(path)) !== undefined)
-    return task?.state === "verified" ? undefined : draftKeeps(path, taskId, options);
+    return task?.state === "verified" && task.spec.apply !== "never" ? undefined : draftKeeps(path, taskId, options);
   const worktree = await readWorktree(path);
   // Half-made by a process that has ended.
   return worktree === undefined ? undefined : onlyThere(worktree, options);
+}
+
+/** Trees of contestants are kept by the rule of their contest. */
+async function keptByContest(journal: Journal, task: TaskRecord | undefined): Promise<string | undefined> {
+  if (task?.contestant === undefined || task.parentId === undefined) return "unknown";
+  const contest = await journal.tasks.get(task.parentId);
+  if (contest === undefined) return "unknown";
+  if (!hasEnded(contest)) return `its contest is ${contest.state}`;
+  const { keep = "verified" } = contest.spec;
+  const isPicked = contest.contest?.picked?.number === task.contestant;
+  const isKept =
+    keep === "all" || (keep === "winner" && isPicked) || (keep === "verified" && task.state === "verified");
+  return isKept ? `its contest keeps it (keep: ${keep})` : undefined;
 }
 
 /** Verified work of a draft is in the workspace; other work exists only in the draft. */

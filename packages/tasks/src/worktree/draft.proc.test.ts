@@ -12,11 +12,12 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import type { TaskRecord } from "@heddle/protocol";
 import type { TaskSpecInput } from "@heddle/protocol/tasks";
 import { differences, entriesOf, type Looked } from "../../test/random-trees.ts";
 import { openTestHarness, shell, type TestHarness, type TestHarnessOptions } from "../../test/test-harness.ts";
+import { finishPutting } from "../owner/finish-putting.ts";
 import { collectWorktrees } from "./collect-worktrees.ts";
 
 const DRAFT: Partial<TaskSpecInput> = {
@@ -115,7 +116,7 @@ test("13: work that is rejected never reaches the workspace, and its draft is ke
   await t.tasks.cancel(task.id, "enough");
   const { journal } = t.heddle;
   const collect = { journal, home: t.home, olderThanMs: 0, isDryRun: false, now: () => Date.now() + 1000 };
-  const signal = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.timeout(60_000);
   expect(await collectWorktrees({ ...collect, signal })).toMatchObject([
     { outcome: "kept", reason: "it has changes that were not put into the workspace" },
   ]);
@@ -137,6 +138,8 @@ test("13: where the owner changed a file meanwhile, nothing is put there, and wh
   expect(names(t)).toEqual(["mine.txt", "readme.txt"]);
   expect(readFileSync(join(t.workspace, "readme.txt"), "utf8")).toBe("by the owner\n");
   expect(task?.lastCheck?.review).toMatchObject({ reasons: [{ kind: "delivery" }] });
+  const again = await t.tasks.verify(id, { signal: AbortSignal.timeout(60_000) });
+  expect(again, "the verdict on the work is the same").toMatchObject({ outcome: "same", now: { verdict: "passed" } });
   expect(task?.reason).toContain(`heddle task resume ${id}`);
   await t.tasks.resume(id);
   expect(await t.settled(id), "nothing is cleared yet").toMatchObject([{ state: "paused" }]);
@@ -221,17 +224,81 @@ test("13: killed while verified work is put there, the workspace is as before or
   }
 });
 
+async function killed(failpoint: string): Promise<{ readonly folder: string; readonly id: string } & Disposable> {
+  const folder = mkdtempSync(join(tmpdir(), "heddle-draft-"));
+  await using t = await open([], folder);
+  const { id } = await t.add({ ...DRAFT, deliver: ["*.txt"] });
+  const child = strike(folder, id, failpoint);
+  expect(child.signal, child.stderr).toBe("SIGKILL");
+  return { folder, id, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+test.each([
+  ["changes a file that is not put yet", (at: string) => writeFileSync(join(at, "readme.txt"), "mine\n"), "mine\n"],
+  ["removes one", (at: string) => rmSync(join(at, "readme.txt")), undefined],
+])("13: where the owner %s after a kill, nothing of the work stays there", async (_how, act, expected) => {
+  using left = await killed("tree.during-put@3");
+  const workspace = join(left.folder, "workspace");
+  expect(readFileSync(join(workspace, "done.txt"), "utf8")).toBe("x\n");
+  act(workspace);
+  const lines: string[] = [];
+  await using t = await openTestHarness({ folder: left.folder });
+  await finishPutting({ journal: t.heddle.journal, home: t.home, log: (line) => lines.push(line) });
+  expect(lines).toEqual([`${workspace}: undid the changes that a process was writing there when it ended`]);
+  const content = (): string | undefined =>
+    existsSync(join(workspace, "readme.txt")) ? readFileSync(join(workspace, "readme.txt"), "utf8") : undefined;
+  expect([content(), names(t).filter((name) => name !== "readme.txt")]).toEqual([expected, ["mine.txt"]]);
+  await t.work();
+  const [task] = await t.settled(left.id);
+  expect(task).toMatchObject({ state: "paused", reason: expect.stringContaining("readme.txt has changed since") });
+  expect([content(), names(t).filter((name) => name !== "readme.txt")]).toEqual([expected, ["mine.txt"]]);
+});
+
+test.each(["tree.during-put", "tree.during-put@3", "tree.before-put-end", "task.before-verdict"])(
+  "13: work that is there when its task is cancelled, because it was killed at %s, is taken back by undo",
+  async (failpoint) => {
+    using left = await killed(failpoint);
+    await using t = await openTestHarness({ folder: left.folder });
+    await finishPutting({ journal: t.heddle.journal, home: t.home, log: () => undefined });
+    expect(names(t)).toEqual(["done.txt", "mine.txt", "readme.txt"]);
+    const { signal } = new AbortController();
+    await t.tasks.cancel(left.id);
+    writeFileSync(join(t.workspace, "done.txt"), "by the owner\n");
+    await expect(t.tasks.undo(left.id, { signal })).rejects.toThrow("done.txt changed after the agent stopped");
+    expect(await t.tasks.undo(left.id, { isForced: true, signal })).toMatchObject({ isDone: true, count: 2 });
+    expect(names(t)).toEqual(["mine.txt", "readme.txt"]);
+    expect(readFileSync(join(t.workspace, "readme.txt"), "utf8")).toBe("first\n");
+    await expect(t.tasks.undo(left.id, { signal })).rejects.toThrow("nothing of it came back");
+  },
+);
+
+test("13: work that came before a kill and was not the last word gives way to what the task brings next", async () => {
+  using left = await killed("task.before-verdict");
+  // The first two answers of the thread are there already.
+  const better = "echo x2 > done.txt; echo first > readme.txt";
+  await using t = await openTestHarness({
+    folder: left.folder,
+    script: [{ text: "-" }, { text: "-" }, ...works(better)],
+  });
+  await t.tasks.cancel(left.id);
+  await t.tasks.retry(left.id);
+  await t.work();
+  expect(await t.settled(left.id)).toMatchObject([{ state: "verified" }]);
+  const content = ["done.txt", "readme.txt"].map((name) => readFileSync(join(t.workspace, name), "utf8"));
+  expect(content).toEqual(["x2\n", "first\n"]);
+});
+
 /** A worker that is killed at the failpoint. */
 function strike(
   folder: string,
   id: string,
   failpoint: string,
 ): { readonly signal: string | null; readonly stderr: string } {
-  const program = new URL("../../test/harness-in-child.ts", import.meta.url).pathname;
+  const program = join(inject("children"), "harness-in-child.mjs");
   const env = { ...process.env, HEDDLE_FAILPOINT: `${failpoint}=kill` };
   const { signal, stderr } = spawnSync(
     process.execPath,
-    ["--conditions=heddle-source", program, folder, id, "echo x > done.txt; echo better > readme.txt"],
+    [program, folder, id, "echo x > done.txt; echo better > readme.txt"],
     { env, encoding: "utf8" },
   );
   return { signal, stderr };

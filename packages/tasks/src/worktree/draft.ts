@@ -12,16 +12,18 @@ import { join } from "node:path";
 import { hasOwnTree, toHeddleError, type CheckResult, type TaskRecord } from "@heddle/protocol";
 import { heddleFolders, requireOwnFolder, worktreesRoot } from "@heddle/tools";
 import { protectedPart } from "@heddle/tools/files";
-import { holdFolder } from "@heddle/tools/held-folder";
+import { holdFolder, type HeldFolder } from "@heddle/tools/held-folder";
 import { toText } from "@heddle/tools/raw-path";
 import { roomsOf } from "../judge/task-rooms.ts";
 import { listed } from "../checks/shown.ts";
 import { keepTree } from "../tree/keep-tree.ts";
-import { claimFolder, putWork } from "../tree/put-back.ts";
-import { hasIntent } from "../tree/put-intent.ts";
+import type { RawPath } from "../tree/manifest.ts";
+import { claimFolder, putWork, takeWorkBack } from "../tree/put-back.ts";
+import { deliveredChanges, hasIntent, readDelivered, removeDelivered } from "../tree/put-intent.ts";
+import { movedOn } from "../tree/put-plan.ts";
 import { shownPath } from "../judge/work-changes.ts";
 import { tiedLinks, type WorkToDeliver } from "./build-commit.ts";
-import type { BroughtBack } from "./merge-back.ts";
+import { OBSTACLES, type BroughtBack } from "./merge-back.ts";
 import type { WorktreeOptions } from "./open-worktree.ts";
 
 const MARK = "draft.json";
@@ -44,8 +46,13 @@ export async function openDraft({ home, task, signal }: WorktreeOptions): Promis
   await rename(kept.folder, tree);
   await rm(copy, { recursive: true, force: true });
   using held = holdFolder(own);
-  held.write(MARK, JSON.stringify({ workspace: task.spec.workspace }));
+  markDraft(held, task.spec.workspace);
   return tree;
+}
+
+/** Written last. */
+export function markDraft(own: Pick<HeldFolder, "write">, workspace: string): void {
+  own.write(MARK, JSON.stringify({ workspace }));
 }
 
 /** The workspace of a draft; undefined: there is no draft. */
@@ -74,6 +81,7 @@ export async function applyDraft({ home, task, work, signal }: ApplyOptions): Pr
   const dir = roomsOf(home, task.id);
   return await inTurn(workspace, async () => {
     try {
+      await takeEarlierBack(workspace, work, { dir, signal });
       await putWork(workspace, work.frozen, work.picked, { dir, base: work.base, signal });
       return { results: [] };
     } catch (error) {
@@ -87,7 +95,20 @@ export async function applyDraft({ home, task, work, signal }: ApplyOptions): Pr
   });
 }
 
-const OBSTACLES: ReadonlySet<string> = new Set(["task.rejected", "store.full", "store.failed", "store.read-only"]);
+/** Work that came before its verdict was on record, and that was not the last word: it is not the owner's change. */
+async function takeEarlierBack(
+  workspace: string,
+  { base, frozen }: WorkToDeliver,
+  { dir, signal }: { readonly dir: string; readonly signal: AbortSignal },
+): Promise<void> {
+  const came = readDelivered(dir);
+  if (came === undefined || came.work === frozen.sha256) return;
+  const approve = async ([moved]: readonly RawPath[]): Promise<void> => {
+    if (moved !== undefined) throw movedOn(moved);
+  };
+  await takeWorkBack(workspace, deliveredChanges(came, base.manifest), { dir, base, approve, signal });
+  removeDelivered(dir);
+}
 
 /** The second of two drafts that end at once sees what the first has applied. */
 const turns = new Map<string, Promise<unknown>>();

@@ -66,7 +66,7 @@ export async function joinAndJudge(joining: Joining, options: JoinOptions): Prom
     );
     if (end.exitCode !== 0) {
       const output = `${end.stdout}\n${end.stderr}`.trim();
-      return { obstacle: `the repository has changed since, and the work does not join with it:\n${output}` };
+      return { obstacle: `the repository has changed since, and the work conflicts with it:\n${output}` };
     }
     const joined = await git(result, ["rev-parse", "--verify", "HEAD"], checkOptions);
     // Fetched before anything of the result is run.

@@ -22,13 +22,16 @@ import type { OwnGit } from "../git/own-git.ts";
 import { inGitForm } from "../judge/admit.ts";
 import { judgePicked } from "../judge/judge-picked.ts";
 import { openScratch } from "../judge/scratch.ts";
+import { roomsOf } from "../judge/task-rooms.ts";
 import type { RawPath } from "../tree/manifest.ts";
 import { completePicks } from "../tree/picked-changes.ts";
+import { hasIntent, readDelivered } from "../tree/put-intent.ts";
 import { shownPath } from "../judge/work-changes.ts";
 import { changedByCheckout } from "./checkout-bytes.ts";
 import { buildCommit, requireJudged, tiedLinks, type Built, type WorkToDeliver } from "./build-commit.ts";
 import { failingIn, joinAndJudge } from "./join-and-judge.ts";
 import { keepHistory } from "./keep-history.ts";
+import { commitInto } from "./commit-into.ts";
 import { branchOf, readWorktree, writeWorktree, type Worktree } from "./open-worktree.ts";
 import { protectedInCommits } from "./protected-commits.ts";
 import { git, tryGit } from "./repository-git.ts";
@@ -48,6 +51,13 @@ export interface MergeOptions {
   readonly work: WorkToDeliver;
 }
 
+/** Trying again does not help against them. */
+export const OBSTACLES: ReadonlySet<string> = new Set([
+  "task.rejected",
+  "store.full",
+  "store.failed",
+  "store.read-only",
+]);
 const NAME = "merge back";
 const NOTHING: BroughtBack = { results: [] };
 
@@ -120,6 +130,8 @@ async function bring({ how, worktree, built, folder }: Bringing, options: MergeO
   const own = history ?? built.commit;
   await requireJudged(built.git, { base, commit: own, delivered: built.delivered });
   const head = how === "commit" ? await git(repository, ["rev-parse", "HEAD"], checkOptions) : base;
+  const earlier = how === "commit" ? await deliveredBefore({ worktree, built, head }, options) : undefined;
+  if (earlier !== undefined) return earlier;
   const asJudged = async (commit: string): Promise<BroughtBack> => {
     const paths = built.delivered.keys();
     const { changed, lineEnds } = await changedByCheckout({
@@ -131,7 +143,7 @@ async function bring({ how, worktree, built, folder }: Bringing, options: MergeO
       signal: checkOptions.signal,
     });
     if (changed.length > 0) return obstructed(converted(changed, worktree));
-    const back = await deliver({ how, worktree, git: built.git, commit }, options);
+    const back = await deliver({ how, worktree, git: built.git, commit, head, work: built.commit, folder }, options);
     if (lineEnds.length === 0 || back.merged === undefined) return back;
     const message = `git gives the lines of ${listed(lineEnds.map(shownPath))} other ends at a checkout, as .gitattributes or core.autocrlf of ${repository} say; the commit has the bytes that were judged`;
     return { ...back, results: [...back.results, { ...result(message), outcome: "passed" }] };
@@ -158,6 +170,30 @@ interface Delivery {
   readonly git: OwnGit;
   /** What comes back, and nothing else. */
   readonly commit: string;
+  /** What is checked out in the repository. */
+  readonly head: string;
+  /** The commit as it was built on its base. */
+  readonly work: string;
+  /** Removed afterwards. */
+  readonly folder: string;
+}
+
+/** By a worker that died, or was stopped, before the record said so. */
+async function deliveredBefore(
+  { worktree, built, head }: { readonly worktree: Worktree; readonly built: Bringing["built"]; readonly head: string },
+  { checkOptions, task }: MergeOptions,
+): Promise<BroughtBack | undefined> {
+  const earlier = readDelivered(roomsOf(checkOptions.home, task.id));
+  const { commit } = earlier ?? {};
+  if (commit === undefined || earlier?.work !== (await treeOf(built.git, built.commit))) return undefined;
+  const there = await tryGit(worktree.repository, ["merge-base", "--is-ancestor", commit, head], checkOptions);
+  if (there.exitCode !== 0) return undefined;
+  writeWorktree({ ...worktree, delivered: commit });
+  return { merged: { how: "commit", ref: commit }, results: [] };
+}
+
+async function treeOf(own: OwnGit, commit: string): Promise<string> {
+  return (await own.run(["rev-parse", "--verify", `${commit}^{tree}`])).toString("latin1").trim();
 }
 
 async function deliver(delivery: Delivery, options: MergeOptions): Promise<BroughtBack> {
@@ -170,7 +206,7 @@ async function deliver(delivery: Delivery, options: MergeOptions): Promise<Broug
   if (back.merged === undefined) return back;
   writeWorktree({ ...worktree, delivered: commit });
   const tree = await git(repository, ["rev-parse", "--verify", `${back.merged.ref}^{tree}`], options.checkOptions);
-  const judged = (await own.run(["rev-parse", "--verify", `${commit}^{tree}`])).toString("latin1").trim();
+  const judged = await treeOf(own, commit);
   if (tree === judged) return back;
   throw new HeddleError(
     "task.rejected",
@@ -183,7 +219,10 @@ const DELIVERED = "refs/heads/delivered";
 async function asBranch({ worktree, commit }: Delivery, { checkOptions, task }: MergeOptions): Promise<BroughtBack> {
   const branch = branchOf(task);
   const { repository } = worktree;
-  const end = await tryGit(repository, ["branch", "--quiet", "--force", "--no-track", branch, commit], checkOptions);
+  const end = await tryGit(repository, ["branch", "--quiet", "--force", "--no-track", branch, commit], {
+    ...checkOptions,
+    isWhole: true,
+  });
   if (end.exitCode === 0) return { merged: { how: "branch", ref: branch }, results: [] };
   return obstructed(`the branch ${branch} could not be created in ${repository}: ${end.stderr.trim()}`);
 }
@@ -201,14 +240,21 @@ async function asPatch(
   return file;
 }
 
-/** Git itself refuses to overwrite uncommitted changes, and to do anything but fast-forward. */
 async function asCommit(
-  { worktree: { repository }, commit }: Delivery,
-  { checkOptions }: MergeOptions,
+  { worktree: { repository }, git: own, commit, head, work, folder }: Delivery,
+  { checkOptions: { home, signal }, task }: MergeOptions,
 ): Promise<BroughtBack> {
-  const end = await tryGit(repository, ["merge", "--quiet", "--ff-only", commit], checkOptions);
-  if (end.exitCode === 0) return { merged: { how: "commit", ref: commit }, results: [] };
-  return obstructed(`it could not be committed to ${repository}: ${end.stderr.trim()}`);
+  const dir = roomsOf(home, task.id);
+  try {
+    const into = { repository, git: own, head, commit, work: await treeOf(own, work), dir, folder, signal };
+    await commitInto(into);
+    return { merged: { how: "commit", ref: commit }, results: [] };
+  } catch (error) {
+    const { code, message } = toHeddleError(error);
+    // What is half there is finished or taken back by the next attempt.
+    if (hasIntent(dir) || !OBSTACLES.has(code)) throw error;
+    return obstructed(message);
+  }
 }
 
 /** Only the owner of the repository can remove the obstacle. */

@@ -71,7 +71,7 @@ test.for([
   const tip = fixture.git("rev-parse", "HEAD");
   const git = join(fixture.workspace, ".git");
   const objects = await objectFolders(gitFilesAt(git), { path: git, at: gitFilesAt });
-  const signal = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.timeout(60_000);
   await using own = await openOwnGit({ folder: join(fixture.root, "own"), objects, format: "sha1", signal });
   const problem = await protectedInCommits({ git: own, tip, owners });
   expect(problem).toContain(`"${path}"`);

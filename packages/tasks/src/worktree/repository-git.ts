@@ -2,7 +2,7 @@
  * Git in the user's repositories, outside any sandbox: to read them, fetch commits and move branches, never in a tree an
  * agent has worked in. Hooks, prompts, helpers and replacements are switched off.
  */
-import { HeddleError } from "@heddle/protocol";
+import { defined, HeddleError } from "@heddle/protocol";
 import { runGit, outputOf, type GitEnd } from "../git/run-git.ts";
 
 const QUIET = ["core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"];
@@ -11,6 +11,8 @@ export interface GitOptions {
   readonly signal: AbortSignal;
   readonly variables?: Readonly<Record<string, string>>;
   readonly input?: Uint8Array;
+  /** See `GitRun`. */
+  readonly isWhole?: true;
 }
 
 /** Throws `task.setup-failed` with what git printed. */
@@ -23,10 +25,11 @@ export async function git(folder: string, args: readonly string[], options: GitO
 
 interface GitAnswer extends Omit<GitEnd, "stdout"> {
   readonly stdout: string;
+  readonly bytes: Buffer;
 }
 
 export async function tryGit(folder: string, args: readonly string[], options: GitOptions): Promise<GitAnswer> {
-  const { signal, input } = options;
+  const { signal, input, isWhole } = options;
   const { PATH, HOME, XDG_CONFIG_HOME, LANG } = process.env;
   const env = {
     PATH,
@@ -40,6 +43,6 @@ export async function tryGit(folder: string, args: readonly string[], options: G
     ...options.variables,
   };
   const argv = [...QUIET.flatMap((setting) => ["-c", setting]), ...args];
-  const end = await runGit({ cwd: folder, env, args: argv, signal, ...(input === undefined ? {} : { input }) });
-  return { ...end, stdout: end.stdout.toString("utf8") };
+  const end = await runGit({ cwd: folder, env, args: argv, signal, ...defined({ input, isWhole }) });
+  return { ...end, stdout: end.stdout.toString("utf8"), bytes: end.stdout };
 }

@@ -98,7 +98,7 @@ test("as a commit it lands on the branch that is checked out, also when that has
   expect(readFileSync(join(t.workspace, "other.txt"), "utf8")).toBe("other\n");
 });
 
-test("where the walls let it be seen, the repository's objects are read where they are and cannot be changed", async () => {
+test("where the sandbox lets it be seen, the repository's objects are read where they are and cannot be changed", async () => {
   const folder = mkdtempSync(join(homedir(), ".heddle-worktree-"));
   try {
     const objects = join(folder, "workspace", ".git", "objects");
@@ -215,7 +215,7 @@ test("worktrees are removed by rule: never while in use, changed or ahead; a dry
       home: t.home,
       olderThanMs: 0,
       now: () => Date.now() + 1000,
-      signal: AbortSignal.timeout(20_000),
+      signal: AbortSignal.timeout(60_000),
       ...more,
     });
   const folder = task.folder ?? "";
@@ -247,7 +247,7 @@ test("13: a worktree whose commits came back as one is collected", async () => {
   const tip = git(task.folder ?? "", "rev-parse", "HEAD");
   expect(() => git(t.workspace, "cat-file", "-e", tip), "they stayed behind").toThrow();
   const collect = { journal: t.heddle.journal, home: t.home, olderThanMs: 0, isDryRun: false };
-  const signal = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.timeout(60_000);
   expect(await collectWorktrees({ ...collect, now: () => Date.now() + 1000, signal })).toMatchObject([
     { taskId: task.id, outcome: "removed" },
   ]);

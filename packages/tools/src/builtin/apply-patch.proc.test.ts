@@ -20,7 +20,7 @@ async function patchUnder(
         NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
         HEDDLE_FAILPOINT: failpoint,
       },
-      timeout: 30_000,
+      timeout: 90_000,
     });
     expect(stderr).toBe("");
     const files: Record<string, string> = {};

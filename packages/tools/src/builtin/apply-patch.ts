@@ -97,6 +97,8 @@ async function carryOut(plan: PatchPlan, context: ToolContext): Promise<{ paths:
   const paths = new Set<string>();
   try {
     context.signal.throwIfAborted();
+    const sizes = plan.steps.map((step) => ("content" in step ? Buffer.byteLength(step.content) : 0));
+    context.onWrite(sizes.reduce((sum, size) => sum + size, 0));
     failpoint("patch.before-write");
     for (const step of plan.steps) {
       if (paths.size > 0) failpoint("patch.between-files");

@@ -27,6 +27,7 @@ export const edit = fileTool<Input>({
       throw new HeddleError("tool.failed", `${path} does not exist; use the write tool to make it`);
     const after = replaced(file.text, args, path);
     refuseNewMarks(path, [file.text], after);
+    context.onWrite(Buffer.byteLength(after));
     await writeFileInside(path, after, context.envelope, { createParents: false, expectedHash: file.hash });
     return fileResult({ path, before: file.text, after }, context, `Edited ${path}`);
   },

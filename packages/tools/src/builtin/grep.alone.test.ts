@@ -30,7 +30,7 @@ test("grep finds lines by regular expression, in all files or some", async () =>
   expect(textOf(await fixture.call("grep", { pattern: "x", path: "missing" }))).toContain("does not exist");
 });
 
-test("too many matches are cut with a mark", async () => {
+test("D10: too many matches are cut with a mark", async () => {
   await using fixture = await open({ "a.txt": "hit\n".repeat(3000) });
   const text = textOf(await fixture.call("grep", { pattern: "hit" }));
   expect(text.endsWith("[only the first 500 matches are shown]")).toBe(true);

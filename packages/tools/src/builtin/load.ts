@@ -4,7 +4,7 @@
  */
 import type { ClientTool } from "@heddle/protocol";
 import type { ClientTools } from "../calls/client-tools.ts";
-import type { GoalEnd, Tool } from "../calls/tool.ts";
+import type { EnvelopeHops, EvidencePort, GoalEnd, Tool } from "../calls/tool.ts";
 import { execCommand } from "./exec-command.ts";
 
 const LOAD: Readonly<Record<string, () => Promise<Tool>>> = {
@@ -39,6 +39,18 @@ export async function loadReportTool(): Promise<Tool> {
 
 export async function loadGoalTool(end: GoalEnd): Promise<Tool> {
   return (await import("./update-goal.ts")).goalTool(end);
+}
+
+export async function loadSearchTool(port: EvidencePort): Promise<Tool> {
+  return (await import("./evidence-search.ts")).evidenceSearch(port);
+}
+
+export async function loadNoteTool(port: EvidencePort): Promise<Tool> {
+  return (await import("./evidence-note.ts")).evidenceNote(port);
+}
+
+export async function loadHopTool(hops: EnvelopeHops): Promise<Tool> {
+  return (await import("./hop.ts")).hopTool(hops);
 }
 
 export async function loadClientTool(definition: ClientTool, client: ClientTools): Promise<Tool> {

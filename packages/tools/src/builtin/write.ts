@@ -17,6 +17,7 @@ export const write = fileTool<Input>({
     const path = absolutePath(args.file_path, context.cwd);
     const before = await readTextFile(path, context);
     refuseNewMarks(path, before === undefined ? [] : [before.text], args.content);
+    context.onWrite(Buffer.byteLength(args.content));
     await writeFileInside(path, args.content, context.envelope, {
       createParents: true,
       // The content the diff was made from must not have changed.

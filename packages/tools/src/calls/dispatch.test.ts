@@ -40,6 +40,7 @@ test("a call is announced with its intent before its effect, and settled with it
   expect(outcome).toEqual({
     kind: "ok",
     tool: "apply_patch",
+    bytesWritten: 2,
     isStarted: true,
     item: { ...fixture.started[0]?.item, status: "completed" },
     output: [{ type: "text", text: "Success. Updated the following files:\nA made.txt" }],
@@ -123,7 +124,7 @@ test.each([
   ["a command longer than the kernel takes", JSON.stringify({ cmd: "x".repeat(200_000) }), /use a file/],
   ["1,000 levels", `{"cmd":${"[".repeat(1000)}${"]".repeat(1000)}}`, /deeper/],
   ["a prototype key", '{"cmd":"ls","__proto__":{}}', /__proto__/],
-])("arguments with %s fail the call and tell the model what was expected", async (_name, input, message) => {
+])("D4: arguments with %s fail the call and tell the model what was expected", async (_name, input, message) => {
   await using fixture = await openFixture({ sandbox: "none" });
   const outcome = await fixture.callRaw("exec_command", input);
   expect(outcome).toMatchObject({
@@ -273,7 +274,7 @@ test("a question that ends with the turn cancels the call", async () => {
   expectUnrun(fixture);
 });
 
-test("a tool that throws fails its call with a code, not the turn", async () => {
+test("D7: a tool that throws fails its call with a code, not the turn", async () => {
   await using fixture = await openFixture({ sandbox: "none" });
   const outcome = await fixture.call("write_stdin", { session_id: 4711, chars: "x" });
   expect(outcome).toMatchObject({

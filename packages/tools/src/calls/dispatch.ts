@@ -2,7 +2,7 @@
  * The only caller of a tool. Every call passes the same checks in the same order, and every way out is an outcome
  * with an item, refusals too. A tool that throws fails its call, not the turn.
  *
- *   cancelled? → tool of the family, in the envelope → input decoded → effects within the ceiling → paths → request within the
+ *   cancelled? → tool of the family → envelope unchanged, with the tool in it → input decoded → effects within the ceiling → paths → request within the
  *   thread's ceiling → policy → guard → ask → hop (durable) → onStarted (intent durable) → run with a deadline → sweep → outcome
  */
 import {
@@ -28,6 +28,8 @@ export interface DispatchContext extends JudgeContext {
   readonly toolset: Toolset;
   /** Absolute. */
   readonly cwd: string;
+  /** The envelope that the thread has entered since the model was offered its tools: no call was meant for it. */
+  readonly changedTo?: string | undefined;
   newItemId(): string;
   /** Must make both durable before it resolves: the effect begins right after. If it fails, the call does not run. */
   onStarted(item: Item, intent: ToolIntent): Promise<void>;
@@ -53,6 +55,8 @@ export interface DispatchOutcome {
   readonly isStarted: boolean;
   readonly output: readonly InputPart[];
   readonly failure?: Failure;
+  /** Into files, by a file tool; absent: nothing. */
+  readonly bytesWritten?: number;
   /** The call is answered; its item, still `inProgress`, ends later. */
   readonly ongoing?: OngoingItem;
 }
@@ -67,6 +71,8 @@ export async function dispatch(call: ToolCall, context: DispatchContext): Promis
   if ("outcome" in admitted) return admitted.outcome;
   const verdict = await judge(admitted, callContext, context);
   if (verdict.kind !== "run") return refused(admitted, callContext, verdict);
+  const beyond = refusalOf(() => context.meter?.begin());
+  if (beyond !== undefined) return refused(admitted, callContext, beyond);
   const { tool, args, input } = admitted;
   await context.onStarted(tool.describe(args, callContext), {
     callId: callContext.callId,
@@ -77,6 +83,16 @@ export async function dispatch(call: ToolCall, context: DispatchContext): Promis
   });
   const outcome = await carryOut(admitted, callContext, { context, behind: verdict });
   return sweepAfter(tool, outcome, { context, target: verdict.target });
+}
+
+/** Calls side by side may each have been let through by a check before the other began. */
+function refusalOf(begin: () => void): Refusal | undefined {
+  try {
+    begin();
+    return undefined;
+  } catch (error) {
+    return { kind: "denied", failure: failureOf(error) };
+  }
 }
 
 /** The tool and its arguments, or the refusal. */
@@ -92,9 +108,9 @@ async function admit(
     return { outcome: unread(call, callContext, "denied", { code: "tool.unknown", message }) };
   }
   const read = readCall(call, tool);
-  if (!isNamed(tool, context.envelope)) {
+  const failure = misplaced(tool, context);
+  if (failure !== undefined) {
     // Parsed in any case, so that the refused call is shown as what it is: a patch with its paths, not a bare call.
-    const failure = notHere(tool, context);
     return "message" in read
       ? { outcome: unread(call, callContext, "denied", failure) }
       : { outcome: refused(read, callContext, { kind: "denied", failure }) };
@@ -132,12 +148,19 @@ async function carryOut(
   const { target, ...answered } = behind;
   const { envelope, sandbox } = target;
   const stream = (delta: string): void => context.stream({ itemId: callContext.itemId, channel: "output", delta });
+  let bytesWritten = 0;
+  const onWrite = (bytes: number): void => {
+    context.meter?.write(bytes);
+    bytesWritten += bytes;
+  };
+  const counted = <T extends DispatchOutcome>(outcome: T): T =>
+    bytesWritten === 0 ? outcome : { ...outcome, bytesWritten };
   try {
     signal.throwIfAborted();
     const ask = (question: ApprovalQuestion): Promise<ApprovalAnswer> => context.ask(question, signal);
-    const given = { ...callContext, signal, envelope, sandbox, state: context.state, stream, ask };
+    const given = { ...callContext, signal, envelope, sandbox, state: context.state, stream, ask, onWrite };
     const running = tool.run(args, { ...given, ...answered });
-    return settled(tool, await settleAfterAbort(running, signal));
+    return counted(settled(tool, await settleAfterAbort(running, signal)));
   } catch (error) {
     const failure = context.signal.aborted
       ? CANCELLED
@@ -150,7 +173,7 @@ async function carryOut(
       kind === "failed" ? "failed" : "interrupted",
       failure.message,
     );
-    return { kind, tool: tool.name, item, isStarted: true, output: text(failure.message), failure };
+    return counted({ kind, tool: tool.name, item, isStarted: true, output: text(failure.message), failure });
   }
 }
 
@@ -208,6 +231,13 @@ async function sweepAfter(
   const paths = violations.map(({ path }) => path).join(", ");
   const note = `Heddle protects these paths and has undone what was made there: ${paths}`;
   return { ...outcome, output: [...outcome.output, ...text(note)] };
+}
+
+function misplaced(tool: Tool, context: DispatchContext): Failure | undefined {
+  const { changedTo, envelope } = context;
+  if (changedTo === undefined) return isNamed(tool, envelope) ? undefined : notHere(tool, context);
+  const message = `not run: the thread is in the envelope "${changedTo}" since this call was written; look at the tools there and call again`;
+  return { code: "envelope.changed", message };
 }
 
 function notHere(tool: Tool, { envelope }: DispatchContext): Failure {

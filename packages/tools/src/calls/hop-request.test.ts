@@ -1,9 +1,11 @@
+import { realpathSync } from "node:fs";
 import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ApprovalPolicy, Envelope, HopRequest, Permissions, SandboxMode } from "@heddle/protocol";
 import { expect, test } from "vitest";
-import { aboveCeiling, envelopeFor, widenEnvelope } from "./envelopes.ts";
+import { envelopeFor, widenEnvelope } from "./envelopes.ts";
+import { withinCeiling } from "./within-ceiling.ts";
 import { exactRequest, foldersBeyond, grantedRequest } from "./hop-request.ts";
 
 interface Folders extends AsyncDisposable {
@@ -44,6 +46,33 @@ test("a request names what would really be opened, and nothing that is there alr
   expect(
     exactRequest({ kind: "outside" }, folders.envelope("on-request", "danger-full-access"), workspace),
   ).toBeUndefined();
+});
+
+test("what lies beside the read roots can be asked for, where there is somebody to ask", async () => {
+  await using folders = await openFolders();
+  const { root, workspace } = folders;
+  const limited = (approval: ApprovalPolicy): Envelope => ({ ...folders.envelope(approval), readRoots: ["/usr"] });
+  const exact = (read: readonly string[], approval: ApprovalPolicy = "on-request") =>
+    exactRequest(wider({ read: [...read] }), limited(approval), workspace);
+  expect(exact(["link", "/usr/bin", "."])).toEqual(
+    wider({ read: [join(root, "extra"), realpathSync("/usr/bin"), workspace] }),
+  );
+  expect(exact(["/usr/bin", "."])).toBeUndefined();
+  expect(() => exact(["../home"])).toThrow("is not available here");
+  for (const name of ["extra", "missing"]) {
+    expect(() => exact([join(root, name)], "never")).toThrow(`${join(root, name)} is not available here`);
+  }
+  const request = wider({ read: [join(root, "extra")] });
+  const widened = widenEnvelope(limited("on-request"), request);
+  expect(widened).toEqual({ ...limited("on-request"), readRoots: ["/usr", join(root, "extra")] });
+  expect(withinCeiling(widened, limited("on-request"))).toBe(`reading ${join(root, "extra")}`);
+  expect(widenEnvelope(limited("on-request"), { kind: "outside" }).readRoots).toBeUndefined();
+  expect(foldersBeyond(join(root, "extra/new"), limited("on-request"), { mayAsk: true })).toEqual([
+    join(root, "extra"),
+  ]);
+  expect(() => foldersBeyond(join(root, "extra/new"), limited("never"), { mayAsk: true })).toThrow(
+    "outside the folders",
+  );
 });
 
 test.each([
@@ -88,11 +117,11 @@ test("a wider envelope keeps its tools, and is measured against the ceiling", as
   const full = folders.envelope("on-request", "danger-full-access");
   const out = widenEnvelope(envelope, { kind: "outside" });
   expect(out).toMatchObject({ id: "full", tools: envelope.tools, writeRoots: ["/"], network: "all", sandbox: "off" });
-  expect(aboveCeiling(out, ceiling)).toBe("running outside the sandbox");
-  expect(aboveCeiling(widenEnvelope(envelope, wider({ network: true })), ceiling)).toBe("the network");
+  expect(withinCeiling(out, ceiling)).toBe("running outside the sandbox");
+  expect(withinCeiling(widenEnvelope(envelope, wider({ network: true })), ceiling)).toBe("the network");
   const far = widenEnvelope(envelope, wider({ write: [join(root, "extra")] }));
   expect(far).toMatchObject({ id: "edit", sandbox: "required", network: "none" });
-  expect(aboveCeiling(far, ceiling)).toBe(`writing to ${join(root, "extra")}`);
-  for (const wide of [out, far]) expect(aboveCeiling(wide, full)).toBeUndefined();
-  expect(aboveCeiling(envelope, ceiling)).toBeUndefined();
+  expect(withinCeiling(far, ceiling)).toBe(`writing to ${join(root, "extra")}`);
+  for (const wide of [out, far]) expect(withinCeiling(wide, full)).toBeUndefined();
+  expect(withinCeiling(envelope, ceiling)).toBeUndefined();
 });

@@ -14,7 +14,7 @@ import {
   type Permissions,
 } from "@heddle/protocol";
 import { absolutePath, isInside } from "./call-path.ts";
-import { checkPath, checkProtected, components } from "../files/path-rules.ts";
+import { checkPath, checkProtected, components, type PathRules } from "../files/path-rules.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 
 /** The envelope a call runs in, with its sandbox. */
@@ -48,9 +48,10 @@ export function exactRequest(request: HopRequest, envelope: Envelope, cwd: strin
   );
   for (const path of write) requireFolder(path);
   const network = permissions.network && envelope.network !== "all";
-  if (write.length === 0 && !network) return undefined;
-  // Reading is not restricted, so it is listed as requested.
   const read = exactPaths(permissions.read, envelope, cwd);
+  // Where everything may be read, it is listed as requested.
+  const isAllRead = read.every((path) => isReadable(path, envelope));
+  if (write.length === 0 && !network && isAllRead) return undefined;
   return { kind: "wider", permissions: { read, write, network } };
 }
 
@@ -66,7 +67,7 @@ export function foldersBeyond(path: string, envelope: Envelope, { mayAsk }: { re
     const isOutside = isHeddleError(error) && error.code === "path.outside";
     if (!isOutside || !mayAsk || envelope.approval === "never" || envelope.sandbox === "off") throw error;
   }
-  checkPath(path, "read", envelope);
+  checkPath(path, "read", unlimited(envelope));
   checkProtected(path, components(path));
   let folder = dirname(path);
   while (!existsSync(folder)) folder = dirname(folder);
@@ -86,14 +87,25 @@ export function grantedRequest(request: HopRequest, granted: Permissions | undef
 }
 
 function exactPaths(paths: readonly string[], envelope: Envelope, cwd: string): string[] {
+  // Where nobody can be asked, what is not visible is not told from what is not there.
+  const rules = envelope.approval === "never" ? envelope : unlimited(envelope);
   const exact = paths.map((path) => {
     const absolute = absolutePath(path, cwd);
-    checkPath(absolute, "read", envelope);
+    checkPath(absolute, "read", rules);
     const real = realOf(absolute);
-    checkPath(real, "read", envelope);
+    checkPath(real, "read", rules);
     return real;
   });
   return [...new Set(exact)];
+}
+
+/** What lies beside the read roots can be asked for; what is masked cannot. */
+function unlimited({ writeRoots, masked }: Envelope): PathRules {
+  return { writeRoots, masked };
+}
+
+function isReadable(path: string, { readRoots, writeRoots }: Envelope): boolean {
+  return readRoots === undefined || [...readRoots, ...writeRoots].some((root) => isInside(path, root));
 }
 
 function realOf(path: string): string {

@@ -2,7 +2,7 @@
  * Whether a parsed call may run, and in which sandbox: its own, or that of a hop. What the thread's ceiling forbids, or what
  * cannot be asked, is refused before the user is asked, and recorded.
  *
- *   paths ─▶ exact request ─▶ policy ─▶ ceiling ─▶ guard ─▶ ask ─▶ hop (durable) ─▶ run
+ *   paths ─▶ exact request ─▶ policy ─▶ ceiling ─▶ the tool itself ─▶ guard ─▶ ask ─▶ hop (durable) ─▶ run
  */
 import {
   HeddleError,
@@ -17,6 +17,7 @@ import {
 import { absolutePath } from "./call-path.ts";
 import { exactRequest, foldersBeyond, grantedRequest, type Hops, type SandboxContext } from "./hop-request.ts";
 import { checkPath } from "../files/path-rules.ts";
+import type { EnvelopeMeter } from "./envelope-meter.ts";
 import { approvalKey, decide, type PolicyDecision } from "./policy.ts";
 import type { CallContext, ThreadState, Tool, RequestedHop } from "./tool.ts";
 
@@ -31,6 +32,8 @@ export interface JudgeContext extends SandboxContext {
   guard?(tool: string, input: unknown): Promise<string | undefined>;
   /** Absent: no call can leave its envelope. */
   readonly hops?: Hops;
+  /** Absent: the envelope has no limits. */
+  readonly meter?: EnvelopeMeter;
 }
 
 export interface Admitted {
@@ -62,6 +65,7 @@ export async function judge(admitted: Admitted, callContext: CallContext, contex
   const beyond: string[] = [];
   let requested: RequestedHop | undefined;
   try {
+    context.meter?.check();
     for (const { path, access } of tool.paths(args, callContext)) {
       const absolute = absolutePath(path, callContext.cwd);
       if (access === "read") checkPath(absolute, access, envelope);
@@ -96,8 +100,11 @@ export async function judge(admitted: Admitted, callContext: CallContext, contex
     requested === undefined ? undefined : await refuseHop(callContext, requested.request, { decision, context });
   if (refusal !== undefined) return refusal;
   if (decision.kind === "deny") return denied(new HeddleError(decision.code, decision.message));
+  const admission = await tool.admit?.(args, callContext);
+  if (admission?.kind === "refused") return { kind: "denied", failure: admission.failure };
   const objection = await context.guard?.(tool.name, admitted.input);
   if (objection !== undefined) return denied(new HeddleError("policy.denied", objection));
+  if (admission?.kind === "ask") return askFirst(admission.question, callContext, { requested, context, ...admission });
   if (decision.kind === "run") return takeHop(callContext, requested, { answer: undefined, context });
   return askFirst({ ...question, reason: decision.reason }, callContext, { requested, context });
 }
@@ -157,12 +164,13 @@ async function refuseHop(
 interface Asked {
   readonly requested: RequestedHop | undefined;
   readonly context: JudgeContext;
+  readonly declined?: (why: string | undefined) => Promise<Failure>;
 }
 
 async function askFirst(
   question: ApprovalQuestion,
   callContext: CallContext,
-  { requested, context }: Asked,
+  { requested, context, declined }: Asked,
 ): Promise<Verdict> {
   let answer: StoredAnswer;
   try {
@@ -177,10 +185,12 @@ async function askFirst(
     case "acceptForThread":
       return takeHop(callContext, requested, { answer, context });
     case "decline": {
+      if (declined !== undefined) return { kind: "denied", failure: await declined(answer.reason) };
       const why = answer.reason === undefined ? "" : `: ${answer.reason}`;
       return denied(new HeddleError("policy.denied", `the user declined this call${why}`));
     }
     case "cancel": {
+      await declined?.("the turn was stopped");
       const message = "the user declined this call and stopped the turn";
       return { kind: "cancelled", failure: { code: "turn.interrupted", message } };
     }

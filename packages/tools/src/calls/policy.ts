@@ -72,9 +72,14 @@ function decideHop(
   return remembered.has(key) ? RUN : { kind: "ask", reason: reason ?? "it wants more than its sandbox allows" };
 }
 
-/** A message goes to the client that brought the tool, which would also answer the question. */
+/**
+ * A message goes to the client that brought the tool, which would also answer the question. What a child thread does is asked
+ * for in its own turns.
+ */
+const HARMLESS: ReadonlySet<Effect> = new Set(["read", "message", "spawn"]);
+
 function isHarmless(facts: CallFacts): boolean {
-  return facts.isReadOnly || facts.effects.every((effect) => effect === "read" || effect === "message");
+  return facts.isReadOnly || facts.effects.every((effect) => HARMLESS.has(effect));
 }
 
 function reasonToAsk(facts: CallFacts, envelope: Envelope): string | undefined {

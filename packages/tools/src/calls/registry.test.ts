@@ -2,7 +2,9 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { envelopeFor } from "./envelopes.ts";
-import { makeOffers } from "../builtin/make-offers.ts";
+import childOffers from "../builtin/child-offers.json" with { type: "json" };
+import messageOffers from "../builtin/message-offers.json" with { type: "json" };
+import { makeChildOffers, makeMessageOffers, makeOffers } from "../builtin/make-offers.ts";
 import offers from "../builtin/offers.json" with { type: "json" };
 import { toolsFor, type ToolFamily } from "./registry.ts";
 
@@ -78,9 +80,11 @@ test("every tool an envelope names exists in some family", () => {
 test("what is offered is what the tools say of themselves", async () => {
   // Stale: npm run offers
   expect(offers).toEqual(await makeOffers());
+  expect(childOffers).toEqual(makeChildOffers());
+  expect(messageOffers).toEqual(makeMessageOffers());
 });
 
-test("no file but dispatch runs a tool, and the index exports none", async () => {
+test("D11: no file but dispatch runs a tool, and the index exports none", async () => {
   const folder = import.meta.dirname;
   const files = (await readdir(folder, { recursive: true })).filter(
     (name) => name.endsWith(".ts") && !name.endsWith(".test.ts"),

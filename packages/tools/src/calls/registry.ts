@@ -11,17 +11,22 @@ import {
   loadAskTool,
   loadClientTool,
   loadGoalTool,
+  loadNoteTool,
+  loadHopTool,
   loadReportTool,
+  loadSearchTool,
   loadSkillTool,
   loadTool,
   loadTools,
 } from "../builtin/load.ts";
 import offers from "../builtin/offers.json" with { type: "json" };
+import type { ChildToolset } from "./child-threads.ts";
+import type { MessageToolEntry } from "./messages.ts";
 import { clientToolName, offeredClientName, type ClientTools } from "./client-tools.ts";
 import { matchesName } from "../mcp/names.ts";
 import { toolsOf, type McpServers } from "../mcp/named-tools.ts";
 import { withSandboxRequests } from "../commands/shell-request.ts";
-import type { GoalEnd, Tool } from "./tool.ts";
+import type { EnvelopeHops, EvidencePort, GoalEnd, Tool } from "./tool.ts";
 
 export type ToolFamily = "openai" | "anthropic" | "gemini" | "other";
 
@@ -94,10 +99,15 @@ const NAMES: Readonly<Record<ToolFamily, ReadonlyMap<string, string>>> = {
 const ASK_USER = "request_user_input";
 const GOAL = "update_goal";
 const REPORT = "task_report";
+const SEARCH = "evidence_search";
+const NOTE = "evidence_note";
+/** Changes the envelope for the calls after it, so it runs alone. */
+export const HOP = "hop";
 
 /** No other tool can have the name of a built-in one. */
 export function isBuiltInName(name: string): boolean {
-  return [ASK_USER, GOAL, REPORT].includes(name) || Object.values(NAMES).some((names) => names.has(name));
+  const others = [ASK_USER, GOAL, REPORT, SEARCH, NOTE, HOP];
+  return others.includes(name) || Object.values(NAMES).some((names) => names.has(name));
 }
 
 /** Kept apart from the toolset, so that holding one is not enough to run a tool. */
@@ -117,7 +127,15 @@ export interface MoreTools {
   readonly mayAskUser?: boolean;
   /** The thread has a goal; called when the agent ends it. */
   readonly goal?: GoalEnd | undefined;
+  /** For the tools of the evidence, where the envelope names them. */
+  readonly evidence?: EvidencePort | undefined;
+  /** The thread can change its envelope; the tool exists where the envelope names it. */
+  readonly hops?: EnvelopeHops | undefined;
   readonly client?: ClientTools | undefined;
+  /** The thread may start others; which tools for that exist is decided by the envelope. */
+  readonly children?: ChildToolset | undefined;
+  /** For messages to other agents; which of them exist is decided by the envelope. */
+  readonly messages?: readonly MessageToolEntry[] | undefined;
   /** False: the model would refuse a picture, and every later request with it. */
   readonly readsImages?: boolean | undefined;
 }
@@ -125,7 +143,8 @@ export interface MoreTools {
 const VIEW_IMAGE = "view_image";
 
 export function toolsFor(family: ToolFamily, envelope: Envelope, more: MoreTools = {}): Toolset {
-  const { mcp, skillFolder, mayAskUser = false, goal, client, readsImages = true } = more;
+  const { mcp, skillFolder, mayAskUser = false, goal, evidence, hops, client, children, messages = [] } = more;
+  const { readsImages = true } = more;
   const entries = new Map<string, Entry>();
   const add = (canonicalName: string, load: Entry["load"], name = canonicalName): void =>
     void entries.set(name, builtIn(name, canonicalName, load));
@@ -138,12 +157,22 @@ export function toolsFor(family: ToolFamily, envelope: Envelope, more: MoreTools
   if (mayAskUser) add(ASK_USER, loadAskTool);
   if (goal !== undefined) add(GOAL, () => loadGoalTool(goal));
   if (envelope.tools.includes(REPORT)) add(REPORT, loadReportTool);
+  if (evidence !== undefined && envelope.tools.includes(SEARCH)) add(SEARCH, () => loadSearchTool(evidence));
+  if (evidence !== undefined && envelope.tools.includes(NOTE)) add(NOTE, () => loadNoteTool(evidence));
+  if (hops !== undefined && isNamed({ name: HOP }, envelope)) add(HOP, () => loadHopTool(hops));
+  if (children !== undefined && envelope.effects.includes("spawn")) {
+    for (const child of children(family)) entries.set(child.offeredAs, entryOf(child));
+  }
+  for (const message of messages) {
+    if (envelope.tools.includes(message.name)) entries.set(message.offeredAs, entryOf(message));
+  }
   for (const [name, entry] of client === undefined ? [] : fromClient(client)) {
     if (!entries.has(name)) entries.set(name, entry);
   }
   for (const { offeredAs, tool } of mcp === undefined ? [] : toolsOf(mcp)) {
     if (!entries.has(offeredAs)) entries.set(offeredAs, fromServer(offeredAs, tool));
   }
+  for (const entry of entries.values()) requireEffects(entry);
   const toolset: Toolset = {
     family,
     offered: [...entries.values()].flatMap((entry) => (isWithin(entry, envelope) ? [offerOf(entry, envelope)] : [])),
@@ -157,18 +186,46 @@ export function toolsFor(family: ToolFamily, envelope: Envelope, more: MoreTools
   return toolset;
 }
 
+/** At run time too: a tool whose effects nobody declared would be within every envelope. */
+export function requireEffects({ name, effects }: { readonly name: string; readonly effects?: unknown }): void {
+  if (!Array.isArray(effects)) throw new TypeError(`the tool ${name} declares no effects`);
+}
+
 const SHELLS: ReadonlySet<string> = new Set(["exec_command", "bash"]);
 
 /** A command can leave its sandbox where it has one and a user can be asked. */
-function offerOf({ name, offer }: Entry, { approval, sandbox }: Envelope): OfferedTool {
+function offerOf({ name, offer }: Entry, envelope: Envelope): OfferedTool {
+  const { approval, sandbox } = envelope;
+  if (name === HOP) return { ...offer, description: `${offer.description} ${exitsText(envelope)}` };
   return SHELLS.has(name) && approval !== "never" && sandbox === "required" ? withSandboxRequests(offer) : offer;
+}
+
+function exitsText({ id, exits = [] }: Envelope): string {
+  const ways = exits.flatMap(({ to, by, approval, guards = [], carry }) => {
+    if (!by.includes("model")) return [];
+    const notes = [
+      ...(approval === "ask" ? ["the user is asked"] : []),
+      ...(guards.length === 0 ? [] : [`checked: ${guards.map(({ kind }) => kind).join(", ")}`]),
+      ...(carry === undefined ? [] : [`carry: ${JSON.stringify(carry)}`]),
+    ];
+    return [notes.length === 0 ? to : `${to} (${notes.join("; ")})`];
+  });
+  return `Now in ${id}; ways out: ${ways.join(", ") || "none but back"}.`;
 }
 
 function builtIn(name: string, canonicalName: string, load: Entry["load"]): Entry {
   const offer = OFFERS.get(canonicalName);
   if (offer === undefined) throw new TypeError(`builtin/offers.json does not know ${canonicalName}`);
-  const { effects, ...told } = offer;
-  return { name: canonicalName, effects, shape: offer.shape, offer: { name, ...told }, load };
+  return entryOf({ name: canonicalName, offeredAs: name, offer, load });
+}
+
+interface Described extends Pick<Entry, "name" | "load"> {
+  readonly offeredAs: string;
+  readonly offer: Offer;
+}
+
+function entryOf({ name, offeredAs, offer: { effects, ...told }, load }: Described): Entry {
+  return { name, effects, shape: told.shape, offer: { name: offeredAs, ...told }, load };
 }
 
 function fromServer(name: string, tool: Tool): Entry {

@@ -4,8 +4,8 @@ import { ProcessTable } from "../commands/process-table.ts";
 import type { ThreadState } from "./tool.ts";
 
 export interface ThreadStateOptions {
-  /** Absolute; made on demand. */
-  readonly spillDir: string;
+  /** Absolute; made on demand. Whole outputs of commands are kept there, each under its SHA-256. */
+  readonly blobFolder: string;
   /** The complete environment of commands; `useEnvironment` exchanges it. */
   readonly environment: Readonly<Record<string, string>>;
   /** A filter for the output of each command, such as one that removes secrets. */
@@ -13,11 +13,11 @@ export interface ThreadStateOptions {
 }
 
 export function openThreadState(options: ThreadStateOptions): ThreadState {
-  const processes = new ProcessTable(options.spillDir, options.newFilter);
+  const processes = new ProcessTable(options.blobFolder, options.newFilter);
   let { environment } = options;
   return {
     processes,
-    spillDir: options.spillDir,
+    blobFolder: options.blobFolder,
     get environment() {
       return environment;
     },

@@ -7,13 +7,19 @@ import type {
   ApprovalQuestion,
   Effect,
   Envelope,
+  EvidenceEntry,
+  EvidenceNote,
+  EvidencePage,
+  EvidenceQuery,
   Failure,
   HopScope,
   HopRequest,
   InputPart,
   Item,
+  StoredAnswer,
 } from "@heddle/protocol";
 import type { ArgumentSchema } from "./arguments.ts";
+import type { HopAsked } from "./hop-rules.ts";
 import type { ProcessTable } from "../commands/process-table.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 
@@ -43,6 +49,8 @@ export interface Tool<A = unknown> {
   describe(args: A, context: CallContext): Item;
   /** The question to the user, when policy says to ask. */
   question(args: A, context: CallContext): ApprovalQuestion;
+  /** Judges the call itself, before the user is asked; policy still decides besides. */
+  admit?(args: A, context: CallContext): Promise<Admission>;
   /** The call is a question to the user: it runs only with an answer. */
   readonly isQuestion?: true;
   /** What the call requests beyond its envelope, and the model's reason. Paths as the model wrote them. */
@@ -51,6 +59,17 @@ export interface Tool<A = unknown> {
   redirect?(args: A): { readonly tool: string; readonly input: unknown } | undefined;
   run(args: A, context: ToolContext): Promise<ToolResult>;
 }
+
+/** What a tool says of a call of its own before it runs. */
+export type Admission =
+  | { readonly kind: "run" }
+  | { readonly kind: "refused"; readonly failure: Failure }
+  /** The user is asked; `declined` records that and returns why the call does not run. */
+  | {
+      readonly kind: "ask";
+      readonly question: ApprovalQuestion;
+      readonly declined: (why: string | undefined) => Promise<Failure>;
+    };
 
 export interface RequestContext {
   readonly sandbox: Sandbox;
@@ -80,11 +99,13 @@ export interface ToolContext extends CallContext {
   /** The granted request; absent: there was none, or it was granted before. */
   readonly granted?: { readonly request: HopRequest; readonly scope: HopScope };
   /** The answer to the question before the call; absent: there was none. */
-  readonly answer?: ApprovalAnswer;
+  readonly answer?: StoredAnswer;
   /** Asks a question while the call runs. */
   ask(question: ApprovalQuestion): Promise<ApprovalAnswer>;
   /** Live output of the running item; never stored as such. */
   stream(delta: string): void;
+  /** Called before files are written; throws when the envelope allows no more. */
+  onWrite(bytes: number): void;
 }
 
 export interface ToolResult {
@@ -114,11 +135,19 @@ export interface OngoingItem {
 export interface ThreadState extends AsyncDisposable {
   readonly processes: ProcessTable;
   /** Folder for whole outputs that did not fit, outside every sandbox. */
-  readonly spillDir: string;
+  readonly blobFolder: string;
   /** The complete environment of commands. */
   readonly environment: Readonly<Record<string, string>>;
   /** From the next command on. */
   useEnvironment(environment: Readonly<Record<string, string>>): void;
+}
+
+/** Changes the envelope of the thread for the tool `hop`; see `agent/approvals/envelope-hops.ts`. */
+export interface EnvelopeHops {
+  /** Looks at the edge, its guards and the ceiling; a refusal is recorded. */
+  admit(request: HopAsked, call: CallContext): Promise<Admission>;
+  /** Durable when it resolves; returns what the model reads about the envelope it is in now. */
+  enter(call: CallContext, answer: StoredAnswer | undefined): Promise<string>;
 }
 
 /** How an agent may end the goal of its thread. */
@@ -126,3 +155,10 @@ export type GoalEndStatus = "complete" | "blocked";
 
 /** Durable when it resolves; throws when the goal no longer exists. */
 export type GoalEnd = (status: GoalEndStatus) => Promise<void>;
+
+/** The evidence, for the tools of one turn. */
+export interface EvidencePort {
+  search(query: EvidenceQuery, signal: AbortSignal): Promise<EvidencePage>;
+  /** Durable when it resolves. The same call notes once. */
+  note(note: EvidenceNote, callId: string): Promise<EvidenceEntry>;
+}

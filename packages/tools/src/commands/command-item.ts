@@ -54,8 +54,8 @@ function ongoingCommand(started: CommandItem, command: OpenCommand): OngoingItem
   command.hasOpenItem = true;
   const close = (): Printed => {
     command.hasOpenItem = false;
-    const { text, truncatedBytes, spillFile } = command.snapshot();
-    return { output: text, truncatedBytes, outputFile: spillFile };
+    const { text, ...rest } = command.snapshot();
+    return { output: text, ...rest };
   };
   return {
     processId,
@@ -82,14 +82,26 @@ function exitCodeOf({ exitCode, signal }: ProcessExit): { exitCode?: number } {
 interface Printed {
   readonly output: string;
   readonly truncatedBytes: number;
-  readonly outputFile: string | undefined;
+  readonly blob?: string | undefined;
+  readonly blobError?: string | undefined;
 }
 
-function printed({ output, truncatedBytes, outputFile }: Printed): Partial<CommandItem> & { output: string } {
+function printed({ output, truncatedBytes, blob, blobError }: Printed): Partial<CommandItem> & { output: string } {
   return {
     output,
     ...(truncatedBytes > 0 ? { truncatedBytes } : {}),
-    ...(outputFile === undefined ? {} : { outputFile }),
+    ...keptWhole({ blob, blobError }),
+  };
+}
+
+/** Where the whole output is, or why it is nowhere. */
+export function keptWhole({
+  blob,
+  blobError,
+}: Pick<Printed, "blob" | "blobError">): Pick<CommandItem, "outputBlob" | "outputError"> {
+  return {
+    ...(blob === undefined ? {} : { outputBlob: blob }),
+    ...(blobError === undefined ? {} : { outputError: `the whole output was not kept: ${blobError}` }),
   };
 }
 

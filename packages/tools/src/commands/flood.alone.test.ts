@@ -37,9 +37,9 @@ test.for([
 ] as const)(
   `${FLOOD_BYTES / 1e6} MB (1,000 with HEDDLE_E2E_FULL=1) %s grows memory by at most 64 MiB, keeps the loop free and the file within its quota`,
   async ([, command], { annotate }) => {
-    const spillFile = join(workspace, `spill-${Math.random()}`);
+    const spillFolder = join(workspace, `spill-${Math.random()}`);
     let live = 0;
-    const output = new CappedOutput({ spillFile, spillQuotaBytes: QUOTA, onText: (delta) => (live += delta.length) });
+    const output = new CappedOutput({ spillFolder, spillQuotaBytes: QUOTA, onText: (delta) => (live += delta.length) });
     const delay = monitorEventLoopDelay({ resolution: 5 });
     const before = process.memoryUsage.rss();
     let peak = before;
@@ -68,7 +68,7 @@ test.for([
     expect(snapshot.totalBytes).toBe(FLOOD_BYTES);
     expect(Buffer.byteLength(snapshot.text)).toBeLessThanOrEqual(command.includes("urandom") ? 3 * 32_000 : 32_000);
     expect(snapshot.text).toContain(`[... ${snapshot.truncatedBytes} bytes left out ...]`);
-    expect((await stat(spillFile)).size).toBeLessThanOrEqual(QUOTA);
+    expect((await stat(join(spillFolder, snapshot.blob ?? ""))).size).toBeLessThanOrEqual(QUOTA);
     expect(live).toBeGreaterThan(0);
     expect(grownMiB).toBeLessThanOrEqual(64);
     expect(p99).toBeLessThan(50);

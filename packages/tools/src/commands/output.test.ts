@@ -1,6 +1,6 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -15,25 +15,26 @@ afterAll(async () => {
 });
 
 const spill = (): string => join(folder, randomUUID());
+const sha256 = (bytes: Buffer | string): string => createHash("sha256").update(bytes).digest("hex");
 
 async function feed(output: CappedOutput, bytes: Buffer, size: number): Promise<void> {
   for (let at = 0; at < bytes.length; at += size) await output.push(bytes.subarray(at, at + size));
 }
 
 test("what fits is given back whole and makes no file", async () => {
-  const spillFile = spill();
-  const output = new CappedOutput({ headBytes: 4, tailBytes: 4, spillFile });
+  const spillFolder = spill();
+  const output = new CappedOutput({ headBytes: 4, tailBytes: 4, spillFolder });
   await feed(output, Buffer.from("12345678"), 3);
   await output.close();
   expect(output.snapshot()).toEqual({ text: "12345678", totalBytes: 8, truncatedBytes: 0 });
-  expect(existsSync(spillFile)).toBe(false);
+  expect(existsSync(spillFolder)).toBe(false);
 });
 
 test.for([1, 2, 3, 5, 7, 64, 1000])(
   "the head, the tail and the number between them are right in pieces of %i",
   async (size) => {
-    const spillFile = spill();
-    const output = new CappedOutput({ headBytes: 10, tailBytes: 6, spillFile });
+    const spillFolder = spill();
+    const output = new CappedOutput({ headBytes: 10, tailBytes: 6, spillFolder });
     const bytes = Buffer.from(Array.from({ length: 200 }, (_, index) => 97 + (index % 26)));
     await feed(output, bytes, size);
     await output.close();
@@ -41,9 +42,10 @@ test.for([1, 2, 3, 5, 7, 64, 1000])(
       text: `${bytes.subarray(0, 10).toString()}\n[... 184 bytes left out ...]\n${bytes.subarray(194).toString()}`,
       totalBytes: 200,
       truncatedBytes: 184,
-      spillFile,
+      blob: sha256(bytes),
     });
-    expect(await readFile(spillFile)).toEqual(bytes);
+    expect(await readFile(join(spillFolder, sha256(bytes)))).toEqual(bytes);
+    expect(await readdir(spillFolder)).toEqual([sha256(bytes)]);
   },
 );
 
@@ -98,56 +100,56 @@ describe("taking what is new", () => {
   });
 });
 
-describe("the spill file", () => {
+describe("the whole output", () => {
   test("stops at its quota with a mark, and is never larger", async () => {
     for (const quota of [10, 60, 100, 1000]) {
-      const spillFile = spill();
-      const output = new CappedOutput({ headBytes: 5, tailBytes: 5, spillFile, spillQuotaBytes: quota });
+      const spillFolder = spill();
+      const output = new CappedOutput({ headBytes: 5, tailBytes: 5, spillFolder, spillQuotaBytes: quota });
       for (let count = 0; count < 100; count += 1) await output.push(Buffer.alloc(50, 120));
       await output.close();
-      const { size } = await stat(spillFile);
+      const whole = await readFile(join(spillFolder, output.snapshot().blob ?? ""));
+      const size = whole.length;
       expect(size).toBeLessThanOrEqual(quota);
-      if (quota >= 60)
-        expect(await readFile(spillFile, "utf8")).toMatch(/\n\[output beyond \d+ bytes was not stored\]\n$/);
+      if (quota >= 60) expect(whole.toString()).toMatch(/\n\[output beyond \d+ bytes was not stored\]\n$/);
     }
   });
 
-  test("is private and never written over an existing file or through a link", async () => {
-    const spillFile = spill();
-    await writeFile(spillFile, "mine");
-    const output = new CappedOutput({ headBytes: 1, tailBytes: 1, spillFile });
-    await output.push(Buffer.from("abcdef"));
-    await output.close();
-    expect(await readFile(spillFile, "utf8")).toBe("mine");
-    expect(output.snapshot().spillError).toContain("it exists already");
-    const fresh = new CappedOutput({ headBytes: 1, tailBytes: 1, spillFile: `${spillFile}2` });
-    await fresh.push(Buffer.from("abcdef"));
-    await fresh.close();
-    expect((await stat(`${spillFile}2`)).mode & 0o777).toBe(0o600);
+  test("is private, has its name only once it is complete, and is there once however often it is printed", async () => {
+    const spillFolder = spill();
+    const name = sha256("abcdef");
+    for (const _time of [1, 2]) {
+      const output = new CappedOutput({ headBytes: 1, tailBytes: 1, spillFolder });
+      await output.push(Buffer.from("abcdef"));
+      expect(output.snapshot()).not.toHaveProperty("blob");
+      await output.close();
+      expect(output.snapshot().blob).toBe(name);
+      expect(await readdir(spillFolder)).toEqual([name]);
+    }
+    expect((await stat(join(spillFolder, name))).mode & 0o777).toBe(0o600);
   });
 
   test("that the disk refuses ends neither the command nor its result", async () => {
     await writeFile(join(folder, "file"), "");
-    const output = new CappedOutput({ headBytes: 2, tailBytes: 2, spillFile: join(folder, "file/below/x") });
+    const output = new CappedOutput({ headBytes: 2, tailBytes: 2, spillFolder: join(folder, "file/below") });
     await output.push(Buffer.from("abcdef"));
     await output.push(Buffer.from("ghijkl"));
     await output.close();
     expect(output.snapshot()).toMatchObject({
       text: "ab\n[... 8 bytes left out ...]\nkl",
-      spillError: expect.stringContaining("a part of it is not a folder"),
+      blobError: expect.stringContaining("a part of it is not a folder"),
     });
   });
 
   test("makes the folder it is in, for its owner alone", async () => {
-    const output = new CappedOutput({ headBytes: 2, tailBytes: 2, spillFile: join(folder, "new/folder/x") });
+    const output = new CappedOutput({ headBytes: 2, tailBytes: 2, spillFolder: join(folder, "new/folder") });
     await output.push(Buffer.from("abcdefghijkl"));
     await output.close();
-    expect(await readFile(join(folder, "new/folder/x"), "utf8")).toBe("abcdefghijkl");
+    expect(await readFile(join(folder, "new/folder", sha256("abcdefghijkl")), "utf8")).toBe("abcdefghijkl");
     expect((await stat(join(folder, "new/folder"))).mode & 0o777).toBe(0o700);
   });
 
   test("makes the writer wait when it is behind, and only then", async () => {
-    const output = new CappedOutput({ headBytes: 1, tailBytes: 1, spillFile: spill() });
+    const output = new CappedOutput({ headBytes: 1, tailBytes: 1, spillFolder: spill() });
     expect(output.push(Buffer.alloc(1000))).toBeUndefined();
     const behind = output.push(Buffer.alloc(4 * 1024 * 1024));
     expect(behind).toBeInstanceOf(Promise);
@@ -157,12 +159,12 @@ describe("the spill file", () => {
   });
 
   test("holds everything once closing has returned, and closing may be done twice", async () => {
-    const spillFile = spill();
-    const output = new CappedOutput({ headBytes: 1, tailBytes: 1, spillFile });
+    const spillFolder = spill();
+    const output = new CappedOutput({ headBytes: 1, tailBytes: 1, spillFolder });
     await feed(output, Buffer.alloc(3_000_000, 97), 65_536);
     await Promise.all([output.close(), output.close()]);
     await output.close();
-    expect((await stat(spillFile)).size).toBe(3_000_000);
+    expect((await stat(join(spillFolder, output.snapshot().blob ?? ""))).size).toBe(3_000_000);
     await output.push(Buffer.from("late"));
     expect(output.snapshot().totalBytes).toBe(3_000_000);
   });

@@ -1,6 +1,6 @@
 /**
- * The output of a command in bounded memory: the first and the last bytes are kept, and the whole goes to a spill file
- * up to a quota. Text is cut between characters. `push` returns a promise when the file is behind: the reader of the
+ * The output of a command in bounded memory: the first and the last bytes are kept, and the whole goes to a file that
+ * is named by its hash, up to a quota. Text is cut between characters. `push` returns a promise when the file is behind: the reader of the
  * pipe waits for it. Everything goes through the filter first. What is kept and stored goes through one that is never
  * flushed early, so that it does not depend on when it was read.
  */
@@ -28,8 +28,8 @@ export interface OutputFilter {
 export interface CappedOutputOptions {
   readonly headBytes?: number;
   readonly tailBytes?: number;
-  /** Created only when the output does not fit; must not exist yet. */
-  readonly spillFile?: string;
+  /** Gets the whole output, under its SHA-256, only when it does not fit. */
+  readonly spillFolder?: string;
   readonly spillQuotaBytes?: number;
   readonly filter?: OutputFilter | undefined;
   /** Live text; of a flood only a part is sent, with a mark. */
@@ -40,9 +40,10 @@ export interface OutputSnapshot {
   readonly text: string;
   readonly totalBytes: number;
   readonly truncatedBytes: number;
-  readonly spillFile?: string;
-  /** Why the spill file is missing or incomplete. */
-  readonly spillError?: string;
+  /** The SHA-256 of the whole, its name in the folder; absent until it is closed, where it fits, and where the disk refused. */
+  readonly blob?: string;
+  /** Why the whole was not kept. */
+  readonly blobError?: string;
 }
 
 export class CappedOutput {
@@ -64,9 +65,9 @@ export class CappedOutput {
     this.#whole = this.#newWindow();
     this.#sinceTake = this.#newWindow();
     this.#spill =
-      options.spillFile === undefined
+      options.spillFolder === undefined
         ? undefined
-        : new SpillFile(options.spillFile, options.spillQuotaBytes ?? DEFAULT_SPILL_QUOTA_BYTES);
+        : new SpillFile(options.spillFolder, options.spillQuotaBytes ?? DEFAULT_SPILL_QUOTA_BYTES);
     this.#filter = options.filter;
     this.#live = options.onText === undefined ? undefined : new LiveText(options.onText);
   }
@@ -121,8 +122,8 @@ export class CappedOutput {
       text: last === "" ? text : text + Buffer.from(last, "latin1").toString("utf8"),
       totalBytes: this.#whole.totalBytes,
       truncatedBytes,
-      ...(this.#spill?.isStarted === true && { spillFile: this.#spill.path }),
-      ...(this.#spill?.error !== undefined && { spillError: this.#spill.error }),
+      ...(this.#spill?.blob !== undefined && { blob: this.#spill.blob }),
+      ...(this.#spill?.error !== undefined && { blobError: this.#spill.error }),
     };
   }
 

@@ -45,7 +45,7 @@ const WAITING = [
 for (const [name, isThere, argv, from] of WAITING)
   test.runIf(isThere)(`13: ${name} is seen to wait for input${isThere ? "" : " (not installed)"}`, async () => {
     await using child = await running(argv);
-    await expect.poll(() => inputsBelow(child.pid), { timeout: 20_000 }).toContain(from);
+    await expect.poll(() => inputsBelow(child.pid), { timeout: 60_000 }).toContain(from);
   });
 
 test.each([
@@ -56,14 +56,14 @@ test.each([
   ],
 ])("13: a program %s does not wait for input", async (_name, argv) => {
   await using child = await running(argv);
-  await expect.poll(() => inspectProcess(child.pid)?.waitChannel, { timeout: 20_000 }).toMatch(/sleep|poll|epoll/);
+  await expect.poll(() => inspectProcess(child.pid)?.waitChannel, { timeout: 60_000 }).toMatch(/sleep|poll|epoll/);
   expect(inspectProcess(child.pid)?.input).toBeUndefined();
 });
 
 test("13: a process is ended by its identity, with what it started; a number given out again is not hit", async () => {
   await using child = await running(["sh", "-c", "sleep 60 & sleep 60"]);
   await using other = await running(["sleep", "60"]);
-  await expect.poll(() => treeUse([child.pid]).pids.length, { timeout: 10_000 }).toBe(3);
+  await expect.poll(() => treeUse([child.pid]).pids.length, { timeout: 60_000 }).toBe(3);
   const { startTicks = "" } = inspectProcess(child.pid) ?? {};
   const below = treeUse([child.pid]).pids;
   expect(await endProcess({ pid: child.pid, startTicks: `${startTicks}0` }, 2000)).toBe("gone");
@@ -75,7 +75,7 @@ test("13: a process is ended by its identity, with what it started; a number giv
 
 test("13: one that does not answer is killed", async () => {
   await using child = await running(["sh", "-c", "trap '' TERM; while :; do sleep 0.05; done"]);
-  await expect.poll(() => treeUse([child.pid]).pids.length, { timeout: 10_000 }).toBe(2);
+  await expect.poll(() => treeUse([child.pid]).pids.length, { timeout: 60_000 }).toBe(2);
   const { startTicks = "" } = inspectProcess(child.pid) ?? {};
   expect(await endProcess({ pid: child.pid, startTicks }, 300)).toBe("ended");
 });

@@ -2,8 +2,6 @@
  * Commands that stay open between calls, by the number that the model knows. The table owns them: it is bounded, a
  * command leaves it when its end was reported, and closing the table ends them all.
  */
-import { randomUUID } from "node:crypto";
-import { join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { CappedOutput, type OutputFilter, type OutputSnapshot } from "./output.ts";
 import { startCommand, type OwnedProcess, type ProcessExit, type StartCommandOptions } from "./process.ts";
@@ -21,14 +19,14 @@ type OpenCommandOptions = Pick<StartCommandOptions, "argv" | "cwd" | "env" | "st
 
 export class ProcessTable implements AsyncDisposable {
   readonly #open = new Map<number, OpenCommand>();
-  readonly #spillDir: string;
+  readonly #blobFolder: string;
   readonly #newFilter: (() => OutputFilter) | undefined;
   readonly #closing = new AbortController();
   #nextId = FIRST_ID;
   #starting = 0;
 
-  constructor(spillDir: string, newFilter?: () => OutputFilter) {
-    this.#spillDir = spillDir;
+  constructor(blobFolder: string, newFilter?: () => OutputFilter) {
+    this.#blobFolder = blobFolder;
     this.#newFilter = newFilter;
   }
 
@@ -61,7 +59,7 @@ export class ProcessTable implements AsyncDisposable {
       const { command: _command, onText, ...start } = options;
       const listener = { onText };
       const output = new CappedOutput({
-        spillFile: join(this.#spillDir, `output-${id}-${randomUUID()}.txt`),
+        spillFolder: this.#blobFolder,
         filter: this.#newFilter?.(),
         onText: (delta) => listener.onText(delta),
       });

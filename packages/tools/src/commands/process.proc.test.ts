@@ -178,7 +178,7 @@ for (const { level, isThere } of levels) {
       expect((await owned.exited).cause).toBe("killed");
     });
 
-    test("a grandchild that keeps the output open delays the result by at most 2.5 s, and is killed", async () => {
+    test("D8: a grandchild that keeps the output open delays the result by at most 2.5 s, and is killed", async () => {
       const seconds = uniqueSeconds();
       const { owned, output } = await start(
         `sleep ${seconds} & (setsid sleep ${seconds} &) ; until [ "$(pgrep -xcf 'sleep ${seconds}')" -ge 2 ]; do :; done; echo done`,

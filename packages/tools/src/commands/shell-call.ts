@@ -67,7 +67,8 @@ export interface CommandReport {
   /** Printed during this call. */
   readonly output: string;
   readonly truncatedBytes: number;
-  readonly outputFile: string | undefined;
+  readonly blob: string | undefined;
+  readonly blobError: string | undefined;
   readonly durationMs: number;
   readonly failure: Failure | undefined;
 }
@@ -97,13 +98,15 @@ export async function awaitCommand(
     ...(taken.truncatedBytes > 0 ? [`Output left out: ${taken.truncatedBytes} bytes`] : []),
     "Output:",
   ].join("\n");
+  const { blob, blobError } = command.snapshot();
   return {
     state: isStopped ? "stopped" : exit === undefined ? "running" : "ended",
     exit,
     text: `${heading}\n${fitText(taken.text, maxBytes)}`,
     output: taken.text,
     truncatedBytes: taken.truncatedBytes,
-    outputFile: command.snapshot().spillFile,
+    blob,
+    blobError,
     durationMs,
     failure: exit === undefined ? undefined : failureOf(exit),
   };

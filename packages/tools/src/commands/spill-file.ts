@@ -1,19 +1,23 @@
 /**
- * A whole output on disk, up to a quota. Created new and private at the first byte. Two fixed buffers: one is filled
- * while the other is written; `write` returns a promise when the disk is behind. A disk error ends the file, not the
- * command: the reason is in `error`.
+ * A whole output on disk, up to a quota, named by its own SHA-256 once it is complete and durable; until then it has a name
+ * that ends in `.part`. Two fixed buffers: one is filled while the other is written; `write` returns a promise when the disk
+ * is behind. A disk error ends the file, not the command: nothing of it stays, and the reason is in `error`.
  */
-import { reasonOf } from "@heddle/protocol";
+import { createHash, randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { mkdir, open, type FileHandle } from "node:fs/promises";
-import { dirname } from "node:path";
+import { mkdir, open, rename, rm, type FileHandle } from "node:fs/promises";
+import { join } from "node:path";
+import { reasonOf } from "@heddle/protocol";
+import { failpoint } from "@heddle/protocol/failpoints";
 
 /** Enough to keep the disk busy. */
 const BUFFER_BYTES = 1024 * 1024;
 
 export class SpillFile {
-  readonly path: string;
+  readonly #folder: string;
+  readonly #part: string;
   readonly #quota: number;
+  readonly #hash = createHash("sha256");
   #accepted = 0;
   #filling: Buffer = Buffer.alloc(0);
   #filled = 0;
@@ -24,15 +28,23 @@ export class SpillFile {
   #handle: FileHandle | undefined;
   #isFull = false;
   #isStarted = false;
+  #closing: Promise<void> | undefined;
+  #blob: string | undefined;
   error: string | undefined;
 
-  constructor(path: string, quotaBytes: number) {
-    this.path = path;
+  constructor(folder: string, quotaBytes: number) {
+    this.#folder = folder;
+    this.#part = join(folder, `${randomUUID()}.part`);
     this.#quota = quotaBytes;
   }
 
   get isStarted(): boolean {
     return this.#isStarted;
+  }
+
+  /** The SHA-256 of the content, which is its name in the folder; undefined until it is closed, and where the disk refused. */
+  get blob(): string | undefined {
+    return this.#blob;
   }
 
   /** The chunk may be reused at once. */
@@ -71,15 +83,15 @@ export class SpillFile {
       this.#handle ??= await this.#open();
       while (this.#filled > 0 || this.#overflow.length > 0) await this.#writeOut(this.#handle);
     } catch (error) {
-      this.error = reasonOf(error);
+      await this.#giveUp(error);
     } finally {
       this.#draining = undefined;
     }
   }
 
   async #open(): Promise<FileHandle> {
-    await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
-    return open(this.path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    return open(this.#part, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
   }
 
   async #writeOut(handle: FileHandle): Promise<void> {
@@ -90,16 +102,55 @@ export class SpillFile {
     this.#spare = undefined;
     this.#filled = 0;
     this.#overflow = [];
-    for (const part of [full, ...overflow]) await writeWhole(handle, part);
+    failpoint("blob.before-write");
+    for (const part of [full, ...overflow]) {
+      this.#hash.update(part);
+      await writeWhole(handle, part);
+    }
     this.#spare = buffer;
   }
 
-  async close(): Promise<void> {
+  /** Complete and durable under its name when it resolves, or given up. May be called twice. */
+  close(): Promise<void> {
+    this.#isFull = true;
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
     while (this.#draining !== undefined) await this.#draining;
     const handle = this.#handle;
+    if (handle === undefined) return;
+    try {
+      await handle.sync();
+      this.#handle = undefined;
+      await handle.close();
+      const name = this.#hash.digest("hex");
+      failpoint("blob.before-rename");
+      // Over a file of the same content: its time is new, so that nobody who collects takes it for an old one.
+      await rename(this.#part, join(this.#folder, name));
+      await syncFolder(this.#folder);
+      this.#blob = name;
+    } catch (error) {
+      await this.#giveUp(error);
+    }
+  }
+
+  async #giveUp(error: unknown): Promise<void> {
+    this.error ??= reasonOf(error);
+    const handle = this.#handle;
     this.#handle = undefined;
-    this.#isFull = true;
-    await handle?.close();
+    await handle?.close().catch(() => undefined);
+    // A full disk needs the room.
+    await rm(this.#part, { force: true }).catch(() => undefined);
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, constants.O_RDONLY);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }
 

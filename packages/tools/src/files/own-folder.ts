@@ -23,11 +23,11 @@ export const O_PATH = 0x20_00_00;
 /** `leadsTo`: where the name leads, when a link is on the way. undefined: there is no such folder. */
 type Found = { readonly stat: BigIntStats } | { readonly leadsTo: string } | undefined;
 
-function look(path: string): Found {
+function look(path: string, kind: number = constants.O_DIRECTORY): Found {
   if (process.platform !== "linux") return lookByName(path);
   let fd: number;
   try {
-    fd = openSync(path, O_PATH | constants.O_DIRECTORY);
+    fd = openSync(path, O_PATH | kind);
   } catch (error) {
     // Without a free descriptor nothing is known of the folder.
     if (hostFaultOr(error, "workspace.missing") === "host.exhausted") throw toHeddleError(error);
@@ -52,6 +52,12 @@ function lookByName(path: string): Found {
 /** undefined when there is none, or the path contains a link. */
 export function ownFolderStat(path: string): BigIntStats | undefined {
   const found = look(path);
+  return found !== undefined && "stat" in found ? found.stat : undefined;
+}
+
+/** The same for a folder or a file. */
+export function ownEntryStat(path: string): BigIntStats | undefined {
+  const found = look(path, 0);
   return found !== undefined && "stat" in found ? found.stat : undefined;
 }
 

@@ -12,6 +12,8 @@ import { protectedPart } from "./protected.ts";
 export interface PathRules {
   /** Absolute folders that may be written. */
   readonly writeRoots: readonly string[];
+  /** Absolute paths that may be read besides; absent: all. Where a link leads is listed too. */
+  readonly readRoots?: readonly string[] | undefined;
   /** Absolute paths that do not exist for the agent. */
   readonly masked: readonly string[];
 }
@@ -32,9 +34,17 @@ export function checkPath(path: string, access: "read" | "write", rules: PathRul
     const isShown = roots.some((root) => root !== masked && isWithin(root, masked));
     if (isWithin(path, masked) && !isShown) throw outside(path);
   }
-  if (access === "read") return;
+  if (access === "read") {
+    if (roots.length === 0) checkReadable(path, rules);
+    return;
+  }
   if (roots.length === 0) throw notWritable(path);
   for (const root of roots) checkProtected(path, components(path.slice(root.length)));
+}
+
+/** Of a path that may not be written. */
+export function checkReadable(path: string, { readRoots }: PathRules): void {
+  if (readRoots?.some((root) => isWithin(path, root)) === false) throw outside(path);
 }
 
 export function checkForm(path: string): void {

@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, type BigIntStats } from "node:fs";
 import { copyFile, mkdir, opendir, readlink, rename, rmdir, symlink, unlink } from "node:fs/promises";
 import { HeddleError } from "@heddle/protocol";
-import { checkPath, invalid, outside, type PathRules } from "./path-rules.ts";
+import { checkPath, checkReadable, invalid, outside, type PathRules } from "./path-rules.ts";
 import { O_PATH } from "./own-folder.ts";
 import { failure, identitiesOf, identityOf, walk, withCode } from "./path-walk.ts";
 
@@ -46,6 +46,7 @@ function factsOf(stat: BigIntStats): Omit<EntryFacts, "isSymlink" | "realPath"> 
 
 /** The address of an open folder, good until it is disposed: whatever its name means by then, it is the one checked. */
 export function openFolderInside(path: string, rules: PathRules): Disposable & { readonly address: string } {
+  if (path === "/") checkReadable(path, rules);
   if (path === "/") return { address: "/", [Symbol.dispose]: () => undefined };
   const walked = walk(path, rules, { access: "read" });
   if (walked.entry?.stat.isDirectory() === true) {

@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { HeddleError, reasonOf } from "@heddle/protocol";
 import { attempt, codeOf } from "../attempt.ts";
-import { O_PATH, ownFolderStat } from "./own-folder.ts";
+import { O_PATH, ownEntryStat, ownFolderStat } from "./own-folder.ts";
 import {
   checkForm,
   checkProtected,
@@ -77,6 +77,7 @@ class Walker {
   readonly #options: WalkOptions;
   readonly #roots: ReadonlySet<string>;
   readonly #masked: ReadonlySet<string>;
+  readonly #readable: Readable | undefined;
   readonly #open = new Set<number>();
   /** From the root folder down to where the walk is; `..` goes back up in it. */
   #levels: Level[] = [];
@@ -89,6 +90,7 @@ class Walker {
     this.#options = options;
     this.#roots = new Set(rules.writeRoots.flatMap((root) => orNone(ownFolderStat(root))));
     this.#masked = identitiesOf(rules.masked);
+    this.#readable = readableOf(rules);
     this.#pending = components(path);
   }
 
@@ -112,6 +114,8 @@ class Walker {
   #step(name: string): Walked | undefined {
     const isLast = this.#pending.length === 0;
     const opened = this.#openEntry(name);
+    if (!this.#isReadable(opened) && this.#readable?.leading.has(this.#realPath(name)) === false)
+      throw outside(this.#path);
     if (opened === undefined) {
       if (isLast) return this.#finish(name, undefined);
       this.#makeFolder(name);
@@ -182,6 +186,7 @@ class Walker {
 
   #finish(name: string, entry: Walked["entry"]): Walked {
     if (this.#options.access === "write") this.#checkWritable(name);
+    else if (!this.#isReadable(entry)) throw outside(this.#path);
     else if (isKernelPath(components(this.#realPath(name))))
       throw invalid(this.#path, "it leads into the kernel's files");
     return {
@@ -192,6 +197,16 @@ class Walker {
       entry,
       [Symbol.dispose]: () => this.close(),
     };
+  }
+
+  /** Below a root that may be read, or one itself. */
+  #isReadable(entry: Walked["entry"]): boolean {
+    if (this.#readable === undefined) return true;
+    const { roots } = this.#readable;
+    return (
+      (entry !== undefined && roots.has(identityOf(entry.stat))) ||
+      this.#levels.some((level) => roots.has(level.identity))
+    );
   }
 
   #checkWritable(name: string): void {
@@ -247,6 +262,26 @@ class Walker {
     for (const fd of this.#open) closeSync(fd);
     this.#open.clear();
   }
+}
+
+interface Readable {
+  readonly roots: ReadonlySet<string>;
+  /** The names on the way to them: whatever lies beside does not exist. */
+  readonly leading: ReadonlySet<string>;
+}
+
+function readableOf({ readRoots, writeRoots }: PathRules): Readable | undefined {
+  if (readRoots === undefined) return undefined;
+  const roots = [...readRoots, ...writeRoots];
+  return {
+    roots: new Set(roots.flatMap((root) => orNone(ownEntryStat(root)))),
+    leading: new Set(roots.flatMap(prefixes)),
+  };
+}
+
+function prefixes(path: string): string[] {
+  const parts = components(path);
+  return parts.map((_, index) => `/${parts.slice(0, index + 1).join("/")}`);
 }
 
 /** A folder is known by device and inode: another spelling, a link or a second mount of it is still the same folder. */

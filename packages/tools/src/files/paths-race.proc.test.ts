@@ -77,7 +77,9 @@ async function race(attempt: (round: number) => Promise<boolean>, isEnough: (sco
   return score;
 }
 
-test(`S30: writing ${TIMES} while a folder and a file are swapped for links never gets out`, async ({ annotate }) => {
+test(`S30, D6: writing ${TIMES} while a folder and a file are swapped for links never gets out`, async ({
+  annotate,
+}) => {
   await using arena = await openArena();
   const rules = { writeRoots: [arena.root], masked: [] };
   const score = await race(async (round) => {

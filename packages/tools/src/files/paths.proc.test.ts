@@ -55,6 +55,68 @@ const read = async (path: string): Promise<string> => (await readFileInside(path
 const write = async (path: string, content = "new\n"): Promise<{ realPath: string }> =>
   await writeFileInside(path, content, rules, { createParents: true });
 
+describe("where only some may be read", () => {
+  beforeEach(async () => {
+    await mkdir(join(base, "shown/in"), { recursive: true });
+    await writeFile(join(base, "shown/in/file"), "shown\n");
+    await symlink("shown", join(base, "known"));
+    rules = { ...rules, readRoots: ["shown", "known", "gone"].map((name) => join(base, name)) };
+  });
+
+  test("the roots, what may be written and nothing else is there", async () => {
+    expect(await read(join(base, "shown/in/file"))).toBe("shown\n");
+    expect(await read(join(base, "known/in/file"))).toBe("shown\n");
+    expect(await read(at("src/a.txt"))).toBe("hello\n");
+    await symlink(join(base, "shown/in/file"), at("good"));
+    expect(await read(at("good"))).toBe("shown\n");
+    expect((await listInside(join(base, "known"), rules, { maxEntries: 9 })).entries).toEqual([
+      { name: "in", kind: "directory" },
+    ]);
+    for (const access of ["read", "write"] as const) {
+      expect(() => checkPath(join(base, "outside/file"), access, rules)).toThrow(
+        expect.objectContaining({ code: "path.outside" }),
+      );
+    }
+    for (const path of ["known", "shown/in/file", "ws/src", "ws/new"]) checkPath(join(base, path), "read", rules);
+    await write(at("src/new.txt"));
+  });
+
+  test("what is hidden cannot be told from what does not exist, by name, by links or by ways back", async () => {
+    await symlink(join(base, "outside"), at("out"));
+    await symlink(join(base, "outside/file"), at("file"));
+    await symlink(join(base, "missing/deep"), at("nowhere"));
+    await symlink(`${base}/outside/../shown/in/file`, at("through"));
+    await symlink(`${base}/missing/../shown/in/file`, at("past"));
+    const hidden = ["outside/file", "outside", "missing", "missing/deep", "gone", "home/token"].map((name) =>
+      join(base, name),
+    );
+    for (const path of [
+      ...hidden,
+      base,
+      "/",
+      "/var/lib",
+      at("out/file"),
+      at("file"),
+      at("nowhere"),
+      at("through"),
+      at("past"),
+    ]) {
+      const refused = { code: "path.outside", message: `${path} is not available here` };
+      if (path !== "/") await expect(read(path), path).rejects.toMatchObject(refused);
+      await expect(statInside(path, rules), path).rejects.toMatchObject(refused);
+      await expect(listInside(path, rules, { maxEntries: 9 }), path).rejects.toMatchObject(refused);
+    }
+  });
+
+  test("a root that becomes a link leads nowhere", async () => {
+    await rm(join(base, "shown"), { recursive: true });
+    await symlink("outside", join(base, "shown"));
+    for (const path of ["shown/file", "known/file"]) {
+      await expect(read(join(base, path))).rejects.toMatchObject({ code: "path.outside" });
+    }
+  });
+});
+
 describe("the check in words", () => {
   test.for([
     ["a NUL byte", "/a\0b"],

@@ -9,7 +9,7 @@ import { constants, type BigIntStats } from "node:fs";
 import { link, open, opendir, rename, unlink, type FileHandle } from "node:fs/promises";
 import { HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
-import { invalid, type PathRules } from "./path-rules.ts";
+import { checkReadable, invalid, type PathRules } from "./path-rules.ts";
 import { codeOf } from "../attempt.ts";
 import { failure, walk, type Walked } from "./path-walk.ts";
 
@@ -86,6 +86,7 @@ export async function removeFileInside(path: string, rules: PathRules): Promise<
 
 /** Undefined when there is nothing; a link that leads nowhere is nothing. */
 export async function statInside(path: string, rules: PathRules): Promise<EntryStat | undefined> {
+  if (path === "/") checkReadable(path, rules);
   if (path === "/") return { kind: "directory", sizeBytes: 0, mtimeMs: 0, mode: 0o755, realPath: "/" };
   try {
     using walked = walk(path, rules, { access: "read" });
@@ -110,6 +111,7 @@ export async function listInside(
   rules: PathRules,
   options: { readonly maxEntries: number },
 ): Promise<{ entries: DirectoryEntry[]; isTruncated: boolean; realPath: string }> {
+  if (path === "/") checkReadable(path, rules);
   using walked = path === "/" ? undefined : walk(path, rules, { access: "read" });
   if (walked !== undefined && walked.entry === undefined) throw missing(path);
   if (walked?.entry !== undefined && !walked.entry.stat.isDirectory()) throw invalid(path, "it is not a folder");

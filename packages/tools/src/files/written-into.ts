@@ -18,7 +18,7 @@ export interface HeldFile extends Disposable {
   /** Real paths of the links that lead to it. */
   readonly links: readonly string[];
   /** In pieces when it is more than memory should hold. */
-  write(content: string | AsyncIterable<string>): Promise<void>;
+  write(content: string | AsyncIterable<string | Uint8Array>): Promise<void>;
   /** The same while the process ends and nothing can be waited for long. */
   writeNow(content: string): void;
 }
@@ -98,7 +98,7 @@ export function intoDescriptor(file: string, name: string): HeldFile {
   };
 }
 
-async function writeAll(fd: number, content: string | AsyncIterable<string>, file: string): Promise<void> {
+async function writeAll(fd: number, content: string | AsyncIterable<string | Uint8Array>, file: string): Promise<void> {
   for await (const text of typeof content === "string" ? [content] : content)
     for (const piece of pieces(text)) await soon(() => taken(fd, piece), file);
 }
@@ -114,8 +114,8 @@ function requireWritable(file: string, name: string): void {
   if ((flags & ACCESS_MODE) === constants.O_RDONLY) throw withCode("EBADF", `${file} is not open for writing`);
 }
 
-function* pieces(text: string): Generator<{ bytes: Buffer }, void, void> {
-  const bytes = Buffer.from(text);
+function* pieces(text: string | Uint8Array): Generator<{ bytes: Buffer }, void, void> {
+  const bytes = typeof text === "string" ? Buffer.from(text) : Buffer.from(text);
   for (let done = 0; done < bytes.length; done += PIECE_BYTES)
     yield { bytes: bytes.subarray(done, done + PIECE_BYTES) };
 }

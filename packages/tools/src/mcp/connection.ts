@@ -37,6 +37,8 @@ export type Elicited =
 export interface CallOptions {
   readonly name: string;
   readonly arguments: Record<string, unknown>;
+  /** What a client says about the call, besides its arguments. */
+  readonly meta?: Readonly<Record<string, unknown>> | undefined;
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly signal: AbortSignal;
   readonly onProgress: (message: string) => void;
@@ -198,7 +200,7 @@ async function callTool(client: Client, call: CallOptions): Promise<CallToolResu
   const { name, signal, onProgress, clock } = call;
   try {
     return await client.callTool(
-      { name, arguments: call.arguments },
+      { name, arguments: call.arguments, ...(call.meta === undefined ? {} : { _meta: call.meta }) },
       {
         timeout: NEVER_MS,
         signal: AbortSignal.any([signal, clock.signal]),

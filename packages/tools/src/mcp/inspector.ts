@@ -4,6 +4,7 @@
  */
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import { HeddleError, isHeddleError, type McpServerConfig } from "@heddle/protocol";
+import type { CallOptions } from "./connection.ts";
 import { mcpError, messageOf } from "./failure.ts";
 import type { McpServer } from "./server.ts";
 import { configuredApproval, isEnabled, ownedServers, type McpServersOptions } from "./servers.ts";
@@ -33,7 +34,7 @@ export interface McpInspector extends AsyncDisposable {
   call(
     name: string,
     tool: string,
-    options: { readonly arguments: Record<string, unknown>; readonly signal: AbortSignal },
+    options: Pick<CallOptions, "arguments" | "meta" | "signal">,
   ): Promise<CallToolResult>;
   readResource(name: string, uri: string, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>;
 }
@@ -49,7 +50,7 @@ export function openMcpInspector(options: Omit<McpServersOptions, "allowTools">)
   };
   return {
     inspect: (name, asked) => inspect(find(name), asked),
-    async call(name, tool, { arguments: given, signal }) {
+    async call(name, tool, { arguments: given, meta, signal }) {
       const server = find(name);
       await server.connection(signal);
       const definition = server.tools.find((known) => known.name === tool && isAllowed(server.config, tool));
@@ -59,6 +60,7 @@ export function openMcpInspector(options: Omit<McpServersOptions, "allowTools">)
       return server.call({
         tool: definition,
         arguments: given,
+        meta,
         signal,
         onProgress: () => undefined,
         onElicit: async () => ({ action: "decline" }),

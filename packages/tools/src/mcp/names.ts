@@ -24,6 +24,11 @@ export function serverPattern(server: string): string {
   return `mcp.${canonicalServer(server)}.*`;
 }
 
+/** A tool of one server by its canonical name, or all of them. */
+export function isServerName(name: string): boolean {
+  return /^mcp\.[A-Za-z0-9_-]+\.(\*|[^*]+)$/.test(name);
+}
+
 /** The canonical form of a model's name where it can be derived; any other name as it is. */
 export function asCanonical(name: string): string {
   const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? [];

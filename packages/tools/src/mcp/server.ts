@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import { isHeddleError, type McpServerConfig, type McpState } from "@heddle/protocol";
 import { startCallClock, type CallClock } from "./call-clock.ts";
-import { connectMcp, type Elicitation, type Elicited, type McpConnection } from "./connection.ts";
+import { connectMcp, type CallOptions, type Elicitation, type Elicited, type McpConnection } from "./connection.ts";
 import { readDefinitions, type ToolDefinition } from "./definitions.ts";
 import { mcpError, messageOf } from "./failure.ts";
 import type { ServerTransport } from "./stdio-transport.ts";
@@ -42,6 +42,7 @@ type State =
 export interface CallRequest {
   readonly tool: ToolDefinition;
   readonly arguments: Record<string, unknown>;
+  readonly meta?: CallOptions["meta"];
   readonly signal: AbortSignal;
   readonly onProgress: (message: string) => void;
   /** Asks a person on the server's behalf. */
@@ -153,7 +154,7 @@ export class McpServer implements AsyncDisposable {
     this.#underway.add(underway);
     try {
       const { name, parameters } = tool;
-      return await connection.call({ name, arguments: request.arguments, parameters, signal, onProgress, clock });
+      return await connection.call({ ...request, name, parameters, signal, onProgress, clock });
     } catch (error) {
       if (signal.aborted) throw error;
       if (isTimeout(error)) this.#isDoubtful = true;

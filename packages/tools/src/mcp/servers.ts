@@ -3,7 +3,7 @@
  * request to the model: it starts what does not run, lists changed ones again, and reports the news. Closing ends every process.
  */
 import { resolve } from "node:path";
-import type { McpApproval, McpServerConfig, McpState, McpStdioServer, McpTokenSource } from "@heddle/protocol";
+import type { McpApproval, McpServerConfig, McpState, McpStdioServer, McpTokenSource, Network } from "@heddle/protocol";
 import type { ProtectedPathViolation, Sandbox } from "../sandbox/sandbox.ts";
 import { shown, type ToolDefinition } from "./definitions.ts";
 import { mcpError } from "./failure.ts";
@@ -37,7 +37,7 @@ export interface McpServersOptions {
   readonly mayElicit?: boolean;
   readonly onState?: ((state: McpState) => void) | undefined;
   /** A sandbox like the thread's, with another network. */
-  readonly openSandbox: (network: "none" | "all") => Promise<Sandbox>;
+  readonly openSandbox: (network: Network) => Promise<Sandbox>;
 }
 
 interface OwnedServers {
@@ -150,7 +150,7 @@ function sandboxFor(
   return opening;
 }
 
-function networkOf(config: McpStdioServer, sandbox: Sandbox): "none" | "all" {
+function networkOf(config: McpStdioServer, sandbox: Sandbox): Network {
   if (config.network === undefined || sandbox.level === "none") return sandbox.policy.network;
   return config.network ? "all" : "none";
 }

@@ -97,6 +97,19 @@ for (const { kind, isThere } of kinds) {
       expect(new Set(others)).toEqual(new Set([first]));
     });
 
+    test("13: a command begins in the folder of the room, wherever the workspace has a link by that name", async () => {
+      await using rooms = await makeRooms({ base: { "tools/x": "", "old/x": "" }, layer: {} });
+      mkdirSync(join(rooms.workspace, "old"), { recursive: true });
+      symlinkSync("old", join(rooms.workspace, "tools"));
+      symlinkSync("tools", join(rooms.layer, "link"));
+      await using room = await rooms.open({ kind });
+      const tools = join(rooms.workspace, "tools");
+      for (const folder of ["tools", "link"]) {
+        expect((await runIn(room, 'pwd -P; echo "$PWD"', folder)).text).toBe(`${tools}\n${tools}\n`);
+      }
+      if (kind === "overlay") expect(await readsOf(room)).toEqual([toRaw("link")]);
+    });
+
     test("13: a file gets the mode that the layer says, not the one in its folder", async () => {
       await using rooms = await makeRooms({ base: {}, layer: { a: "a", b: "b" } });
       const { layer: folder } = rooms;

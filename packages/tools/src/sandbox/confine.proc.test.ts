@@ -94,7 +94,7 @@ async function run(sandbox: Sandbox, command: string): Promise<{ code: number | 
     env: commandEnvironment(process.env, { PERL5OPT: "-Mno_such_module", PYTHONHOME: "/nowhere" }),
     stdin: "ignore",
     output,
-    signal: AbortSignal.timeout(30_000),
+    signal: AbortSignal.timeout(60_000),
   });
   const { exitCode } = await owned.exited;
   await output.close();

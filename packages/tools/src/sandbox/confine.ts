@@ -4,6 +4,7 @@
  * the last three itself, so a program of the host does: perl (1.3 ms), else python3 (13 ms), else setpriv of util-linux
  * 2.40, which can only load the filter.
  */
+import type { Network } from "@heddle/protocol";
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { findHostTool } from "./host-tools.ts";
@@ -24,9 +25,17 @@ export interface Confinement {
   /** Where files may be written; see `Layout.writable`. */
   readonly writable: Layout["writable"];
   /** With the host's network its abstract sockets are reachable, unless Landlock forbids it (Linux 6.12). */
-  readonly network: "none" | "all";
+  readonly network: Network;
   /** Reads that leave no trace are refused. */
   readonly isRoom?: boolean;
+  /** What perl does for the first process of a pid namespace; for the others a shell does it (holder-script.ts). */
+  readonly first?: FirstProcess;
+}
+
+export interface FirstProcess {
+  /** Of its namespace. */
+  readonly maxPid: number | undefined;
+  readonly mountsProc: boolean;
 }
 
 /** Name of the filter in the sandbox's /dev, for setpriv. */
@@ -48,6 +57,8 @@ const NUMBERS: Readonly<Record<Machine, readonly number[]>> = {
   x64: [157, 126, 257, 250, 317],
   arm64: [167, 91, 56, 219, 277],
 };
+
+const MOUNT: Readonly<Record<Machine, number>> = { x64: 165, arm64: 40 };
 
 /** undefined: neither the filter nor the numbers above are written for it. */
 function machine(): Machine | undefined {
@@ -94,7 +105,12 @@ export function confine(confiner: Confiner, setpriv: string, confinement: Confin
 export function loaderCommand({ kind, program, systemCalls }: Confiner, confinement: Confinement): readonly string[] {
   const arch = machine();
   if ((kind !== "perl" && kind !== "python3") || arch === undefined) return [];
-  const script = kind === "perl" ? ["-f", "-e", PERL_SCRIPT] : ["-I", "-S", "-c", PYTHON_SCRIPT];
+  const { first } = confinement;
+  const mount = first?.mountsProc === true ? String(MOUNT[arch]) : "-";
+  const script =
+    kind === "perl"
+      ? ["-f", "-e", PERL_SCRIPT, String(first?.maxPid ?? "-"), mount]
+      : ["-I", "-S", "-c", PYTHON_SCRIPT];
   const code = systemCalls === "filtered" ? systemCallFilter(confinement.isRoom).toString("hex") : "";
   const scoped = confinement.network === "all" ? "1" : "0";
   // The sandbox's /dev holds only what the sandbox put there, mounted read-only.
@@ -117,13 +133,22 @@ export const FIRST_USED_LANDLOCK = 2;
  * paths, those paths, the command (without one it is a trial). The filter is loaded without the mitigations against
  * speculation that older kernels would add: they slow every build down. stdout and stderr, which may be named pipes,
  * can be opened again as /dev/stdout. A missing path needs no rule. When a step fails that this kernel supports, the
- * command is not run.
+ * command is not run. Before them perl takes the largest pid and the number of `mount`, `-` for neither: it prepares a
+ * pid namespace as READ_ONLY_PROC_SCRIPT does, without two more programs.
  */
 const PERL_SCRIPT = `
+my ($max_pid, $mount) = splice @ARGV, 0, 2;
 my ($prctl, $capset, $openat, $keyctl, $seccomp, $filter, $scoped, $count) = splice @ARGV, 0, 8;
 my @paths = splice @ARGV, 0, $count;
 sub refuse { print STDERR "heddle: cannot $_[0]: $!\\n"; exit 125 }
 sub call { my $number = shift; return syscall($number + 0, @_) }
+sub put { if (open(my $file, ">", $_[0])) { print $file $_[1]; close $file } }
+put("/proc/sys/kernel/pid_max", $max_pid) if $max_pid ne "-";
+if ($mount ne "-") {
+  put("/proc/self/oom_score_adj", 500);
+  my ($source, $target, $type) = ("proc", "/proc", "proc");
+  call($mount, $source, $target, $type, 1 | 2 | 4 | 8, 0) == 0 or refuse("mount /proc");
+}
 for (my $cap = 0; (my $held = call($prctl, 23, $cap, 0, 0, 0)) >= 0; $cap++) {
   next if $held == 0;
   call($prctl, 24, $cap, 0, 0, 0) == 0 or refuse("drop a capability");

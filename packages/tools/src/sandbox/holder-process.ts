@@ -8,7 +8,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { HeddleError, reasonOf } from "@heddle/protocol";
+import { HeddleError, reasonOf, type Network } from "@heddle/protocol";
 import { onlyStandardStreams } from "../commands/inherited-descriptors.ts";
 import { childrenOf } from "../commands/proc-stat.ts";
 import { sendSignal } from "../commands/process-tree.ts";
@@ -21,8 +21,6 @@ import type { Scratch } from "./scratch.ts";
 const OPEN_TIMEOUT_MS = 20_000;
 const MAX_STDERR = 4096;
 const UNSHARE = "--user --map-root-user --mount --propagation private --ipc --pid --fork --kill-child".split(" ");
-
-export type Network = "none" | "all";
 
 export type NamespaceTools = ReturnType<typeof findNamespaceTools>;
 

@@ -48,7 +48,7 @@ first=../standbys/1
 # Where a standby gets its streams; held open, because the new root does not show it.
 exec 3<"$scratch/standbys" || die "cannot open the folder for standbys"
 read -r plan max_pid room || exit 0
-# Whoever runs in here is ended before Heddle is when memory runs out.
+# What runs in here is ended before Heddle is when memory runs out.
 echo 500 2>/dev/null >/proc/self/oom_score_adj
 # Instances are counted for the whole user; one thread must not take those of everybody.
 if read -r most 2>/dev/null </proc/sys/fs/inotify/max_user_instances; then
@@ -116,12 +116,12 @@ export function lateScript(limits: string): string {
 /**
  * First process of a command's pid namespace, without capabilities. A shell in between, because the first process of a
  * namespace gets no signals it does not handle, and has to reap orphans. Its own errors are dropped: it would write
- * "Killed" into the output of a command that ends by a signal. Arguments: the working folder, the number of late
- * variables, those variables, the command.
+ * "Killed" into the output of a command that ends by a signal. Arguments: the working folder, whose links are followed
+ * here, because a room has others than the host; the number of late variables, those variables, the command.
  */
 export const INIT_SCRIPT = `
 echo 500 2>/dev/null >/proc/self/oom_score_adj
-cd -- "$1" || exit 126
+cd -P -- "$1" || exit 126
 shift
 ${SET_LATE}
 exec 9>&2 2>/dev/null

@@ -2,13 +2,13 @@
  * What the layout has to know about the host: real paths, sockets that programs listen on, folders of programs. Read
  * synchronously, on the way to the first request of a run: dozens of names that the kernel has cached.
  */
-import { lstatSync, realpathSync, type Stats } from "node:fs";
+import { lstatSync, readlinkSync, realpathSync, type Stats } from "node:fs";
 import { homedir } from "node:os";
-import { basename, dirname } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { attempt } from "../attempt.ts";
 import { requireOwnFolder } from "../files/own-folder.ts";
 import { foldersOfSockets, type HostSockets } from "./host-sockets.ts";
-import { isInSight, type LayoutInput, type MaskedPath } from "./layout.ts";
+import { isInSight, type LayoutInput, type MaskedPath, type Readable } from "./layout.ts";
 import { isWithin } from "./mountinfo.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 import type { Scratch } from "./scratch.ts";
@@ -30,7 +30,8 @@ export async function readHostFacts(
     masked,
     sockets,
     socketFolders: foldersOfSockets(sockets),
-    visible: visibleFolders(policy),
+    readable: policy.readRoots === undefined ? undefined : readableOf(policy.readRoots),
+    visible: policy.readRoots === undefined ? visibleFolders(policy) : [],
     runFolders: realFolders(["/run", "/var/run"]),
     temporary: [
       ...realFolders(["/tmp"]).map((path) => ({ path, source: scratch.tmp })),
@@ -58,6 +59,41 @@ function existingPaths(paths: readonly string[]): MaskedPath[] {
     const stat = real === undefined ? undefined : statOf(real);
     if (real === undefined || stat === undefined) continue;
     found.push({ path: real, kind: stat.isDirectory() ? "directory" : stat.isSocket() ? "socket" : "file" });
+  }
+  return found;
+}
+
+/** As many as the kernel follows. */
+const MAX_LINKS = 40;
+
+/**
+ * A name with a link on its way shows the link alone: an agent may have put it there, and an envelope lists where its own
+ * links lead. What does not exist needs no place. undefined: everything.
+ */
+function readableOf(paths: readonly string[]): Readable | undefined {
+  if (paths.includes("/")) return undefined;
+  const links = new Map(paths.flatMap(linksOn));
+  return {
+    roots: outermost(paths.filter((path) => realpathOf(path) === path)),
+    links: [...links].map(([path, target]) => ({ path, target })),
+  };
+}
+
+/** The links that the kernel follows on its way to a path. */
+function linksOn(path: string): [path: string, target: string][] {
+  const found: [string, string][] = [];
+  let pending = path.split("/").filter(Boolean);
+  let folder = "/";
+  for (let name = pending.shift(); name !== undefined; name = pending.shift()) {
+    const entry = join(folder, name);
+    const target = attempt(() => readlinkSync(entry));
+    if (target === undefined) folder = entry;
+    else {
+      found.push([entry, target]);
+      if (found.length > MAX_LINKS) return [];
+      pending = [...resolve(folder, target).split("/").filter(Boolean), ...pending];
+      folder = "/";
+    }
   }
   return found;
 }

@@ -60,7 +60,7 @@ async function connectInside(sandbox: Sandbox, names: readonly string[]): Promis
     env: commandEnvironment(process.env, { NAMES: JSON.stringify([base, ...names]) }),
     stdin: "ignore",
     output,
-    signal: AbortSignal.timeout(30_000),
+    signal: AbortSignal.timeout(60_000),
   });
   await owned.exited;
   await output.close();

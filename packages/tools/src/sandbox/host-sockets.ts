@@ -2,6 +2,7 @@
  * The host's sockets that a command could connect to by their path. The kernel lists them, and all of them are covered.
  * A socket that is made again under the same name counts as new: its cover was removed with the old one.
  */
+import type { Network } from "@heddle/protocol";
 import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { attempt } from "../attempt.ts";
 import { dirname } from "node:path";
@@ -38,7 +39,7 @@ export class HostSockets {
 }
 
 /** Where new sockets are visible inside. */
-export function newInReach(sockets: HostSockets, layout: Layout, network: "none" | "all"): string[] {
+export function newInReach(sockets: HostSockets, layout: Layout, network: Network): string[] {
   const fresh = sockets.lookForNew();
   if (fresh.length === 0) return [];
   const find = exposure(layout.steps.filter((step) => !layout.coveredSockets.has(step.path)));

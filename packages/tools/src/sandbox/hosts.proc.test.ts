@@ -44,7 +44,7 @@ test("mounts of the host may be called what they like: each is read-only inside"
   expect(result).toMatchObject({ stderr: "", stdout: "#\na b\nheddle\nnone\nproc\ntmpfs\n" });
 });
 
-test("a host without user namespaces gets a typed refusal that says what would fix it", () => {
+test("S5: a host without user namespaces gets a typed refusal that says what would fix it", () => {
   const script = `echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"`;
   const result = spawnSync(
     "unshare",

@@ -28,6 +28,39 @@ test("read-only without anything special covers only the folders of the kernel, 
   expect(describeSteps({})).toEqual(["proc /proc", "dev /dev", "rw /tmp <- /scratch/tmp", "empty /run"]);
 });
 
+test("where only some may be read, everything begins empty, and nothing that cannot be seen leaves a name", () => {
+  const readable = {
+    roots: ["/usr", "/home/u/ws/docs", "/tmp/tool", "/h/inside"],
+    links: [
+      { path: "/bin", target: "usr/bin" },
+      { path: "/usr/lib64", target: "lib" },
+    ],
+  };
+  const masked = ["/h", "/home/u/.heddle", "/usr/secret"].map((path) => ({ path, kind: "directory" as const }));
+  const sockets = ["/home/u/.agent/socket", "/usr/socket"];
+  expect(describeSteps({ readable, masked, sockets })).toEqual([
+    "empty /",
+    "link /bin",
+    "proc /proc",
+    "dev /dev",
+    "rw /tmp <- /scratch/tmp",
+    "ro /usr <- /usr",
+    "ro /tmp/tool <- /tmp/tool",
+    "empty /usr/secret",
+    "ro /usr/socket <- /scratch/empty",
+    "empty /home/u/ws",
+    "ro /home/u/ws/docs <- /home/u/ws/docs",
+  ]);
+  const writeRoots = ["/home/u/ws"];
+  expect(describeSteps({ readable: { roots: ["/home/u/ws/docs"], links: [] }, writeRoots })).toEqual([
+    "empty /",
+    "proc /proc",
+    "dev /dev",
+    "rw /tmp <- /scratch/tmp",
+    "rw /home/u/ws <- /home/u/ws",
+  ]);
+});
+
 test("a workspace below a covered folder is shown again, and stays read-only when it is", () => {
   expect(describeSteps({ workspace: "/tmp/a/ws" })).toContain("ro /tmp/a/ws <- /tmp/a/ws");
   expect(describeSteps({ workspace: "/tmp/a/ws", writeRoots: ["/tmp/a/ws"] })).toContain("rw /tmp/a/ws <- /tmp/a/ws");

@@ -1,7 +1,8 @@
 /**
  * What the file system looks like inside, as an ordered list of steps for both back-ends. The base is the host's tree,
- * read-only; each step puts something over a path; sources are the host's view. Deeper paths come later: a write root
- * inside a masked folder is visible, and a masked folder inside a write root is hidden.
+ * read-only, or an empty folder where only some of it may be read; each step puts something over a path; sources are the
+ * host's view. Deeper paths come later: a write root inside a masked folder is visible, and a masked folder inside a
+ * write root is hidden.
  */
 import { dirname } from "node:path";
 import { HeddleError } from "@heddle/protocol";
@@ -9,16 +10,25 @@ import { isBelow, isWithin } from "./mountinfo.ts";
 
 export type Step =
   | { readonly kind: "bind"; readonly source: string; readonly path: string; readonly isWritable: boolean }
-  /** An empty read-only folder. */
+  /** An empty read-only folder; at `/` it takes the place of the host's tree. */
   | { readonly kind: "empty"; readonly path: string }
   /** The tree of a room, made of layers; writable. */
   | { readonly kind: "overlay"; readonly path: string; readonly lowerCount: number }
+  /** Made in a folder of the sandbox's own, because the host's is not there. */
+  | { readonly kind: "link"; readonly path: string; readonly target: string }
   | { readonly kind: "dev"; readonly path: "/dev" }
   | { readonly kind: "proc"; readonly path: "/proc" };
 
 export interface MaskedPath {
   readonly path: string;
   readonly kind: "directory" | "file" | "socket";
+}
+
+/** All that may be read besides the write roots. */
+export interface Readable {
+  readonly roots: readonly string[];
+  /** Links of the host by which the roots are known under other names, such as /bin. */
+  readonly links: readonly { readonly path: string; readonly target: string }[];
 }
 
 /** What a room shows at its workspace in place of the host's folder. */
@@ -38,6 +48,8 @@ export interface LayoutInput {
   readonly tree?: RoomTree | undefined;
   readonly workspace: string;
   readonly writeRoots: readonly string[];
+  /** Absent: everything may be read. */
+  readonly readable?: Readable | undefined;
   readonly masked: readonly MaskedPath[];
   readonly protectedPaths: readonly string[];
   /** Mounted over themselves, so that they cannot be moved away. */
@@ -90,22 +102,27 @@ function isCloser(
 }
 
 export function planLayout(input: LayoutInput): Layout {
-  const roots = input.writeRoots;
+  const { writeRoots: roots, readable } = input;
   const temporary = input.temporary.filter(({ path }) => !roots.some((root) => isWithin(path, root)));
-  const runFolders = input.runFolders.filter((path) => !roots.some((root) => isWithin(path, root)));
   const maskedFolders = input.masked.filter(({ kind }) => kind === "directory").map(({ path }) => path);
-  const covers = [...temporary.map(({ path }) => path), ...runFolders, "/dev", ...maskedFolders];
-  const shown = [
-    { source: input.workspace, path: input.workspace },
-    ...input.visible,
-    ...roots.map((root) => ({ source: root, path: root })),
-  ].filter(({ path }) => !covers.includes(path));
+  const base = readable === undefined ? [] : ["/"];
+  const allRun = input.runFolders.filter((path) => !roots.some((root) => isWithin(path, root)));
+  const covers = [...base, ...temporary.map(({ path }) => path), ...allRun, "/dev", ...maskedFolders];
+  const shown = [...seen(input), ...roots.map((root) => ({ source: root, path: root }))].filter(
+    ({ path }) => !covers.includes(path),
+  );
 
   const isHidden = (path: string): boolean => isCloser(path, { covers, than: shown.map((entry) => entry.path) });
+  const runFolders = readable === undefined ? allRun : allRun.filter((path) => !isHidden(path));
+  const isAbsent = readable !== undefined && !shown.some(({ path }) => isWithin(input.workspace, path));
   // Paths in a write root are visible with it, and must stay writable.
   const needsExposing = shown.filter(({ path }) => !roots.includes(path) && isCloser(path, { covers, than: roots }));
 
   const steps: Step[] = [
+    ...base.map((path): Step => ({ kind: "empty", path })),
+    // Programs are started there, whatever they may read.
+    ...(isAbsent ? [{ kind: "empty", path: input.workspace } as const] : []),
+    ...(readable?.links ?? []).filter(({ path }) => isHidden(path)).map((link): Step => ({ kind: "link", ...link })),
     { kind: "proc", path: "/proc" },
     { kind: "dev", path: "/dev" },
     ...temporary.map(({ path, source }): Step => ({ kind: "bind", source, path, isWritable: true })),
@@ -123,6 +140,14 @@ export function planLayout(input: LayoutInput): Layout {
     coveredSockets: new Set(sockets.flatMap((step) => (step.kind === "bind" ? [step.path] : []))),
     writable: [...roots, ...temporary.map(({ path }) => path), "/dev/shm", "/dev/pts", "/proc"],
   };
+}
+
+/** What has to be there in spite of covers. A mask hides a read root inside it. */
+function seen({ workspace, visible, readable, masked }: LayoutInput): LayoutInput["visible"] {
+  if (readable === undefined) return [{ source: workspace, path: workspace }, ...visible];
+  return readable.roots
+    .filter((root) => !masked.some(({ path }) => isWithin(root, path)))
+    .map((root) => ({ source: root, path: root }));
 }
 
 function rootStep(path: string, { workspace, tree }: LayoutInput): Step {

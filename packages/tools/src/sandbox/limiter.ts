@@ -3,12 +3,13 @@
  *
  *   cgroup          everything inside together, processes and memory; where this user may make one
  *   pid namespace   everything inside together, processes; Linux 6.14 and newer
- *   rlimit          each command, processes, unless it runs as root of the host; each process, memory, when it is asked for
+ *   rlimit          each command, processes, unless it runs as root of the host; each process, memory and computing time, when
+ *                   they are asked for
  */
 import { release } from "node:os";
 import type { SandboxHolds } from "@heddle/protocol";
 import { openCgroup } from "./cgroup.ts";
-import { limitsFor, readHeadroom, type SandboxLimits } from "./limits.ts";
+import { halfOf, limitsFor, readHeadroom, type SandboxLimits } from "./limits.ts";
 
 /**
  * Pids that one command leaves to the others and to entering. Once a namespace has used all pids, the kernel never
@@ -20,11 +21,13 @@ const LEAST_MAX_PID = 2 * LEFT_TO_OTHERS;
 export type Limiter = ReturnType<typeof openLimiter>;
 
 export function openLimiter(wanted: SandboxLimits) {
-  const limits = limitsFor(wanted, readHeadroom());
+  const whole = limitsFor(wanted, readHeadroom());
+  const limits = wanted.keepsForChildren === true ? halfOf(whole) : whole;
   const group = openCgroup(limits);
+  const { cpuSec } = wanted;
   const hasRlimit = process.getuid?.() !== 0;
   // A limit per process breaks programs that map far more than they use (sanitizers, race detectors): only on request.
-  const dataBytes = wanted.memoryBytes === undefined || group !== undefined ? undefined : limits.memoryBytes;
+  const dataBytes = wanted.memoryBytes === undefined || group !== undefined ? undefined : whole.memoryBytes;
   const shellLines = (holdsPids: boolean, otherwise: string): string => {
     const lines: string[] = [];
     // Shells differ in the option.
@@ -32,6 +35,7 @@ export function openLimiter(wanted: SandboxLimits) {
     if (!holdsPids && group === undefined && hasRlimit)
       lines.push(`ulimit -u ${max} 2>/dev/null || ulimit -p ${max} 2>/dev/null || ${otherwise}\n`);
     if (dataBytes !== undefined) lines.push(`ulimit -d ${Math.ceil(dataBytes / 1024)} || ${otherwise}\n`);
+    if (cpuSec !== undefined) lines.push(`ulimit -t ${cpuSec} || ${otherwise}\n`);
     return lines.join("");
   };
   const maxPid = Math.max(limits.processes, LEAST_MAX_PID);
@@ -64,6 +68,7 @@ export function openLimiter(wanted: SandboxLimits) {
           : dataBytes === undefined
             ? { by: "nothing" }
             : { by: "rlimit", maxBytes: dataBytes },
+      ...(cpuSec === undefined ? {} : { cpu: { by: "rlimit", maxSec: cpuSec } }),
     }),
     [Symbol.dispose]: () => group?.[Symbol.dispose](),
   };

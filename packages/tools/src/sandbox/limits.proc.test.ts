@@ -7,7 +7,7 @@ import { startCommand } from "../commands/process.ts";
 import { openCgroup } from "./cgroup.ts";
 import { findHostTool } from "./host-tools.ts";
 import { isPidMaxOfNamespace } from "./limiter.ts";
-import { limitsFor, readHeadroom } from "./limits.ts";
+import { halfOf, limitsFor, readHeadroom } from "./limits.ts";
 import { openSandbox } from "./open.ts";
 import type { Sandbox } from "./sandbox.ts";
 
@@ -37,7 +37,7 @@ async function run(sandbox: Sandbox, argv: readonly string[], { isPlain = true }
     stdin: "ignore",
     output,
     ...(isPlain ? {} : { errors: output }),
-    signal: AbortSignal.timeout(30_000),
+    signal: AbortSignal.timeout(60_000),
   });
   await command.exited;
   await output.close();
@@ -97,15 +97,28 @@ for (const { backend, isThere } of backends) {
         env: { PATH: process.env["PATH"] ?? "" },
         stdin: "ignore",
         output,
-        signal: AbortSignal.timeout(30_000),
+        signal: AbortSignal.timeout(60_000),
       });
-      await expect.poll(() => output.snapshot().text, { timeout: 10_000 }).toContain("started");
+      await expect.poll(() => output.snapshot().text, { timeout: 60_000 }).toContain("started");
       for (const isPlain of [true, false, true]) {
         sandbox.standBy();
         expect(await run(sandbox, ["sh", "-c", "echo beside it"], { isPlain })).toBe("beside it\n");
       }
       expect(hog.isRunning).toBe(true);
     });
+
+    test.runIf(isHeld)(
+      "a sandbox that leaves half of its processes to child threads holds the other half",
+      async () => {
+        const limits = { processes: 1600, keepsForChildren: true };
+        const policy = { workspace: tempFolder(), writeRoots: [], masked: [], network: "none", limits } as const;
+        await using sandbox = await openSandbox(policy, { backend });
+        expect((await sandbox.ready).processes).toMatchObject({ max: 800 });
+        const count = Number(/started (\d+)/.exec(await run(sandbox, [process.execPath, "-e", SWARM]))?.[1]);
+        expect(count).toBeGreaterThan(20);
+        expect(count).toBeLessThan(800 - 364);
+      },
+    );
 
     test("a process that takes more memory than allowed gets no more", async () => {
       const workspace = tempFolder();
@@ -120,6 +133,21 @@ for (const { backend, isThere } of backends) {
         const text = await run(sandbox, [process.execPath, "-e", HOG], { isPlain });
         const kept = Number(/kept (\d+)/.exec(text)?.[1] ?? 0);
         expect(kept).toBeLessThan(32);
+      }
+    });
+
+    test("a process that computes longer than allowed is ended, with the limit on record, and others go on", async () => {
+      const workspace = tempFolder();
+      await using sandbox = await openSandbox(
+        { workspace, writeRoots: [], masked: [], network: "none", limits: { cpuSec: 1 } },
+        { backend },
+      );
+      expect((await sandbox.ready).cpu).toEqual({ by: "rlimit", maxSec: 1 });
+      for (const isPlain of [true, false]) {
+        sandbox.standBy();
+        const command = "sh -c 'while :; do :; done'; echo ended $?; ulimit -t 9 2>/dev/null || echo kept $(ulimit -t)";
+        const text = await run(sandbox, ["sh", "-c", command], { isPlain });
+        expect(text).toMatch(/^ended (137|152)\nkept 1\n$/m);
       }
     });
 
@@ -145,6 +173,11 @@ describe("12.6: what a sandbox may use", () => {
     });
     expect(limitsFor(wanted, { processes: 0, memoryBytes: 0 })).toEqual({ processes: 32, memoryBytes: 128 * 2 ** 20 });
     expect(limitsFor({}, { processes: undefined, memoryBytes: 2 ** 34 }).memoryBytes).toBe(2 ** 33);
+  });
+
+  test("is one half where child threads have the other, and never nothing", () => {
+    expect(halfOf({ processes: 201, memoryBytes: 2 ** 32 })).toEqual({ processes: 100, memoryBytes: 2 ** 31 });
+    expect(halfOf({ processes: 40, memoryBytes: 2 ** 27 })).toEqual({ processes: 32, memoryBytes: 2 ** 27 });
   });
 
   test("is read from this host as numbers", () => {

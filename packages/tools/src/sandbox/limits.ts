@@ -13,6 +13,10 @@ export interface SandboxLimits {
   /** Processes and their threads, together. */
   readonly processes?: number | undefined;
   readonly memoryBytes?: number | undefined;
+  /** Computing time of each process. */
+  readonly cpuSec?: number | undefined;
+  /** Half of what is held for all processes together is left to the sandboxes of child threads, which share it. */
+  readonly keepsForChildren?: boolean | undefined;
 }
 
 export interface LimitsInForce {
@@ -24,8 +28,8 @@ export interface LimitsInForce {
 const DEFAULT_PROCESSES = 2048;
 const DEFAULT_PROCESSES_PER_CORE = 64;
 /** Fewer than this cannot run a shell with a test runner in it. */
-const MIN_PROCESSES = 32;
-const MIN_MEMORY_BYTES = 128 * 2 ** 20;
+export const MIN_PROCESSES = 32;
+export const MIN_MEMORY_BYTES = 128 * 2 ** 20;
 
 /** undefined: not limited, or not known. */
 export interface Headroom {
@@ -42,6 +46,16 @@ export function limitsFor(wanted: SandboxLimits, headroom: Headroom): LimitsInFo
     processes: Math.max(MIN_PROCESSES, Math.min(processes, half(headroom.processes))),
     get memoryBytes() {
       return (inForce ??= Math.max(MIN_MEMORY_BYTES, Math.min(memoryBytes, half(headroom.memoryBytes))));
+    },
+  };
+}
+
+/** What is left for the sandbox itself where child threads have the other half. */
+export function halfOf(whole: LimitsInForce): LimitsInForce {
+  return {
+    processes: Math.max(MIN_PROCESSES, Math.floor(whole.processes / 2)),
+    get memoryBytes() {
+      return Math.max(MIN_MEMORY_BYTES, Math.floor(whole.memoryBytes / 2));
     },
   };
 }

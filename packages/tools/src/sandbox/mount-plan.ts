@@ -13,6 +13,8 @@ export interface MountPoint {
   readonly path: string;
   /** A path of the same kind; absent: a folder. */
   readonly like?: string;
+  /** It is no mount point but a link that leads there. */
+  readonly target?: string;
 }
 
 export interface MountPlan {
@@ -32,9 +34,10 @@ export interface MountHost {
 export function planMounts(steps: readonly Step[], host: MountHost, scratch: ScratchPaths): MountPlan {
   const visible = visibleMounts(host.mounts).filter((mount) => isReachable(mount.path));
   const replaced = steps.map((step) => step.path);
+  const hasOwnBase = isOwnBase(steps);
   const lines: Line[] = [];
   for (const mount of visible) {
-    if (mount.path !== "/" && replaced.some((path) => isWithin(mount.path, path))) continue;
+    if ((mount.path !== "/" || hasOwnBase) && replaced.some((path) => isWithin(mount.path, path))) continue;
     lines.push(remount(mount.path, flags(mount, ["ro", "nosuid", "nodev"])));
   }
   for (const step of steps) lines.push(...stepLines(step, { ...host, visible, scratch }));
@@ -75,6 +78,8 @@ function stepLines(step: Step, { mounts, visible, devices, scratch }: StepSurrou
     }
     case "empty":
       return [bind(coverOf(step.path, scratch), step.path)];
+    case "link":
+      return [];
     case "overlay": {
       // Relative to the folder with the links to the layers, so that no path appears in an option.
       const lower = Array.from({ length: step.lowerCount }, (_, index) => String(index)).join(":");
@@ -128,6 +133,11 @@ function escapeField(field: string): string {
   );
 }
 
+/** The host's tree is not there. */
+function isOwnBase(steps: readonly Step[]): boolean {
+  return steps.some(({ kind, path }) => kind === "empty" && path === "/");
+}
+
 /** The empty folder that covers a path; its name is the path, so that no two share one. */
 function coverOf(path: string, scratch: ScratchPaths): string {
   return join(scratch.covers, encodeURIComponent(path));
@@ -144,7 +154,8 @@ function pointsOf(step: Step, steps: readonly Step[], scratch: ScratchPaths): Mo
   if (around === undefined) return own;
   const standIn = standInOf(around, scratch);
   if (standIn === undefined) return own;
-  const path = standIn + step.path.slice(around.path.length);
+  const path = standIn + step.path.slice(around.path === "/" ? 0 : around.path.length);
+  if (step.kind === "link") return [...own, { path, target: step.target }];
   return [...own, step.kind === "bind" ? { path, like: step.source } : { path }];
 }
 
@@ -157,6 +168,7 @@ function standInOf(step: Step, scratch: ScratchPaths): string | undefined {
       return scratch.devices;
     case "overlay":
     case "proc":
+    case "link":
       return undefined;
     case "bind":
       return step.source === step.path ? undefined : step.source;
@@ -177,7 +189,9 @@ export function findDeviations(inside: readonly Mount[], layout: Layout, hostMou
       .filter((mount) => !mount.options.includes("ro"))
       .filter((mount) => !layout.writable.some((path) => isWithin(mount.path, path)))
       .map((mount) => `${mount.path} is writable`),
-    ...layout.steps.filter((step) => !paths.has(step.path)).map((step) => `${step.path} is not mounted`),
+    ...layout.steps
+      .filter(({ kind, path }) => kind !== "link" && !paths.has(path))
+      .map((step) => `${step.path} is not mounted`),
     ...layout.steps
       .filter((step) => step.kind === "overlay" && mountAt(inside, step.path)?.type !== "overlay")
       .map((step) => `${step.path} is not the room`),
@@ -186,7 +200,8 @@ export function findDeviations(inside: readonly Mount[], layout: Layout, hostMou
 }
 
 function expectedPaths(steps: readonly Step[], hostMounts: readonly Mount[]): Set<string> {
-  const expected = new Set(["/", ...hostMounts.map((mount) => mount.path), ...steps.map((step) => step.path)]);
+  const ofHost = isOwnBase(steps) ? [] : hostMounts.map((mount) => mount.path);
+  const expected = new Set(["/", ...ofHost, ...steps.map((step) => step.path)]);
   for (const step of steps) {
     if (step.kind !== "bind") continue;
     for (const mount of hostMounts) {

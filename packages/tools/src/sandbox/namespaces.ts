@@ -10,23 +10,16 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
-  realpathSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { HeddleError, type SandboxHolds } from "@heddle/protocol";
-import { attempt } from "../attempt.ts";
+import { HeddleError, type Network, type SandboxHolds } from "@heddle/protocol";
 import { adoptPipes } from "../commands/pipes.ts";
-import { confine, FILTER_NAME, systemCallFilter } from "./confine.ts";
-import {
-  namespacesUnavailable,
-  startHolder,
-  type HolderProcess,
-  type NamespaceTools,
-  type Network,
-} from "./holder-process.ts";
+import type { HostAccess, WayOut, WayOutOptions } from "../network/way-out.ts";
+import { confine, FILTER_NAME, systemCallFilter, type FirstProcess } from "./confine.ts";
+import { namespacesUnavailable, startHolder, type HolderProcess, type NamespaceTools } from "./holder-process.ts";
 import { INIT_SCRIPT, MAX_PID_SCRIPT, READ_ONLY_PROC_SCRIPT } from "./holder-script.ts";
 import { newInReach, type HostSockets } from "./host-sockets.ts";
 import { runHostTool } from "./host-tools.ts";
@@ -50,6 +43,8 @@ export interface Holder extends AsyncDisposable {
 export interface BackendOptions {
   readonly layout: Layout;
   readonly network: Network;
+  /** Of the owner of the sandbox, for a list of hosts. */
+  readonly hosts: HostAccess | undefined;
   /** Belongs to the caller. */
   readonly scratch: Scratch;
   readonly sockets: HostSockets;
@@ -68,10 +63,9 @@ export interface BackendOptions {
 export async function openHolder(options: BackendOptions): Promise<Holder> {
   const { layout, network, scratch, sockets, isExpected, limiter, tree, onMounted } = options;
   const holder = startHolder(network, scratch);
-  const handles: number[] = [];
-  const names = network === "none" ? [...NAMESPACES, "net"] : NAMESPACES;
   let wasEntered = false;
   let isLeft = false;
+  let entrance: Entrance | undefined;
   const standbys = new Standbys(holder);
 
   async function finish(): Promise<EntryPoint> {
@@ -82,25 +76,24 @@ export async function openHolder(options: BackendOptions): Promise<Holder> {
       for (const point of plan.mountPoints) makeMountPoint(point);
       const { tools, confiner } = holder;
       const room = tree?.kind === "overlay" ? linkLayers(tree, join(scratch.path, "layers")) : undefined;
-      const confined = confinedCommand(holder, layout, { isRoom: room !== undefined });
-      const inside = (mapsUser: boolean): readonly string[] => [...ownPids(tools, mapsUser, limiter), ...confined];
+      const { maxPid, maxPidOfCommand } = limiter;
+      const confined = confinedCommand(holder, layout, { isRoom: room !== undefined, maxPid: maxPidOfCommand });
+      const inside = (mapsUser: boolean): readonly string[] => [...ownPids(tools, mapsUser), ...confined];
       // Written before the holder is alive: it reads its plan then.
       const enter = enterScript(inside);
       limiter.add(() => holder.pids());
-      const { maxPid } = limiter;
       const readying = holder.finish({ ...plan, enter: limiter.holderLines() + enter, maxPid, room });
       standbys.open();
       const { pid, mapsUser, holdsPids } = await readying;
       verifyMounts(pid, layout, mounts);
       onMounted?.(pid);
       if (isLeft) throw new Error("it was left before");
-      for (const name of names) handles.push(openSync(`/proc/${pid}/ns/${name}`, "r"));
-      // Handles stay valid; a pid could come to mean another process.
-      const targets = names.map((name, index) => `--${longName(name)}=/proc/${process.pid}/fd/${handles[index]}`);
+      entrance = await openEntrance(pid, tools, options);
+      if (isLeft) throw new Error("it was left before");
       const limits = { lines: limiter.shellLines(holdsPids), prefix: limiter.prefix(tools.sh) };
       return {
         tools,
-        targets,
+        ...entrance,
         inside: inside(mapsUser),
         standbys,
         pipes: scratch.pipes,
@@ -111,6 +104,7 @@ export async function openHolder(options: BackendOptions): Promise<Holder> {
       // Read before it is stopped: a killed holder reports being killed.
       const message = `the sandbox could not be finished: ${holder.complaint(error)}`;
       await holder[Symbol.asyncDispose]();
+      await entrance?.close();
       throw new HeddleError("sandbox.failed", message, { cause: error });
     }
   }
@@ -148,22 +142,65 @@ export async function openHolder(options: BackendOptions): Promise<Holder> {
         await holder[Symbol.asyncDispose]();
         await ready.catch(() => undefined);
       }
-      for (const handle of handles.splice(0)) closeSync(handle);
+      await entrance?.close();
     },
   };
+}
+
+interface Entrance extends Pick<EntryPoint, "targets" | "environment"> {
+  /** May be called twice. */
+  close(): Promise<void>;
+}
+
+/** Handles of the namespaces: they stay valid, while a pid could come to mean another process. */
+async function openEntrance(
+  pid: number,
+  tools: NamespaceTools,
+  { network, hosts }: Pick<BackendOptions, "network" | "hosts">,
+): Promise<Entrance> {
+  const names = network === "all" ? NAMESPACES : [...NAMESPACES, "net"];
+  const handles = names.map((name) => openSync(`/proc/${pid}/ns/${name}`, "r"));
+  const targets = names.map((name, index) => `--${longName(name)}=/proc/${process.pid}/fd/${handles[index]}`);
+  const closeHandles = (): void => handles.splice(0).forEach((handle) => closeSync(handle));
+  const [user = "", net = ""] = [targets.at(0), targets.at(-1)];
+  try {
+    const enter = [tools.nsenter, user, net, "--preserve-credentials", "--"];
+    const wayOut = await openListed(network, { ...hosts, enter });
+    const close = async (): Promise<void> => {
+      await wayOut?.[Symbol.asyncDispose]();
+      closeHandles();
+    };
+    return { targets, environment: wayOut?.environment ?? {}, close };
+  } catch (error) {
+    closeHandles();
+    throw error;
+  }
+}
+
+/** Loaded only for a list of hosts. */
+export async function openListed(network: Network, within: Omit<WayOutOptions, "rules">): Promise<WayOut | undefined> {
+  if (typeof network === "string") return undefined;
+  return await (await import("../network/way-out.ts")).openWayOut({ ...within, rules: network });
 }
 
 function confinedCommand(
   { tools, scratch, confiner, network }: HolderProcess,
   { writable }: Layout,
-  { isRoom }: { readonly isRoom: boolean },
+  { isRoom, maxPid }: { readonly isRoom: boolean; readonly maxPid: number | undefined },
 ): readonly string[] {
+  const first = { maxPid, mountsProc: process.getuid?.() === 0 };
   if (confiner.kind === "setpriv") writeFileSync(join(scratch.devices, FILTER_NAME), systemCallFilter(isRoom));
-  return confine(confiner, tools.setpriv, { writable, network, isRoom });
+  const before = confiner.kind === "perl" ? [] : preparing(tools, first);
+  return [...before, ...confine(confiner, tools.setpriv, { writable, network, isRoom, first })];
 }
 
-function makeMountPoint({ path, like }: MountPoint): void {
+export function makeMountPoint({ path, like, target }: MountPoint): void {
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) return;
+  if (target !== undefined) {
+    mkdirSync(dirname(path), { recursive: true });
+    symlinkSync(target, path);
+    return;
+  }
   if (like === undefined || lstatSync(like).isDirectory()) {
     mkdirSync(path, { recursive: true });
     return;
@@ -193,6 +230,8 @@ interface EntryPoint {
   readonly standbys: Standbys;
   /** Named pipes for commands that do not go through a standby. */
   readonly pipes: string;
+  /** Of every command, whatever its caller says. */
+  readonly environment: Readonly<Record<string, string>>;
   readonly limits: { readonly lines: string; readonly prefix: readonly string[] };
   readonly holds: SandboxHolds;
 }
@@ -227,45 +266,38 @@ async function coverSockets({ tools, targets, standbys }: EntryPoint, paths: rea
 }
 
 async function enterCommand(
-  { tools, targets, inside, standbys, pipes, limits }: EntryPoint,
+  { tools, targets, inside, standbys, pipes, environment, limits }: EntryPoint,
   argv: readonly string[],
   { cwd, env: given, isPlain = false }: EnterOptions,
 ): Promise<SandboxedCommand> {
   if (argv.length === 0) throw new HeddleError("tool.invalid-arguments", "the command is empty");
-  const env = { ...given, TMPDIR: "/tmp" };
-  // The command itself reports a folder that does not exist.
-  const folder = attempt(() => realpathSync.native(cwd)) ?? cwd;
+  const env = { ...given, ...environment, TMPDIR: "/tmp" };
   // unshare waits for the first process of the pid namespace, which the kernel ends last.
   const carriers = { pidDepth: 2, endsWithTree: true };
-  const running = isPlain ? await standbys.take({ argv, cwd: folder, env }) : undefined;
+  const running = isPlain ? await standbys.take({ argv, cwd, env }) : undefined;
   if (running !== undefined) return { kind: "inside", ...running, ...carriers };
   adoptPipes(pipes);
   const { early, late } = splitEnvironment(env);
-  const init = [
-    tools.sh,
-    "-c",
-    limits.lines + INIT_SCRIPT,
-    "heddle-init",
-    folder,
-    String(late.length),
-    ...late,
-    ...argv,
-  ];
+  const init = [tools.sh, "-c", limits.lines + INIT_SCRIPT, "heddle-init", cwd, String(late.length), ...late, ...argv];
   const entering = [tools.nsenter, ...targets, "--preserve-credentials", "--", ...inside, ...init];
   const [file = tools.nsenter, ...args] = [...limits.prefix, ...entering];
   return { kind: "spawn", file, args, env: early, cwd: "/", ...carriers };
 }
 
-/** The command's own pid namespace, with its limit. */
-function ownPids(tools: NamespaceTools, mapsUser: boolean, limiter: Limiter): string[] {
-  const maxPid = String(limiter.maxPidOfCommand ?? "-");
+/** The command's own pid namespace. */
+function ownPids(tools: NamespaceTools, mapsUser: boolean): string[] {
   const common = [tools.unshare, "--mount", "--pid", "--fork", "--kill-child"];
   const uid = process.getuid?.() ?? 0;
   const gid = process.getgid?.() ?? 0;
-  if (uid === 0) return [...common, "--", tools.sh, "-c", READ_ONLY_PROC_SCRIPT, "heddle-proc", maxPid, tools.mount];
+  if (uid === 0) return [...common, "--"];
   const map = mapsUser ? [`--map-user=${uid}`, `--map-group=${gid}`, "--keep-caps"] : ["--map-root-user"];
-  const limit = maxPid === "-" ? [] : [tools.sh, "-c", MAX_PID_SCRIPT, "heddle-pids", maxPid];
-  return [...common, "--mount-proc", "--user", ...map, "--", ...limit];
+  return [...common, "--mount-proc", "--user", ...map, "--"];
+}
+
+/** What its first process does before it is confined. */
+function preparing({ sh, mount }: NamespaceTools, { maxPid, mountsProc }: FirstProcess): string[] {
+  if (mountsProc) return [sh, "-c", READ_ONLY_PROC_SCRIPT, "heddle-proc", String(maxPid ?? "-"), mount];
+  return maxPid === undefined ? [] : [sh, "-c", MAX_PID_SCRIPT, "heddle-pids", String(maxPid)];
 }
 
 /**

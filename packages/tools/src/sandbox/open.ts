@@ -6,6 +6,7 @@ import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { HeddleError, isHeddleError, reasonOf, type SandboxHolds } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
+import type { HostAccess } from "../network/way-out.ts";
 import { Guard } from "./guard.ts";
 import { checkedRoots, readHostFacts } from "./host-facts.ts";
 import { HostSockets } from "./host-sockets.ts";
@@ -33,6 +34,8 @@ export interface OpenSandboxOptions {
   /** A file that remembers what this host gives, so that its answer is not awaited again. */
   readonly memoryFile?: string;
   readonly room?: RoomMount;
+  /** For a network that is a list of hosts. Default: names are looked up by the system, and what is reached is not counted. */
+  readonly hosts?: HostAccess | undefined;
 }
 
 /**
@@ -57,14 +60,14 @@ export async function openSandbox(policy: SandboxPolicy, options: OpenSandboxOpt
     );
   }
   const { backend = "auto", mayWait = false } = options;
-  const given = mayWait ? givenBefore.get(`${backend} ${policy.network}`) : undefined;
+  const given = mayWait ? givenBefore.get(`${backend} ${reachOf(policy.network)}`) : undefined;
   if (given !== undefined) {
     // Faults of the policy itself are reported now.
     checkWriteRoots(checkedRoots(policy).writeRoots);
     return waitingSandbox(given, policy, () => openNow(policy, options));
   }
   const sandbox = await openNow(policy, options);
-  if (sandbox.level !== "none") givenBefore.set(`${backend} ${policy.network}`, sandbox.level);
+  if (sandbox.level !== "none") givenBefore.set(`${backend} ${reachOf(policy.network)}`, sandbox.level);
   return sandbox;
 }
 
@@ -94,10 +97,10 @@ async function openConfined(policy: SandboxPolicy, options: OpenSandboxOptions):
     const { network } = policy;
     const limiter = openLimiter(policy.limits ?? {});
     const tree = room?.tree;
-    const shared = { network, scratch, limiter, sockets, tree, onMounted: room?.onMounted };
+    const shared = { network, hosts: options.hosts, scratch, limiter, sockets, tree, onMounted: room?.onMounted };
     const layout = planLayout({ ...facts, ...guarded, tree });
     const memory = options.memoryFile === undefined ? undefined : openHostMemory(options.memoryFile);
-    const what = `namespaces ${network}`;
+    const what = `namespaces ${reachOf(network)}`;
     const isExpected = backend !== "bwrap" && memory?.has(what) === true;
     const { level, holder: first } = await openFirst(backend, { layout, ...shared, isExpected });
     if (isExpected) first.ready.catch(() => memory?.forget());
@@ -234,4 +237,9 @@ export function openUnconfined(policy: SandboxPolicy): Sandbox {
     close: async () => [],
     [Symbol.asyncDispose]: async () => undefined,
   };
+}
+
+/** A list of hosts is reached through Heddle: for the kernel it is no network. */
+function reachOf(network: SandboxPolicy["network"]): "all" | "none" {
+  return network === "all" ? "all" : "none";
 }

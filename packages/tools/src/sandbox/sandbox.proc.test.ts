@@ -53,7 +53,7 @@ async function run(
     }),
     stdin: "ignore",
     output,
-    signal: AbortSignal.timeout(30_000),
+    signal: AbortSignal.timeout(60_000),
   });
   const { exitCode } = await owned.exited;
   await output.close();
@@ -150,7 +150,7 @@ for (const { backend, isThere } of backends) {
         env: { PATH: "/usr/bin:/bin", ODD: "a\nb 'c'", LD_BIND_NOW: "1" },
         stdin: "ignore",
         output,
-        signal: AbortSignal.timeout(10_000),
+        signal: AbortSignal.timeout(60_000),
       });
       await owned.exited;
       const names = output
@@ -235,7 +235,7 @@ for (const { backend, isThere } of backends) {
         env: commandEnvironment(process.env),
         stdin: "ignore",
         output,
-        signal: AbortSignal.timeout(30_000),
+        signal: AbortSignal.timeout(60_000),
       });
       expect(await until(() => withArgument(marker).length >= 2, 5000)).toBe(true);
       await Promise.all([sandbox.close(), sandbox.close()]);
@@ -266,7 +266,7 @@ test("commands of one sandbox reach each other's servers on the loopback of thei
     env: commandEnvironment(process.env),
     stdin: "ignore",
     output,
-    signal: AbortSignal.timeout(30_000),
+    signal: AbortSignal.timeout(60_000),
   });
   expect(await until(() => output.snapshot().text.includes("up"), 10_000)).toBe(true);
   expect(await run(sandbox, "exec 3<>/dev/tcp/127.0.0.1/34567 && cat <&3")).toEqual({ code: 0, text: "inside" });

@@ -3,7 +3,7 @@
  * grandchildren too. `openSandbox` refuses with `sandbox.unavailable` when the host cannot give one: there is no
  * fallback.
  */
-import type { SandboxHolds, SandboxLevel } from "@heddle/protocol";
+import type { SandboxHolds, SandboxLevel, Network } from "@heddle/protocol";
 import type { SandboxLimits } from "./limits.ts";
 
 export interface SandboxPolicy {
@@ -11,11 +11,13 @@ export interface SandboxPolicy {
   readonly workspace: string;
   /** Absolute folders that may be written; empty = read-only. */
   readonly writeRoots: readonly string[];
+  /** Absolute paths that may be read besides; everything else does not exist inside. Absent: all of the host is there. */
+  readonly readRoots?: readonly string[] | undefined;
   /** Absolute paths that look empty inside: Heddle's own home above all. */
   readonly masked: readonly string[];
   /** Absolute folders that stay visible, read-only, inside a folder that is private inside, such as /tmp. */
   readonly visible?: readonly string[];
-  readonly network: "none" | "all";
+  readonly network: Network;
   /** Absent: the defaults, cut to what the host has left. */
   readonly limits?: SandboxLimits | undefined;
 }

@@ -1,8 +1,8 @@
 /** A command in a standby is like one that entered without, in all it sees and in how it ends. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { lstatSync, readdirSync, readlinkSync } from "node:fs";
-import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { lstatSync, readdirSync, readlinkSync, writeFileSync } from "node:fs";
+import { copyFile, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -63,7 +63,7 @@ interface Start {
 
 async function start(sandbox: Sandbox, options: Start): Promise<{ owned: OwnedProcess; output: CappedOutput }> {
   const output = new CappedOutput();
-  const { argv, cwd = sandbox.policy.workspace, env = PLAIN_ENV, signal = AbortSignal.timeout(30_000) } = options;
+  const { argv, cwd = sandbox.policy.workspace, env = PLAIN_ENV, signal = AbortSignal.timeout(60_000) } = options;
   const limit = options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs };
   const owned = await startCommand({ sandbox, argv, cwd, env, stdin: "ignore", output, signal, ...limit });
   return { owned, output };
@@ -278,7 +278,7 @@ test("one that is killed while it waits is not missed", async () => {
   expect(await run(sandbox, { argv: bash("echo next") })).toMatchObject({ exitCode: 0, text: "next\n" });
 });
 
-test("one that comes while the sandbox is being closed keeps nothing open", { timeout: 60_000 }, async () => {
+test("one that comes while the sandbox is being closed keeps nothing open", { timeout: 240_000 }, async () => {
   for (let round = 0; round < 20; round += 1) {
     await using opened = await open();
     const { sandbox } = opened;
@@ -303,6 +303,30 @@ test("a host without what it takes runs every command all the same", async () =>
   const script = `mount --bind "$0" /usr/bin/setsid && exec "$@"`;
   const args = ["--user", "--map-root-user", "--mount", "sh", "-c", script, broken, ...keeper];
   expect(execFileSync("unshare", args, { encoding: "utf8", timeout: 30_000 })).toBe("ran\n");
+});
+
+test("one that comes late serves a later command, and no command waits for it twice", async () => {
+  const workspace = await realpath(await mkdtemp(join(tmpdir(), "heddle-standby-test-")));
+  folders.push(workspace);
+  const [slow, real, gate] = ["setsid", "real-setsid", "gate"].map((name) => join(workspace, name));
+  await copyFile(findHostTool("setsid") ?? "", real ?? "");
+  await writeFile(slow ?? "", `#!/bin/sh\nwhile ! [ -e '${gate}' ]; do sleep 0.01; done\nexec '${real}' "$@"\n`, {
+    mode: 0o755,
+  });
+  const first = "tr '\\0' ' ' </proc/1/cmdline | grep -oE 'heddle-(init|standby)' | head -n 1";
+  const commands = Array.from({ length: 200 }, () => first);
+  const script = `mount --bind "$0" /usr/bin/setsid && exec "$@"`;
+  const node = [process.execPath, "--conditions=heddle-source", KEEPER, "namespaces", workspace, "", ...commands];
+  const args = ["--user", "--map-root-user", "--mount", "sh", "-c", script, slow ?? "", ...node];
+  const keeper = spawn("unshare", args, { stdio: ["ignore", "pipe", "inherit"] });
+  const seen: string[] = [];
+  keeper.stdout.setEncoding("utf8").on("data", (text: string) => {
+    seen.push(...text.trim().split("\n"));
+    if (seen.length >= 3) writeFileSync(gate ?? "", "");
+  });
+  await once(keeper, "close");
+  expect(seen.slice(0, 3)).toEqual(["heddle-init", "heddle-init", "heddle-init"]);
+  expect(seen.slice(-1)).toEqual(["heddle-standby"]);
 });
 
 test("it dies with Heddle", async () => {

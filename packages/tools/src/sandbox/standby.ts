@@ -1,10 +1,11 @@
 /**
- * Standbys: processes that have entered the sandbox ahead of the command and wait for it. Entering takes five programs one
+ * Standbys: processes that have entered the sandbox ahead of the command and wait for it. Entering takes several programs one
  * after the other, and none of them depends on the command. The holder starts them, because it is inside already. At most one
  * waits at a time. An order is a script of one compound command, so that half of one does nothing.
  *
  *   asked ─▶ standing ─▶ taken (runs the command) ─▶ ended
- *     └──▶ did not arrive: none is asked for any more, and commands enter without one
+ *     ├──▶ late: commands enter without one and do not wait again; it serves the first command after its arrival
+ *     └──▶ gone: none is asked for any more, and commands enter without one
  */
 import { closeSync, constants, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
@@ -31,7 +32,10 @@ export interface Order {
 
 type Running = Pick<CommandInside, "pid" | "outputFd" | "ended">;
 
-type Coming = Pick<PromiseWithResolvers<void>, "promise" | "resolve"> & { readonly number: string };
+interface Coming extends Pick<PromiseWithResolvers<void>, "promise" | "resolve"> {
+  readonly number: string;
+  isLate: boolean;
+}
 
 /** This end of its pipes. Each standby has its own, so that no command can forge the result of another. */
 interface Streams {
@@ -52,7 +56,7 @@ export class Standbys {
   #made = 0;
   #coming: Coming | undefined;
   #standing: Standing | undefined;
-  /** False before the holder has its plan, after it has ended, and where no standby arrived. */
+  /** False before the holder has its plan, after it has ended, and where a standby could not enter. */
   #isOpen = false;
 
   constructor(holder: HolderProcess) {
@@ -69,7 +73,7 @@ export class Standbys {
     if (!this.#isOpen || this.#coming !== undefined || this.#standing !== undefined) return;
     this.#made += 1;
     const number = String(this.#made);
-    this.#coming = { number, ...Promise.withResolvers<void>() };
+    this.#coming = { number, isLate: false, ...Promise.withResolvers<void>() };
     this.#holder.sendLine(number);
   }
 
@@ -106,13 +110,17 @@ export class Standbys {
     for (const fd of [standing.order, standing.output]) closeSync(fd);
   }
 
-  async #arrived({ promise }: Coming): Promise<void> {
-    const timer = setTimeout(() => this.#giveUp(), COME_MS);
-    await promise;
+  async #arrived(coming: Coming): Promise<void> {
+    if (coming.isLate) return;
+    const timer = setTimeout(() => {
+      coming.isLate = true;
+      coming.resolve();
+    }, COME_MS);
+    await coming.promise;
     clearTimeout(timer);
   }
 
-  /** Where one did not arrive, the next would not either. */
+  /** Where one could not enter, the next could not either. */
   #giveUp(): void {
     this.#isOpen = false;
     this.#coming?.resolve();
@@ -244,7 +252,7 @@ function orderScript({ argv, cwd, env }: Order): string | undefined {
     "exec </dev/null",
     "unset LC_ALL PATH OLDPWD",
     ...names.map((name) => `export ${name}=${quoted(env[name] ?? "")}`),
-    `if cd -- ${quoted(cwd)}; then`,
+    `if cd -P -- ${quoted(cwd)}; then`,
     "exec 8>&2 2>/dev/null",
     `(exec 2>&8 8>&- 9>&-; exec ${argv.map(quoted).join(" ")})`,
     "else (exit 126); fi",

@@ -42,7 +42,7 @@ async function run(sandbox: Sandbox, command: string): Promise<number | undefine
     env: commandEnvironment(process.env, {}),
     stdin: "ignore",
     output,
-    signal: AbortSignal.timeout(30_000),
+    signal: AbortSignal.timeout(60_000),
   });
   return (await owned.exited).exitCode;
 }

@@ -47,10 +47,11 @@ test.each([
 });
 
 test("a long description is cut, and reading a hostile head takes no time", () => {
-  const before = performance.now();
+  const before = process.threadCpuUsage();
   const parsed = parseSkillHead(head("name: a", `description: ${"x ".repeat(100_000)}`));
   expect(parsed.kind === "head" && parsed.description.length).toBe(1024);
   parseSkillHead(head(`description: ${"#".repeat(100_000)}`, `name: ${" #".repeat(50_000)}`));
   parseSkillHead(`---\n${"'".repeat(100_000)}`);
-  expect(performance.now() - before).toBeLessThan(1000);
+  const { user, system } = process.threadCpuUsage(before);
+  expect((user + system) / 1000).toBeLessThan(1_000);
 });

@@ -6,7 +6,7 @@ import { COLUMNS, toThread } from "./thread-rows.ts";
 const SORT = { createdAt: "created_at", updatedAt: "updated_at" } as const;
 
 export function threadPage(connection: Connection, request: ThreadPageRequest): ThreadRow[] {
-  const { from, workspaces, providers, origin, excludedIds = [], text } = request;
+  const { from, workspaces, providers, origin, parentId, excludedIds = [], text } = request;
   const key = SORT[request.sortBy];
   const where = [
     "deleted_at IS NULL AND is_ephemeral IS NULL",
@@ -18,6 +18,8 @@ export function threadPage(connection: Connection, request: ThreadPageRequest): 
     where.push(sql);
     given.push(...values);
   };
+  if (parentId === undefined) add("parent_thread IS NULL");
+  else add("parent_thread = ?", parentId);
   if (workspaces !== undefined) add("workspace IN (SELECT value FROM json_each(?))", JSON.stringify(workspaces));
   if (providers !== undefined) add("provider IN (SELECT value FROM json_each(?))", JSON.stringify(providers));
   if (excludedIds.length > 0) add("id NOT IN (SELECT value FROM json_each(?))", JSON.stringify(excludedIds));

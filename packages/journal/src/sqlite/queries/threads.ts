@@ -1,12 +1,12 @@
 import type { QueuedRow, ThreadQueries, ThreadRow, TurnRow } from "../../queries/threads.ts";
 import type { Read, Value } from "../driver.ts";
-import { mentions } from "./mentions.ts";
-import { threadPage } from "./thread-page.ts";
-import { QUEUED, THREADS, toQueued, toThread, toTurn, TURNS } from "./thread-rows.ts";
+import { THREAD_ENVELOPE, toThreadEnvelope } from "./thread-envelopes.ts";
+import { listThreads, QUEUED, THREADS, toQueued, toThread, toTurn, toUsed, TURNS } from "./thread-rows.ts";
 
 /** Sorts after every continuation of an id. */
 export const LAST_ID = "\u{10FFFF}";
 
+/** What lists and searches need is loaded by them: a run that makes a thread does neither. */
 export function threadQueries(read: Read): ThreadQueries {
   const threads = (sql: string, ...values: Value[]): Promise<readonly ThreadRow[]> =>
     read((connection) => connection.all(sql, ...values).map(toThread));
@@ -16,19 +16,32 @@ export function threadQueries(read: Read): ThreadQueries {
     read((connection) => connection.all(sql, ...values).map(toQueued));
   return {
     get: async (threadId) => (await threads(THREADS.get, threadId))[0],
-    list: ({ workspace, limit }) =>
-      workspace === undefined ? threads(THREADS.list, limit) : threads(THREADS.listOfWorkspace, workspace, limit),
-    page: (request) => read((connection) => threadPage(connection, request)),
+    list: ({ workspace, limit, withChildren = false }) =>
+      workspace === undefined
+        ? threads(listThreads("", withChildren), limit)
+        : threads(listThreads("workspace = ? AND", withChildren), workspace, limit),
+    childrenOf: (threadId, { limit }) => threads(THREADS.childrenOf, threadId, limit),
+    async page(request) {
+      const { threadPage } = await import("./thread-page.ts");
+      return read((connection) => threadPage(connection, request));
+    },
     isDeleted: (threadId) => read((connection) => connection.get(THREADS.isDeleted, threadId) !== undefined),
     named: (name, { limit }) => threads(THREADS.named, name, limit),
+    agentsNamed: (name, { limit }) => threads(THREADS.agentsNamed, name, limit),
     beginningWith: (prefix, { limit }) => threads(THREADS.beginningWith, prefix, `${prefix}${LAST_ID}`, limit),
     forksOf: (threadId, { limit }) => threads(THREADS.forksOf, threadId, limit),
     turn: async (turnId) => (await turns(TURNS.get, turnId))[0],
     turns: (threadId) => turns(TURNS.ofThread, threadId),
     lastTurn: async (threadId, upTo = Number.MAX_SAFE_INTEGER) => (await turns(TURNS.last, threadId, upTo))[0],
+    usedUpTo: (threadId, version) =>
+      read((connection) => toUsed(connection.get(TURNS.used, threadId, version, version))),
+    envelope: (threadId) => read((connection) => connection.all(THREAD_ENVELOPE, threadId).map(toThreadEnvelope).at(0)),
     queued: (threadId) => (threadId === undefined ? queued(QUEUED.all) : queued(QUEUED.ofThread, threadId)),
     ephemeral: () => threads(THREADS.ephemeral),
-    mentions: (look) => read((connection) => mentions(connection, look)),
+    async mentions(look) {
+      const { mentions } = await import("./mentions.ts");
+      return read((connection) => mentions(connection, look));
+    },
     openTurns: () => turns(TURNS.open),
   };
 }

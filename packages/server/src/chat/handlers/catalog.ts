@@ -67,6 +67,7 @@ export const listTools: ChatHandler<"chat.tools.list"> = async ({ chat_id }, { s
     workspace: row?.workspace ?? server.cwd,
     writableRoots: settings?.writableRoots ?? [],
     networkAccess: settings?.networkAccess ?? false,
+    networkHosts: settings?.networkHosts,
     approval: settings?.approvalPolicy ?? "on-request",
     masked: [server.home],
   });

@@ -1,5 +1,5 @@
 /** Messages, and what stops or answers for the turns they become. */
-import { awaitTerminal, findSent, steerOnce, type Acts, type StartTurn, type Steering } from "@heddle/agent";
+import { awaitTerminal, findSent, type Acts, type StartTurn, type Steering } from "@heddle/agent";
 import type { ThreadRow } from "@heddle/journal";
 import { HeddleError, inputItemId, isHeddleError, type By, type InputPart } from "@heddle/protocol";
 import { decisionOf, type ChatParams, type ChatResultOf, type ChatSettings } from "@heddle/dialects/chat";
@@ -97,7 +97,8 @@ async function begin(
 /** False when the turn has ended meanwhile. */
 async function injected({ heddle }: ChatContext, turnId: string, given: Steering): Promise<boolean> {
   try {
-    await steerOnce(heddle.journal, turnId, given);
+    const { by, input, ...more } = given;
+    await heddle.as(by).steer(turnId, input, more);
     return true;
   } catch (error) {
     if (isHeddleError(error) && error.code === "turn.not-found") return false;
@@ -128,8 +129,7 @@ export const cancel: ChatHandler<"chat.cancel"> = async ({ chat_id, turn_id }, {
 
 /** It was removed from the queue before it began. */
 async function wasDequeued({ heddle }: ChatContext, { id: stream }: ThreadRow, turnId: string): Promise<boolean> {
-  const removed = await heddle.journal.read({ stream, after: 0, types: ["turn.dequeued"] });
-  return removed.some(({ body }) => body.type === "turn.dequeued" && body.turnId === turnId);
+  return (await heddle.journal.marks.versions({ stream, kinds: ["turn.dequeued"], name: turnId })).length > 0;
 }
 
 async function interrupt(acts: Acts, turnId: string): Promise<void> {

@@ -14,7 +14,7 @@ import {
 } from "@heddle/dialects/chat";
 import { refuseFullAccess } from "../../access/full-access.ts";
 import type { ChatCall, ChatHandler } from "../call.ts";
-import { pastTurns, turnEvents } from "../../turns/past-turns.ts";
+import { turnEvents, turnsBackFrom, type PastTurn } from "../../turns/past-turns.ts";
 import { CHAT_ORIGIN, requireChat, settingsOf, titleOf } from "../chats.ts";
 import { listChats } from "./chats.ts";
 
@@ -58,35 +58,50 @@ async function turnsPage(
   { threadId, seen }: { readonly threadId: string; readonly seen: number },
   { limit = DEFAULT_TURNS, before_turn }: ChatParams<"chat.thread.read">,
 ): Promise<Pick<ThreadView, "turns" | "has_more">> {
-  const past = await pastTurns(journal, threadId, seen);
   const unbegun = await unbegunTurns(journal, threadId, seen);
-  const all = [...past.map(({ id }) => id), ...unbegun.keys()];
-  const end = before_turn === undefined ? all.length : all.indexOf(before_turn);
-  if (end < 0) throw new HeddleError("turn.not-found", `before_turn: no turn ${before_turn ?? ""}`);
-  const from = Math.max(0, end - limit);
+  const names = [...unbegun.keys()];
+  const at = before_turn === undefined ? names.length : names.indexOf(before_turn);
+  const waiting = at < 0 ? [] : names.slice(Math.max(0, at - limit), at);
+  const most = limit - waiting.length;
+  const past: PastTurn[] = [];
+  const fromTurn = at < 0 ? before_turn : undefined;
+  for await (const turn of turnsBackFrom(journal, threadId, { seen, fromTurn })) {
+    past.unshift(turn);
+    if (past.length > most + 1) break;
+  }
+  if (fromTurn !== undefined && past.pop() === undefined) {
+    throw new HeddleError("turn.not-found", `before_turn: no turn ${fromTurn}`);
+  }
+  const shown = past.slice(Math.max(0, past.length - most));
   const events: StoredEvent[] = [];
-  for (const turn of past.slice(from, end)) events.push(...(await turnEvents(journal, turn)));
-  for (const id of all.slice(Math.max(from, past.length), end)) events.push(...(unbegun.get(id) ?? []));
-  const wanted = new Set(all.slice(from, end));
-  return { turns: chatTurns(events).filter(({ id }) => wanted.has(id)), has_more: from > 0 };
+  for (const turn of shown) events.push(...(await turnEvents(journal, turn)));
+  for (const id of waiting) events.push(...(unbegun.get(id) ?? []));
+  const wanted = new Set([...shown.map(({ id }) => id), ...waiting]);
+  const hasMore = past.length > shown.length || at > waiting.length;
+  return { turns: chatTurns(events).filter(({ id }) => wanted.has(id)), has_more: hasMore };
 }
 
 /** Turns that wait, or were removed from the queue before they began, with their events. */
 async function unbegunTurns(journal: Journal, threadId: string, seen: number): Promise<Map<string, StoredEvent[]>> {
-  const unbegun = new Map<string, StoredEvent[]>();
-  for (const event of await journal.read({ stream: threadId, after: 0, types: ["turn.queued", "turn.dequeued"] })) {
-    if (event.version > seen || !("turnId" in event.body)) continue;
-    const { turnId } = event.body;
-    if ((await journal.threads.turn(turnId)) !== undefined) continue;
-    unbegun.set(turnId, [...(unbegun.get(turnId) ?? []), event]);
+  const look = { stream: threadId, upTo: seen } as const;
+  const removed = (await journal.marks.events({ ...look, kinds: ["turn.dequeued"] })).flatMap(({ body }) =>
+    body.type === "turn.dequeued" ? [body.turnId] : [],
+  );
+  const waiting = (await journal.threads.queued(threadId)).map(({ turnId }) => turnId);
+  const found: [turnId: string, events: StoredEvent[]][] = [];
+  for (const name of new Set([...removed, ...waiting])) {
+    if ((await journal.threads.turn(name)) !== undefined) continue;
+    const events = await journal.marks.events({ ...look, kinds: ["turn.queued", "turn.dequeued"], name });
+    if (events.length > 0) found.push([name, [...events]]);
   }
-  return unbegun;
+  const first = ([, [event]]: (typeof found)[number]): number => event?.version ?? 0;
+  return new Map(found.toSorted((a, b) => first(a) - first(b)));
 }
 
 async function titleSource(journal: Journal, row: ThreadRow): Promise<ThreadView["title_source"]> {
   if (titleOf(row) === null) return null;
   if (row.name === undefined) return row.title === undefined ? "auto" : "user";
-  const named = (await journal.read({ stream: row.id, after: 0, types: ["thread.named"] })).at(-1);
+  const [named] = await journal.marks.events({ stream: row.id, kinds: ["thread.named"], newest: 1 });
   return named === undefined || isUser(named.author) ? "user" : "auto";
 }
 

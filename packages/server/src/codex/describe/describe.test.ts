@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { definitions, refsOf } from "./definitions.ts";
+import { sessionSchema } from "./sessions.ts";
 import { bundle, BUNDLE, jsonFiles } from "./json-files.ts";
 import { tsFiles } from "./ts-files.ts";
 
@@ -9,6 +10,11 @@ const ALL = { isExperimental: true };
 
 test("W10: the published description is what the server serves (heddle schema app-server)", () => {
   expect(JSON.parse(readFileSync(PUBLISHED, "utf8"))).toEqual(bundle(ALL));
+});
+
+test("W10: the published description of sessions is what the server serves (heddle schema sessions)", () => {
+  const published = new URL("../../../../../schemas/sessions.schema.json", import.meta.url);
+  expect(JSON.parse(readFileSync(published, "utf8"))).toEqual(sessionSchema());
 });
 
 test("every name that is spoken of is there, in every file by itself", () => {

@@ -1,2 +1,3 @@
 export { bundle, jsonFiles } from "./json-files.ts";
+export { sessionSchema } from "./sessions.ts";
 export { tsFiles } from "./ts-files.ts";

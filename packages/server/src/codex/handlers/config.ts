@@ -78,15 +78,31 @@ async function write(
 }
 
 function editFrom({ keyPath, value, mergeStrategy }: BatchWrite["edits"][number]): ConfigEdit {
-  const key = keyOf(keyPath);
-  if (key.length === 0) throw failed("configValidationError", "keyPath must not be empty");
-  return { key, value: value ?? null, isJoined: mergeStrategy === "upsert" };
+  return { key: keyOf(keyPath), value: value ?? null, isJoined: mergeStrategy === "upsert" };
 }
 
-/** `a."b.c".d` → a, b.c, d. */
+const QUOTED = String.raw`"(?:[^"\\]|\\.)*"`;
+const PART = new RegExp(String.raw`${QUOTED}|[^."]+`, "gs");
+const PATH = new RegExp(String.raw`^(?:${QUOTED}|[^."]+)(?:\.(?:${QUOTED}|[^."]+))*$`, "s");
+
+/** `a."b.c".d` → a, b.c, d. What is no path is refused: another key than the one that was meant would be written. */
 function keyOf(keyPath: string): readonly string[] {
-  const parts = keyPath.match(/"(?:[^"\\]|\\.)*"|[^."]+/g) ?? [];
-  return parts.map((part) => (part.startsWith('"') ? part.slice(1, -1).replaceAll(/\\(.)/g, "$1") : part.trim()));
+  if (!PATH.test(keyPath) || keyPath.trim() === "") throw failed("configValidationError", wrongIn(keyPath));
+  const parts = keyPath.match(PART) ?? [];
+  const key = parts.map((part) => (part.startsWith('"') ? part.slice(1, -1).replaceAll(/\\(.)/gs, "$1") : part));
+  if (key.includes("")) throw failed("configValidationError", EMPTY_SEGMENT);
+  return key;
+}
+
+const EMPTY_SEGMENT = "keyPath segments must not be empty";
+
+/** In the words of the original. */
+function wrongIn(keyPath: string): string {
+  if (keyPath.trim() === "") return "keyPath must not be empty";
+  const closed = keyPath.replaceAll(new RegExp(QUOTED, "gs"), "x");
+  if (/(?:^|\.)"(?:[^\\]|\\.)*\\$/s.test(closed)) return "unterminated escape in keyPath";
+  if (/(?:^|\.)"/.test(closed)) return "unterminated quoted keyPath segment";
+  return /(?:^|\.)(?:\.|$)/.test(closed) ? EMPTY_SEGMENT : "invalid quoted keyPath segment";
 }
 
 function requireSource(source: ConfigSource | undefined): ConfigSource {

@@ -2,7 +2,7 @@
  * `experimentalFeature/*`: what clients of the original look for by name. A feature that Heddle has is on, one that it has
  * not is off; neither is switched while the server runs.
  */
-import type { Handler } from "../../rpc/call.ts";
+import type { Handler, ServerContext } from "../../rpc/call.ts";
 import { pageOf } from "../../rpc/paging.ts";
 import { requireLoaded } from "../thread-facts.ts";
 
@@ -20,7 +20,8 @@ const PRESENT = [
   "tool_call_mcp_elicitation",
 ] as const;
 
-const ABSENT = [
+/** In the order of the original, `multi_agent` stands between these and those below. */
+const ABSENT_BEFORE = [
   "apps",
   "browser_use",
   "computer_use",
@@ -28,7 +29,9 @@ const ABSENT = [
   "image_generation",
   "in_app_browser",
   "memories",
-  "multi_agent",
+] as const;
+
+const ABSENT = [
   "realtime_conversation",
   "remote_control",
   "remote_plugin",
@@ -36,10 +39,19 @@ const ABSENT = [
   "tool_suggest",
 ] as const;
 
-const FEATURES = [
-  ...PRESENT.map((name) => feature(name, "stable", true)),
-  ...ABSENT.map((name) => feature(name, "removed", false)),
-];
+/** Child threads, where the owner lets threads start others. */
+const CHILD_THREADS = "multi_agent";
+
+function featuresOf({ heddle }: ServerContext) {
+  return [
+    ...PRESENT.map((name) => feature(name, "stable", true)),
+    ...ABSENT_BEFORE.map((name) => feature(name, "removed", false)),
+    ...(heddle.mayStartThreads
+      ? [{ ...feature(CHILD_THREADS, "stable", true), defaultEnabled: false }]
+      : [feature(CHILD_THREADS, "removed", false)]),
+    ...ABSENT.map((name) => feature(name, "removed", false)),
+  ];
+}
 
 function feature(name: string, stage: "stable" | "removed", enabled: boolean) {
   return { name, stage, displayName: null, description: null, announcement: null, enabled, defaultEnabled: enabled };
@@ -47,7 +59,7 @@ function feature(name: string, stage: "stable" | "removed", enabled: boolean) {
 
 export const listFeatures: Handler<"experimentalFeature/list"> = async ({ threadId, ...page }, { server }) => {
   if (typeof threadId === "string") requireLoaded(server, threadId);
-  const { data, nextCursor } = pageOf(FEATURES, page, ({ name }) => name);
+  const { data, nextCursor } = pageOf(featuresOf(server), page, ({ name }) => name);
   return { result: { data, nextCursor } };
 };
 

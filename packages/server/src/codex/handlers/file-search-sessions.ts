@@ -58,7 +58,7 @@ interface Search {
 }
 
 async function search(call: Call, { sessionId, query, roots, isWanted }: Search): Promise<void> {
-  const files = await findFiles({ query, roots }, call);
+  const files = await findFiles({ query, roots, isWanted }, call);
   if (!isWanted()) return;
   call.connection.notify({ method: "fuzzyFileSearch/sessionUpdated", params: { sessionId, query, files } });
   call.connection.notify({ method: "fuzzyFileSearch/sessionCompleted", params: { sessionId } });

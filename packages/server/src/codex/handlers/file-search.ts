@@ -3,11 +3,11 @@ import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { listInside, type PathRules } from "@heddle/tools/files";
 import type { Call, Handler, ServerContext } from "../../rpc/call.ts";
+import type { Connection } from "../../rpc/connection.ts";
 import { fileRules } from "../../host/file-rules.ts";
-import { fuzzyFit } from "../../host/fuzzy.ts";
 import { askProgram } from "../../host/host-command.ts";
+import { createRanking, type RankFiles } from "../../host/rank-files.ts";
 
-const MAX_RESULTS = 50;
 export const MAX_ROOTS = 10;
 const MAX_QUERY_CHARS = 200;
 const MAX_FILES = 100_000;
@@ -24,29 +24,43 @@ interface Kept {
 
 const kept = new WeakMap<ServerContext, Map<string, Kept>>();
 
-export const fuzzyFileSearch: Handler<"fuzzyFileSearch"> = async (params, call) => ({
-  result: { files: await findFiles(params, call) },
-});
+const rankings = new WeakMap<ServerContext, RankFiles>();
+/** By `cancellationToken`: the latest search of a connection. */
+const latest = new WeakMap<Connection, Map<string, object>>();
+
+export const fuzzyFileSearch: Handler<"fuzzyFileSearch"> = async ({ cancellationToken, ...query }, call) => {
+  const token = cancellationToken ?? undefined;
+  if (token === undefined) return { result: { files: await findFiles(query, call) } };
+  const own = latest.get(call.connection) ?? new Map<string, object>();
+  latest.set(call.connection, own);
+  const search = {};
+  own.set(token, search);
+  try {
+    const isWanted = (): boolean => own.get(token) === search;
+    return { result: { files: await findFiles({ ...query, isWanted }, call) } };
+  } finally {
+    if (own.get(token) === search) own.delete(token);
+  }
+};
 
 interface FileQuery {
   readonly query: string;
   readonly roots: readonly string[];
+  /** A search that is not wanted any more ends with what it has found. */
+  readonly isWanted?: () => boolean;
 }
 
-export async function findFiles({ query, roots }: FileQuery, call: Call): Promise<readonly object[]> {
+export async function findFiles(
+  { query, roots, isWanted = () => true }: FileQuery,
+  call: Call,
+): Promise<readonly object[]> {
   const wanted = query.replaceAll(/\s/g, "").slice(0, MAX_QUERY_CHARS);
   if (wanted === "") return [];
-  const lists = await Promise.all(
-    roots.slice(0, MAX_ROOTS).map(async (root) => ({ root, files: await filesOf(root, call) })),
-  );
-  const found = lists.flatMap(({ root, files }) =>
-    files.flatMap((file) => {
-      const fit = fuzzyFit(wanted, file);
-      return fit === undefined ? [] : [{ root, file, ...fit }];
-    }),
-  );
-  found.sort((a, b) => b.score - a.score || a.file.length - b.file.length || (a.file < b.file ? -1 : 1));
-  return found.slice(0, MAX_RESULTS).map(({ root, file, score, indices }) => ({
+  const asked = [...new Set(roots)].slice(0, MAX_ROOTS);
+  const lists = await Promise.all(asked.map(async (root) => ({ root, files: await filesOf(root, call) })));
+  const rank = rankings.get(call.server) ?? createRanking();
+  rankings.set(call.server, rank);
+  return (await rank({ query: wanted, lists, isWanted })).map(({ root, file, score, indices }) => ({
     root,
     path: file,
     match_type: "file",
@@ -91,7 +105,7 @@ async function walked(root: string, rules: PathRules): Promise<readonly string[]
   for (let folder = folders.shift(); folder !== undefined; folder = folders.shift()) {
     const room = MAX_FILES - files.length - folders.length;
     if (room <= 0 || performance.now() > until) break;
-    const { entries } = await listInside(path.join(root, folder), rules, { maxEntries: room }).catch(() => ({
+    const { entries } = await listInside(path.resolve(root, folder), rules, { maxEntries: room }).catch(() => ({
       entries: [],
     }));
     for (const { name, kind } of entries) {

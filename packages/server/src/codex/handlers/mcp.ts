@@ -8,6 +8,7 @@ import { beginAct } from "../../host/client-acts.ts";
 import { serversOf, withMcpServers } from "../../host/mcp-servers.ts";
 import { pageOf } from "../../rpc/paging.ts";
 import { RPC, RpcError } from "../../rpc/peer.ts";
+import { z } from "zod";
 import { refuse } from "../thread-facts.ts";
 
 const INSPECT_MS = 30_000;
@@ -73,12 +74,16 @@ function statusOf(
   };
 }
 
+/** Anything else is passed over. */
+const Meta = z.record(z.string(), z.unknown());
+
 export const callMcpTool: Handler<"mcpServer/tool/call"> = async (params, call) => {
   await requireServer(call.server, params.threadId, params.server);
   const given = params.arguments ?? {};
   if (typeof given !== "object" || Array.isArray(given)) throw refuse("arguments must be an object");
   const signal = AbortSignal.timeout(CALL_MS);
-  const asked = { arguments: Object.fromEntries(Object.entries(given)), signal };
+  const meta = Meta.safeParse(params._meta).data;
+  const asked = { arguments: Object.fromEntries(Object.entries(given)), meta, signal };
   const { threadId, server, tool } = params;
   const act = { kind: "mcpTool", server, tool, arguments: JSON.stringify(given) } as const;
   const recorded = await beginAct(call, { threadId, act });

@@ -12,11 +12,15 @@ const EFFORTS = [
 
 export const listModels: Handler<"model/list"> = async (params, { server }) => {
   const chosen = (await defaultSettings(server.settings))?.model;
-  const known = knownModels();
-  const others = chosen === undefined ? known : known.filter((model) => isSibling(model, chosen));
-  const { data, nextCursor } = pageOf([chosen ?? [], others].flat(), params, (model) => model);
+  const { data, nextCursor } = pageOf(modelsLike(chosen), params, (model) => model);
   return { result: { data: data.map((model) => describe(model, model === chosen)), nextCursor } };
 };
+
+/** The one that is chosen, and those that the same provider is likely to have. */
+export function modelsLike(chosen: string | undefined): readonly string[] {
+  const known = knownModels();
+  return chosen === undefined ? known : [chosen, ...known.filter((model) => isSibling(model, chosen))];
+}
 
 function isSibling(model: string, chosen: string): boolean {
   return model !== chosen && familyOf(model) === familyOf(chosen);

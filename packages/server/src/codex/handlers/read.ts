@@ -26,7 +26,7 @@ import {
   type Page,
 } from "../../rpc/paging.ts";
 import { writeExport } from "../thread-path.ts";
-import { pastTurns, turnEvents, type PastTurn } from "../../turns/past-turns.ts";
+import { pastTurns, turnEvents, turnsBackFrom, type PastTurn } from "../../turns/past-turns.ts";
 import { describeThread, refuse, requireRow, requireThreadId } from "../thread-facts.ts";
 
 const NOT_LOADED = "thread not loaded: ";
@@ -40,7 +40,12 @@ export const listThreads: Handler<"thread/list"> = async (params, { server }) =>
   const folders = [params.cwd ?? []].flat();
   const providers = params.modelProviders ?? [];
   const from = await beginOf(params.cursor, server);
-  const isAny = (isInteractiveWanted || isExecWanted) && !RELATIONS.some((name) => typeof params[name] === "string");
+  const parentId = params.parentThreadId ?? undefined;
+  const isKindWanted =
+    parentId === undefined
+      ? isInteractiveWanted || isExecWanted
+      : kinds.length === 0 || kinds.some((kind) => CHILD_KINDS.has(kind));
+  const isAny = isKindWanted && !RELATIONS.some((name) => typeof params[name] === "string");
   const page = isAny
     ? await threadPage(server, {
         sortBy: params.sortKey === "updated_at" || params.sortKey === "recency_at" ? "updatedAt" : "createdAt",
@@ -52,7 +57,8 @@ export const listThreads: Handler<"thread/list"> = async (params, { server }) =>
         ...(from === undefined ? {} : { from }),
         ...(folders.length === 0 ? {} : { workspaces: folders }),
         ...(providers.length === 0 ? {} : { providers }),
-        ...(isInteractiveWanted && isExecWanted
+        ...(parentId === undefined ? {} : { parentId: requireThreadId(parentId, "parent thread") }),
+        ...(parentId !== undefined || (isInteractiveWanted && isExecWanted)
           ? {}
           : { origin: { prefix: appServerOrigin(""), begins: isInteractiveWanted } }),
       })
@@ -60,8 +66,9 @@ export const listThreads: Handler<"thread/list"> = async (params, { server }) =>
   return { result: { readStates: null, ...page } };
 };
 
-/** What a thread may belong to in the original; none does here. */
-const RELATIONS = ["sectionId", "parentThreadId", "ancestorThreadId", "attachedToThreadId"] as const;
+/** What a thread may belong to in the original besides a parent; none does here. */
+const RELATIONS = ["sectionId", "ancestorThreadId", "attachedToThreadId"] as const;
+const CHILD_KINDS: ReadonlySet<string> = new Set(["subAgent", "subAgentThreadSpawn"]);
 const MAX_EXCLUDED = 100;
 
 function checkFilters(params: CodexParams<"thread/list">): void {
@@ -109,6 +116,7 @@ function isWanted(row: ThreadRow, params: Pick<CodexParams<"thread/list">, "arch
   if (row.turnCount === 0 && row.forkedFrom === undefined) return false;
   if (row.isEphemeral || row.isArchived !== (params.archived ?? false)) return false;
   const kinds = params.sourceKinds ?? [];
+  if (row.parent !== undefined) return kinds.some((kind) => CHILD_KINDS.has(kind));
   return (kinds.length === 0 ? ["cli", "vscode"] : kinds).includes(isInteractive(row.origin) ? "vscode" : "exec");
 }
 
@@ -130,11 +138,28 @@ export const listTurns: Handler<"thread/turns/list"> = async (params, { server }
 type TurnsPage = Omit<CodexParams<"thread/turns/list">, "threadId"> & { readonly seen?: number };
 
 export async function turnsPage({ heddle: { journal } }: ServerContext, threadId: string, wanted: TurnsPage) {
-  const past = await pastTurns(journal, threadId, wanted.seen);
-  const sorted = wanted.sortDirection === "asc" ? past : past.toReversed();
-  const { data, ...cursors } = pageOf(sorted, wanted, ({ id }) => id);
+  const { data, ...cursors } =
+    wanted.sortDirection === "asc"
+      ? pageOf(await pastTurns(journal, threadId, wanted.seen), wanted, ({ id }) => id)
+      : await newestTurns(journal, threadId, wanted);
   const turns = (await readTurns(journal, data)).map((turn) => codexTurn(turn, wanted.itemsView ?? "summary"));
   return { ...cursors, data: turns };
+}
+
+async function newestTurns(
+  journal: Journal,
+  threadId: string,
+  { cursor, limit, seen }: TurnsPage,
+): Promise<Page<PastTurn>> {
+  const from = cursorPosition(cursor);
+  const found: PastTurn[] = [];
+  const most = pageLimit(limit);
+  for await (const turn of turnsBackFrom(journal, threadId, { seen, ...(from && { fromTurn: from.id }) })) {
+    found.push(turn);
+    if (found.length > most + 1) break;
+  }
+  if (from !== undefined && found[0]?.id !== from.id) throw invalidCursor(cursor ?? "");
+  return pageFrom(from?.isIncluded === false ? found.slice(1) : found, most, ({ id }) => id);
 }
 
 /** Turn by turn, until the page is full. */

@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import { foldersFromRoot, loadSkills } from "@heddle/agent";
 import { PROFILES } from "@heddle/dialects/codex-app-server";
+import { isHeddleError } from "@heddle/protocol";
 import type { Call, Handler, ServerContext } from "../../rpc/call.ts";
 import { pageOf } from "../../rpc/paging.ts";
 import type { Reply } from "../../rpc/peer.ts";
@@ -91,7 +92,14 @@ export const listCollaborationModes: Handler<"collaborationMode/list"> = async (
   return { result: { data: [mode("Plan"), mode("Default")] } };
 };
 
-/** No tools of the provider are used: Heddle's tools run in Heddle's sandbox. */
-export const readProviderCapabilities: Handler<"modelProvider/capabilities/read"> = async () => {
-  return { result: { imageGeneration: false, webSearch: false } };
+/** Of the provider that a turn without further settings asks; where none can be chosen yet, nothing can be done. */
+export const readProviderCapabilities: Handler<"modelProvider/capabilities/read"> = async (_, { server }) => {
+  const webSearch = await server.settings.explain({ mayLackKey: true }).then(
+    ({ canSearch }) => canSearch,
+    (error: unknown) => {
+      if (isHeddleError(error)) return false;
+      throw error;
+    },
+  );
+  return { result: { imageGeneration: false, webSearch } };
 };

@@ -29,7 +29,7 @@ import type { Reply } from "../../rpc/peer.ts";
 import type { ThreadFeed } from "../../followers/subscribe.ts";
 import { describeThread, NO_ROLLOUT, refuse, requireKept, requireRow, requireThreadId } from "../thread-facts.ts";
 import { threadMeant } from "../thread-path.ts";
-import { pastTurns } from "../../turns/past-turns.ts";
+import { turnsBackFrom, type PastTurn } from "../../turns/past-turns.ts";
 import { fullTurns, readTurns, turnsPage, warnOfHydration } from "./read.ts";
 
 export const startThread: Handler<"thread/start"> = async (params, { server, connection }) => {
@@ -44,6 +44,7 @@ export const startThread: Handler<"thread/start"> = async (params, { server, con
   const isStarting = await startServers(server, { threadId: id, workspace, settings });
   const origin = appServerOrigin(connection.client?.name ?? "");
   const isEphemeral = params.ephemeral === true;
+  const changesTurns = server.settings.changesTurns(params.config ?? {});
   const { clientThreadId, ...request } = params;
   const begin = async (): Promise<LoadedThread> => {
     const clientId = clientThreadId ?? undefined;
@@ -54,7 +55,7 @@ export const startThread: Handler<"thread/start"> = async (params, { server, con
     unless.isBegun = threadId === id;
     if (servers !== undefined) (await mcp.brought()).keep(threadId, servers);
     // A repeated request may name a thread that is loaded already.
-    return server.threads.get(threadId) ?? server.threads.load({ threadId, workspace, isEphemeral });
+    return server.threads.get(threadId) ?? server.threads.load({ threadId, workspace, isEphemeral, changesTurns });
   };
   const shadowed = tools.filter(({ name, namespace }) => namespace === undefined && isBuiltInName(name));
   const unused = [...unusedIn(server, params), ...shadowed.map(({ name }) => `dynamicTools.${name}`)];
@@ -111,7 +112,9 @@ export const forkThread: Handler<"thread/fork"> = async (params, { server, conne
       ...(isGiven(params.beforeTurnId) ? { beforeTurn: params.beforeTurnId } : {}),
     });
     unless.isBegun = true;
-    const loaded = server.threads.load({ threadId, workspace, isEphemeral: params.ephemeral === true });
+    const changesTurns = server.settings.changesTurns(params.config ?? {});
+    const isEphemeral = params.ephemeral === true;
+    const loaded = server.threads.load({ threadId, workspace, isEphemeral, changesTurns });
     const changes = changesBetween(await nextSettings(server, loaded), settings);
     await storeChanges(server, threadId, { changes, by: connection.by });
     return loaded;
@@ -200,7 +203,8 @@ export const resumeThread: Handler<"thread/resume"> = async (params, { server, c
     const before = await nextSettings(server, { threadId, workspace });
     await storeChanges(server, threadId, { changes: changesBetween(before, settings), by: connection.by });
   }
-  server.news.answered(server.threads.load({ threadId, workspace, isEphemeral }), settings);
+  const changesTurns = server.settings.changesTurns(params.config ?? {}) ?? loaded?.changesTurns;
+  server.news.answered(server.threads.load({ threadId, workspace, isEphemeral, changesTurns }), settings);
   const feed = await server.threads.feed(threadId);
   // Its unloading was announced to all clients.
   const isBack = loaded === undefined;
@@ -248,13 +252,13 @@ function isGiven<T>(value: T | null | undefined): value is T {
 
 /** Where a client that reads the past from its end begins. */
 async function backwardsFrom({ heddle }: ServerContext, threadId: string, seen: number) {
-  const past = await pastTurns(heddle.journal, threadId, seen);
+  let lastTurn: PastTurn | undefined;
   let lastItem: CodexThreadItem | undefined;
-  for (const turn of past.toReversed()) {
+  for await (const turn of turnsBackFrom(heddle.journal, threadId, { seen })) {
+    lastTurn ??= turn;
     lastItem = (await readTurns(heddle.journal, [turn])).flatMap(itemsOf).at(-1);
     if (lastItem !== undefined) break;
   }
-  const lastTurn = past.at(-1);
   return {
     turnsBackwardsCursor: lastTurn === undefined ? null : fromCursor(lastTurn.id),
     itemsBackwardsCursor: lastItem === undefined ? null : fromCursor(lastItem.id),

@@ -1,5 +1,5 @@
 /** Turns: begun, steered, interrupted. The run belongs to the server, whatever becomes of the client. */
-import { steerOnce } from "@heddle/agent";
+import type { StartTurn } from "@heddle/agent";
 import type { SettingsPatch } from "@heddle/agent/settings";
 import {
   HeddleError,
@@ -42,7 +42,9 @@ export const startTurn: Handler<"turn/start"> = async (params, { server, connect
   const once = typeof serviceTier === "string" ? ["serviceTier"] : [];
   const context = contextFrom(params);
   const reply = await heldBack(connection, threadId, async () => {
-    const wanted = { input, context, workspace, settings: turnSettings, once, clientId };
+    const ceiling = params.config?.ceiling ?? undefined;
+    const keep = ceiling === undefined ? undefined : { ceiling };
+    const wanted = { input, context, workspace, settings: turnSettings, once, keep, clientId };
     const { turnId, isSteered } = await startOrSteer({ server, by: connection.by }, threadId, wanted);
     // The turn that runs keeps what it has; the next one has what was asked for with this input.
     const moved = workspace === loaded.workspace ? {} : { cwd: workspace };
@@ -63,7 +65,7 @@ function contextFrom({ additionalContext }: Pick<CodexParams<"turn/start">, "add
   throw refuse(`additional context is larger than ${MAX_CONTEXT_CHARS} characters`);
 }
 
-interface Said {
+export interface Said {
   readonly input: readonly InputPart[];
   readonly context: readonly ClientContext[];
   readonly clientId: string | undefined;
@@ -73,23 +75,24 @@ interface Asked extends By {
   readonly server: ServerContext;
 }
 
-interface Wanted extends Said {
+export interface Wanted extends Said {
   readonly workspace: string;
   readonly once: readonly string[];
+  readonly keep: StartTurn["keep"];
   readonly settings: TurnSettings;
 }
 
 /** Input for a thread with a running turn is added to that turn. */
-async function startOrSteer(
+export async function startOrSteer(
   { server, by }: Asked,
   threadId: string,
   wanted: Wanted,
 ): Promise<{ readonly turnId: string; readonly isSteered: boolean }> {
   const acts = server.heddle.as(by);
-  const { input, context, workspace, settings, once, clientId } = wanted;
+  const { input, context, workspace, settings, once, keep, clientId } = wanted;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     try {
-      const asked = { thread: threadId, workspace, input, context, settings, once };
+      const asked = { thread: threadId, workspace, input, context, settings, once, keep };
       const start = { ...asked, ...(clientId === undefined ? {} : { clientId }) };
       return { turnId: server.turns.add(await acts.startTurn(start)).turnId, isSteered: false };
     } catch (error) {
@@ -105,7 +108,7 @@ async function startOrSteer(
 /** False when the turn has ended meanwhile. */
 async function steered({ server, by }: Asked, turnId: string, { input, context, clientId }: Said): Promise<boolean> {
   try {
-    await steerOnce(server.heddle.journal, turnId, { input, context, clientId, by });
+    await server.heddle.as(by).steer(turnId, input, { context, clientId });
     return true;
   } catch (error) {
     if (isHeddleError(error) && error.code === "turn.not-found") return false;
@@ -151,7 +154,7 @@ export const compactThread: Handler<"thread/compact/start"> = async (params, { s
   });
 };
 
-async function openTurn({ heddle }: ServerContext, threadId: string): Promise<string | undefined> {
+export async function openTurn({ heddle }: ServerContext, threadId: string): Promise<string | undefined> {
   const last = await heddle.journal.threads.lastTurn(threadId);
   return last?.status === "open" ? last.id : undefined;
 }
@@ -165,17 +168,29 @@ function patchFrom(params: Omit<CodexParams<"thread/settings/update">, "threadId
   return {
     ...profileChoice(permissions, { field: "sandboxPolicy", value: sandboxPolicy }),
     ...(sandboxPolicy === undefined || sandboxPolicy === null ? {} : sandboxFrom(sandboxPolicy)),
+    runner: params.config?.runner ?? undefined,
+    envelope: params.config?.envelope ?? undefined,
+    ceiling: params.config?.ceiling ?? undefined,
     model: model ?? undefined,
     effort: effort ?? undefined,
     summary: params.summary ?? undefined,
     // null takes the tier away.
     serviceTier: params.serviceTier === null ? "default" : params.serviceTier,
     personality: params.personality ?? undefined,
+    disabledPlugins: disabledPluginsFrom(params),
     mode: collaborationMode?.mode,
     modeInstructions: collaborationMode?.settings.developer_instructions ?? undefined,
     approvalPolicy:
       approvalPolicy === undefined || approvalPolicy === null ? undefined : approvalPolicyFrom(approvalPolicy),
   };
+}
+
+/** Every turn stores them. */
+const MAX_DISABLED_PLUGINS = 200;
+
+function disabledPluginsFrom({ disabledPluginIds }: Pick<CodexParams<"turn/start">, "disabledPluginIds">) {
+  if ((disabledPluginIds?.length ?? 0) <= MAX_DISABLED_PLUGINS) return disabledPluginIds ?? undefined;
+  throw refuse(`at most ${MAX_DISABLED_PLUGINS} plugins can be disabled for a thread`);
 }
 
 /** Changed between turns; a running turn is not affected. */

@@ -36,6 +36,7 @@ export class EventHub implements AsyncDisposable {
   readonly #tails = new Map<string, { readonly tail: Promise<SharedTail>; readers: number }>();
   readonly #readers = new Map<Reader, Promise<void>>();
   readonly #heart: NodeJS.Timeout;
+  readonly #stopping = new AbortController();
   #isClosed = false;
 
   constructor(options: HubOptions) {
@@ -50,14 +51,30 @@ export class EventHub implements AsyncDisposable {
 
   /** Refuses before anything is sent. What it answers serves the client, and resolves when the client has disconnected. */
   async admit(follow: Follow): Promise<(open: OpenOutput) => Promise<void>> {
-    if (this.#isClosed || this.#readers.size >= MAX_READERS) {
-      throw new HeddleError("door.overloaded", `${MAX_READERS} clients follow already; try again later`);
-    }
-    this.#refuseCrowd(follow.principal);
+    this.#refuseFull(follow.principal);
     await requireCursor(this.#options.heddle.journal, follow.stream, follow.after);
+    return this.#begin(follow, (reader) => this.#serve(reader, follow));
+  }
+
+  /** The same for a stream of another kind: `feed` sends it until the server stops. It answers false for a reader that does not read. */
+  admitFeed(
+    of: Pick<Follow, "principal" | "after">,
+    feed: (reader: Reader, stopping: AbortSignal) => Promise<boolean>,
+  ): (open: OpenOutput) => Promise<void> {
+    this.#refuseFull(of.principal);
+    return this.#begin({ ...of, wantsDeltas: false }, async (reader) => {
+      if (await feed(reader, this.#stopping.signal)) reader.end(this.#isClosed ? "stopping" : "end");
+      else reader.lag();
+    });
+  }
+
+  #begin(
+    of: Pick<Follow, "principal" | "after" | "wantsDeltas">,
+    serve: (reader: Reader) => Promise<void>,
+  ): (open: OpenOutput) => Promise<void> {
     return async (open) => {
-      const reader = new Reader({ ...follow, open, stuckMs: this.#options.stuckMs ?? STUCK_MS });
-      const served = this.#serve(reader, follow).catch((error: unknown) => {
+      const reader = new Reader({ ...of, open, stuckMs: this.#options.stuckMs ?? STUCK_MS });
+      const served = serve(reader).catch((error: unknown) => {
         const isGone = isHeddleError(error) && error.code === "store.purged";
         if (!isGone) this.#options.log(`a stream of events ended early: ${reasonOf(error)}`);
         reader.end(isGone ? "cursor.expired" : "failed");
@@ -65,6 +82,13 @@ export class EventHub implements AsyncDisposable {
       this.#readers.set(reader, served);
       await served.finally(() => this.#readers.delete(reader));
     };
+  }
+
+  #refuseFull(principal: Principal): void {
+    if (this.#isClosed || this.#readers.size >= MAX_READERS) {
+      throw new HeddleError("door.overloaded", `${MAX_READERS} clients follow already; try again later`);
+    }
+    this.#refuseCrowd(principal);
   }
 
   #refuseCrowd({ name, role }: Principal): void {
@@ -78,6 +102,7 @@ export class EventHub implements AsyncDisposable {
   /** What is stored by now is still sent; then every stream ends with `stopping`. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
+    this.#stopping.abort();
     clearInterval(this.#heart);
     for (const { tail } of this.#tails.values()) await (await tail)[Symbol.asyncDispose]();
     let late: NodeJS.Timeout | undefined;

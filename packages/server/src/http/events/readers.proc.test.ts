@@ -33,7 +33,7 @@ test("F14 G7: fifty readers that stop reading are closed, cost little and harm n
   expect(told).toEqual(Array.from({ length: events + 1 }, (_, at) => at + 1));
   const grown = process.memoryUsage().rss - before;
   expect(grown / 50).toBeLessThan(8 * 1024 * 1024);
-  await expect.poll(() => world.door.followers, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => world.door.followers, { timeout: 60_000 }).toBe(1);
   // Whoever begins to read again finds out where to go on, or a broken connection: never an end that looks like all.
   const ends = await Promise.all(stopped.map((reader) => readOut(reader)));
   for (const { text, isBroken } of ends) {
@@ -70,5 +70,5 @@ test("F15: a thousand clients that come and go leave nothing behind", async () =
     for (const client of clients) client[Symbol.dispose]();
   }
   const open = () => process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length;
-  await expect.poll(open, { timeout: 5_000 }).toBeLessThan(10);
+  await expect.poll(open, { timeout: 60_000 }).toBeLessThan(10);
 });

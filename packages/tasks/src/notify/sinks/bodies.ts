@@ -42,9 +42,14 @@ export function shownMessage({ event, payload }: Outgoing): ShownMessage {
   const isUnproven = event === "TASK_COMPLETED" && data["verified"] === false;
   const sign = isUnproven ? "says it is done (not checked)" : (SIGNS[event] ?? event);
   const summary = textOf(data["error"]) || textOf(data["summary"]) || budgetText(data);
+  const byHand = textOf(tableOf(data["takeover"])["command"]);
   return {
     title: cut(visibleText(oneLine(`${name}: ${sign}`)), MAX_TITLE_CHARS),
-    lines: [...textLines(cut(summary, MAX_SUMMARY_CHARS)), textOf(payload["task_id"])].filter((line) => line !== ""),
+    lines: [
+      ...textLines(cut(summary, MAX_SUMMARY_CHARS)),
+      textOf(payload["task_id"]),
+      byHand === "" ? "" : `take over: ${byHand}`,
+    ].filter((line) => line !== ""),
   };
 }
 

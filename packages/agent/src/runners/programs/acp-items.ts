@@ -1,0 +1,305 @@
+/**
+ * Updates of an ACP agent as items. A message ends where something else begins; agents that give no ids of messages are
+ * understood by that alone. A call is told in parts, and the last word on each part counts.
+ */
+import type { FileChangeEntry, Item, ItemStatus } from "@heddle/protocol";
+import { z } from "zod";
+import type { ProgramTurn } from "./conversation.ts";
+import { fittedOutput } from "./fitted-output.ts";
+
+const Text = z.object({ type: z.literal("text"), text: z.string() });
+const Chunk = z.object({ messageId: z.string().nullish(), content: z.unknown() });
+const Content = z.union([
+  z.object({ type: z.literal("content"), content: z.unknown() }),
+  z.object({ type: z.literal("diff"), path: z.string(), oldText: z.string().nullish(), newText: z.string() }),
+  z.looseObject({ type: z.string() }),
+]);
+const Call = z.object({
+  toolCallId: z.string(),
+  title: z.string().nullish(),
+  kind: z.string().nullish(),
+  status: z.string().nullish(),
+  content: z.array(Content).nullish(),
+  locations: z.array(z.looseObject({ path: z.string() })).nullish(),
+  rawInput: z.unknown().optional(),
+  rawOutput: z.unknown().optional(),
+  _meta: z
+    .looseObject({
+      terminal_output_delta: z.object({ data: z.string() }).optional(),
+      terminal_exit: z.object({ exit_code: z.number().nullish() }).optional(),
+    })
+    .nullish(),
+});
+type Call = z.infer<typeof Call>;
+const Plan = z.object({ entries: z.array(z.object({ content: z.string(), status: z.string() })) });
+const ThreadStatus = z.object({
+  _meta: z.object({ codex: z.object({ threadStatus: z.object({ type: z.string() }) }) }),
+});
+const ShellInput = z.looseObject({ command: z.union([z.string(), z.array(z.string())]), cwd: z.string().optional() });
+const ShellOutput = z.looseObject({
+  exitCode: z.number().optional(),
+  exit_code: z.number().optional(),
+  metadata: z.looseObject({ exit: z.number().nullish() }).optional(),
+});
+
+export interface AcpItems {
+  heard(update: { readonly sessionUpdate: string }): Promise<void>;
+  beginCall(call: unknown): Promise<{ readonly id: string; readonly item: Item }>;
+  refused(callId: string): void;
+  /** A prompt begins. */
+  start(): void;
+  /** It is over: open texts end, and what was refused without another word. Returns what was said. */
+  finish(): Promise<string>;
+  readonly wasRefused: boolean;
+  readonly hasFailed: boolean;
+}
+
+interface OpenText {
+  readonly name: string;
+  readonly type: "agentMessage" | "reasoning";
+  readonly messageId: string | null | undefined;
+}
+
+export function createAcpItems(turn: ProgramTurn): AcpItems {
+  const { items, unknown } = turn;
+  const texts = createTexts(turn);
+  const calls = createCalls(turn, texts);
+  let plans = 0;
+  let hasFailed = false;
+
+  async function plan(update: unknown): Promise<void> {
+    const { entries } = Plan.parse(update);
+    plans += 1;
+    const name = `plan ${plans}`;
+    const steps = entries.map(({ content, status }) => ({ text: content, status: stepStatus(status) }));
+    await items.end(name, (id) => ({ type: "plan", id, callId: name, status: "completed", steps }));
+  }
+
+  return {
+    ...calls,
+    async heard(update) {
+      switch (update.sessionUpdate) {
+        case "agent_message_chunk":
+          return texts.piece("agentMessage", update);
+        case "agent_thought_chunk":
+          return texts.piece("reasoning", update);
+        case "tool_call":
+        case "tool_call_update":
+          return calls.heard(update);
+        case "plan":
+          return plan(update);
+        case "session_info_update":
+          hasFailed ||= ThreadStatus.safeParse(update).data?._meta.codex.threadStatus.type === "systemError";
+          return;
+        default:
+          if (!IGNORED.has(update.sessionUpdate)) unknown(`update ${update.sessionUpdate}`);
+      }
+    },
+    start() {
+      hasFailed = false;
+    },
+    async finish() {
+      await texts.end();
+      await calls.endRefused();
+      return texts.taken();
+    },
+    get wasRefused() {
+      return calls.wasRefused();
+    },
+    get hasFailed() {
+      return hasFailed;
+    },
+  };
+}
+
+type Texts = ReturnType<typeof createTexts>;
+
+/** Messages and thoughts: one is open at a time. */
+function createTexts({ items, unknown }: Pick<ProgramTurn, "items" | "unknown">) {
+  const said: string[] = [];
+  let count = 0;
+  let open: OpenText | undefined;
+
+  async function end(): Promise<void> {
+    if (open === undefined) return;
+    const { name, type } = open;
+    open = undefined;
+    const whole = items.streamed(name);
+    if (type === "agentMessage") said.push(whole);
+    await items.end(name, textItem(type, whole));
+  }
+
+  return {
+    end,
+    /** What was said since the last time. */
+    taken: (): string => said.splice(0).join("\n\n"),
+    async piece(type: OpenText["type"], update: unknown): Promise<void> {
+      const { messageId, content } = Chunk.parse(update);
+      const text = Text.safeParse(content).data?.text;
+      if (text === undefined) return unknown(`content of ${type}`);
+      if (open?.type !== type || (messageId && messageId !== open.messageId)) {
+        await end();
+        count += 1;
+        // The same message may go on after a call, as an item of its own.
+        open = { name: `${type} ${count}`, type, messageId };
+        await items.begin(open.name, textItem(type, ""));
+      }
+      items.stream(open.name, type === "agentMessage" ? "text" : "reasoningSummary", text);
+    },
+  };
+}
+
+/** Calls, by its own ids. */
+function createCalls({ items, unknown, workspace }: ProgramTurn, texts: Pick<Texts, "end">) {
+  const known = new Map<string, Call>();
+  const refused = new Set<string>();
+
+  async function begin(part: Call): Promise<{ readonly id: string; readonly now: Call }> {
+    await texts.end();
+    const before = known.get(part.toolCallId);
+    const now = before === undefined ? part : joined(before, part);
+    known.set(part.toolCallId, now);
+    const begun = { ...now, status: "in_progress" };
+    const id = await items.begin(part.toolCallId, (own) => callItem(begun, { id: own, workspace }));
+    return { id, now };
+  }
+
+  return {
+    async heard(update: unknown): Promise<void> {
+      const part = Call.safeParse(update).data;
+      if (part === undefined) return unknown("tool_call");
+      const { now } = await begin(part);
+      const name = now.toolCallId;
+      const delta = part._meta?.terminal_output_delta?.data;
+      if (delta !== undefined) items.stream(name, "output", delta);
+      else if (now.kind === "execute") items.streamWhole(name, "output", textIn(part.content ?? []));
+      if (now.status !== "completed" && now.status !== "failed") return;
+      const shown = { workspace, isRefused: refused.has(name), streamed: items.streamed(name) };
+      await items.end(name, (id) => callItem(now, { id, ...shown }));
+    },
+    async beginCall(raw: unknown): ReturnType<AcpItems["beginCall"]> {
+      const part = Call.parse(raw);
+      // What else it shows explains the question, and is no output.
+      const content = part.content?.filter(({ type }) => type === "diff");
+      const { id, now } = await begin({ ...part, content });
+      return { id, item: callItem(now, { id, workspace }) };
+    },
+    refused: (callId: string): void => void refused.add(callId),
+    wasRefused: (): boolean => refused.size > 0,
+    /** Some say no more of a call that was declined. */
+    async endRefused(): Promise<void> {
+      for (const callId of refused) {
+        const call = known.get(callId);
+        if (call === undefined || !items.isOpen(callId)) continue;
+        const failed: Call = { ...call, status: "failed" };
+        await items.end(callId, (id) => callItem(failed, { id, workspace, isRefused: true }));
+      }
+    },
+  };
+}
+
+const IGNORED: ReadonlySet<string> = new Set([
+  "user_message_chunk",
+  "available_commands_update",
+  "current_mode_update",
+  "config_option_update",
+  "usage_update",
+]);
+
+const textItem =
+  (type: OpenText["type"], text: string) =>
+  (id: string): Item =>
+    type === "agentMessage" ? { type, id, text } : { type, id, summary: text === "" ? [] : [text] };
+
+/** What a later part does not say stays as it was. */
+function joined(before: Call, part: Call): Call {
+  const given = Object.fromEntries(Object.entries(part).filter(([, value]) => value !== undefined && value !== null));
+  const content = part.content && part.content.length > 0 ? part.content : before.content;
+  const rawInput = isEmpty(part.rawInput) ? before.rawInput : part.rawInput;
+  return { ...before, ...given, content, rawInput };
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === undefined || value === null || (typeof value === "object" && Object.keys(value).length === 0);
+}
+
+interface Shown {
+  readonly id: string;
+  readonly workspace: string;
+  readonly isRefused?: boolean;
+  readonly streamed?: string;
+}
+
+function callItem(call: Call, { id, workspace, isRefused = false, streamed = "" }: Shown): Item {
+  const { toolCallId: callId, kind, title, rawInput, rawOutput } = call;
+  const begun = { id, callId, status: statusOf(call.status, isRefused) };
+  const diffs = changesIn(call);
+  if (kind === "execute") {
+    const input = ShellInput.safeParse(rawInput).data;
+    const command = input === undefined ? (title ?? "") : [input.command].flat().join(" ");
+    const output = streamed === "" ? textIn(call.content ?? []) : streamed;
+    const exitCode = exitOf(rawOutput, call._meta?.terminal_exit?.exit_code);
+    return {
+      type: "commandExecution",
+      ...begun,
+      command,
+      cwd: input?.cwd ?? workspace,
+      ...fittedOutput(isRefused ? "" : output),
+      ...(exitCode === undefined ? {} : { exitCode }),
+    };
+  }
+  if (diffs.length > 0 || kind === "edit" || kind === "delete" || kind === "move") {
+    const named = (call.locations ?? []).map(({ path }): FileChangeEntry => ({
+      path,
+      kind: kind === "delete" ? "delete" : "update",
+      diff: "",
+    }));
+    return { type: "fileChange", ...begun, changes: diffs.length > 0 ? diffs : named };
+  }
+  const tool = kind ?? "other";
+  const args = rawInput === undefined ? { title } : rawInput;
+  return { type: "toolCall", ...begun, tool, arguments: args, ...fittedOutput(textIn(call.content ?? [])) };
+}
+
+function changesIn({ content }: Call): FileChangeEntry[] {
+  return (content ?? []).flatMap((part) => {
+    if (part.type !== "diff" || !("newText" in part) || typeof part.newText !== "string") return [];
+    const { path, oldText, newText } = part as { path: string; oldText?: string | null; newText: string };
+    const isNew = typeof oldText !== "string";
+    return [{ path, kind: isNew ? "add" : "update", diff: isNew ? newText : changed(oldText, newText) } as const];
+  });
+}
+
+/** Whole texts are what agents send; a diff of whole texts says which lines went and came. */
+function changed(before: string, after: string): string {
+  const lines = (text: string, mark: string): string =>
+    text
+      .split("\n")
+      .map((line) => `${mark}${line}`)
+      .join("\n");
+  return `${lines(before, "-")}\n${lines(after, "+")}`;
+}
+
+function textIn(content: readonly z.infer<typeof Content>[]): string {
+  return content
+    .flatMap((part) => ("content" in part ? [Text.safeParse(part.content).data?.text ?? ""] : []))
+    .join("\n")
+    .replace(/^```\w*\n([\s\S]*?)\n?```$/, "$1\n");
+}
+
+function exitOf(rawOutput: unknown, told: number | null | undefined): number | undefined {
+  if (typeof told === "number") return told;
+  const found = ShellOutput.safeParse(rawOutput).data;
+  return found?.exitCode ?? found?.exit_code ?? found?.metadata?.exit ?? undefined;
+}
+
+function statusOf(word: string | null | undefined, isRefused: boolean): ItemStatus {
+  if (isRefused && word !== "completed") return word === "failed" ? "declined" : "inProgress";
+  if (word === "completed" || word === "failed") return word;
+  return "inProgress";
+}
+
+function stepStatus(word: string): "pending" | "inProgress" | "completed" {
+  if (word === "completed") return word;
+  return word === "in_progress" ? "inProgress" : "pending";
+}

@@ -1,0 +1,46 @@
+/**
+ * Where agents differ that all speak ACP: what each was seen to do, by the name and versions it gives. An agent that is not
+ * listed is taken at the word of the protocol, and its ends are `likely` at best.
+ */
+
+export interface AcpQuirks {
+  /**
+   * What `usage` of an answer counts. `session`: everything since it was opened; `lastCall` is less than the turn used, and
+   * `none` is not told.
+   */
+  readonly usage: "turn" | "session" | "lastCall" | "none";
+  /** The mode in which it asks; set after every opening, because some begin in one that judges for itself. */
+  readonly askMode?: string;
+  /** A whole message that is an error of its provider. */
+  readonly errorText?: RegExp;
+  /** In `_meta` of news about its session: its thread has failed. */
+  readonly hasThreadStatus?: boolean;
+}
+
+interface QuirkRow {
+  /** Of `agentInfo`, in lower case. */
+  readonly name: RegExp;
+  /** Of the major version it was seen in. */
+  readonly major: readonly number[];
+  readonly quirks: AcpQuirks;
+}
+
+const PLAIN: AcpQuirks = { usage: "none" };
+
+const ROWS: readonly QuirkRow[] = [
+  { name: /^opencode$/, major: [1], quirks: { usage: "lastCall" } },
+  { name: /^gemini-cli$/, major: [0], quirks: { usage: "none", askMode: "default" } },
+  { name: /copilot/, major: [0, 1], quirks: { usage: "session", errorText: /^Error: \d{3}\b[^\n]*/ } },
+  { name: /claude/, major: [0], quirks: { usage: "turn", askMode: "default" } },
+  { name: /codex-acp$/, major: [2], quirks: { usage: "turn", askMode: "workspace-write", hasThreadStatus: true } },
+  { name: /qwen/, major: [0], quirks: { usage: "none", askMode: "default" } },
+];
+
+export function quirksOf(
+  agent: { readonly name: string; readonly version?: string | undefined } | undefined,
+): AcpQuirks {
+  if (agent === undefined) return PLAIN;
+  const major = Number(/^\d+/.exec(agent.version ?? "")?.[0] ?? Number.NaN);
+  const name = agent.name.toLowerCase();
+  return ROWS.find((row) => row.name.test(name) && row.major.includes(major))?.quirks ?? PLAIN;
+}

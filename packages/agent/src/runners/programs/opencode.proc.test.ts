@@ -1,0 +1,124 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { EventOf, EventType, StoredEvent } from "@heddle/protocol";
+import { expect, inject, test } from "vitest";
+import { playedOptions, playedSubject } from "../../../test/played-subject.ts";
+import type { OpenCodeStep } from "../../../test/opencode-play-in-child.ts";
+import { openTestHeddle } from "../../../test/test-heddle.ts";
+import { runnerSuite } from "../runner.suite.ts";
+import { openCodeDialect } from "./opencode.ts";
+
+const children = inject("children");
+
+runnerSuite(playedSubject("opencode", openCodeDialect.capabilities, children));
+
+test("a conversation that OpenCode does not find is begun anew, with the past as text", async () => {
+  await using first = await openTestHeddle(playedOptions("opencode", [{ says: "the answer is 42" }], children));
+  const { threadId, done } = await first.start("say something");
+  expect((await done).body).toMatchObject({ status: "completed" });
+  const steps = [{ forgets: true }, { says: "again" }] as const;
+  await using second = await openTestHeddle({ ...playedOptions("opencode", steps, children), folder: first.folder });
+  const turn = await second.start("and again", { thread: threadId });
+  expect((await turn.done).body).toMatchObject({ status: "completed" });
+  const connected = ofType(await second.events(threadId), "agent.connected");
+  expect(connected.map(({ origin }) => origin)).toEqual(["new", "retold"]);
+});
+
+test("a fork of a thread continues a copy, of which nothing is told again", async () => {
+  await using t = await openTestHeddle(playedOptions("opencode", [{ says: "done" }], children));
+  const first = await t.start("say something");
+  expect((await first.done).body).toMatchObject({ status: "completed" });
+  const threadId = await t.heddle.as("user:owner").forkThread({ threadId: first.threadId, origin: "test" });
+  const turn = await t.start("and again", { thread: threadId });
+  expect((await turn.done).body).toMatchObject({ status: "completed" });
+  const events = await t.events(threadId);
+  expect(ofType(events, "agent.connected").map(({ origin }) => origin)).toEqual(["forked"]);
+  const messages = ofType(events, "item.completed").filter(({ item }) => item.type === "agentMessage");
+  expect(messages.map(({ item }) => item)).toMatchObject([{ text: "done" }]);
+});
+
+test("its server is reached in a sandbox with listed hosts too", async () => {
+  const options = playedOptions("opencode", [{ says: "done" }], children);
+  const runners = { opencode: { ...options.runners?.["opencode"], hosts: ["models.example.com", "127.0.0.1:9"] } };
+  await using t = await openTestHeddle({ ...options, runners });
+  const turn = await t.start("say something");
+  expect((await turn.done).body).toMatchObject({ status: "completed" });
+});
+
+test("a failure of its provider, and the end of its server, are those of the turn", async () => {
+  await using full = await openTestHeddle(playedOptions("opencode", [{ fails: "too busy" }], children));
+  const refused = await full.start("say something");
+  const overloaded = { code: "provider.overloaded", message: "opencode: too busy" };
+  expect((await refused.done).body).toMatchObject({ status: "failed", failure: overloaded });
+  await using gone = await openTestHeddle(playedOptions("opencode", [{ exits: 3 }], children));
+  const lost = await gone.start("say something");
+  const failure = { code: "runner.exited", message: expect.stringContaining("something broke inside") };
+  expect((await lost.done).body).toMatchObject({ status: "failed", failure });
+});
+
+test("a question of the agent is answered from any door", async () => {
+  const options = playedOptions("opencode", [{ wonders: "which one?" }, { says: "done" }], children);
+  const settings = { ...options.settings, approvalPolicy: "on-request" } as const;
+  await using t = await openTestHeddle({ ...options, settings, isUnattended: false });
+  const turn = await t.start("ask me");
+  const { approvalId } = await t.next(turn.threadId, "approval.requested");
+  const answers = { q1: ["yes"] };
+  await t.heddle.as("user:owner").answer({ threadId: turn.threadId, approvalId, decision: "accept", answers });
+  expect((await turn.done).body).toMatchObject({ status: "completed", native: { reason: "stop" } });
+  const messages = ofType(await t.events(turn.threadId), "item.completed").filter(
+    ({ item }) => item.type === "agentMessage",
+  );
+  expect(messages.map(({ item }) => item)).toMatchObject([{ text: 'answered [["yes"]]' }, { text: "done" }]);
+});
+
+test("a server that runs already is reached without a sandbox, and refused where there is one", async () => {
+  await using played = await playedServer([{ says: "from outside" }]);
+  const runners = { opencode: { url: played.url, user: "me", env_key: "PLAYED_PASSWORD" } };
+  const settings = { runner: "opencode", provider: "opencode", model: "default" } as const;
+  const env = { PLAYED_PASSWORD: PASSWORD };
+  await using held = await openTestHeddle({ runners, settings, env });
+  await expect(held.start("say something")).rejects.toMatchObject({ code: "runner.unsupported" });
+
+  const off = { ...settings, sandboxMode: "danger-full-access" } as const;
+  await using t = await openTestHeddle({ runners, settings: off, env });
+  const turn = await t.start("say something");
+  expect((await turn.done).body).toMatchObject({ status: "completed" });
+  const events = await t.events(turn.threadId);
+  expect(ofType(events, "agent.started")).toMatchObject([{ command: [played.url], sandboxLevel: "none" }]);
+  expect(JSON.stringify(events)).not.toContain(PASSWORD);
+
+  await using stranger = await openTestHeddle({ runners, settings: off, env: { PLAYED_PASSWORD: "not the password" } });
+  const refused = await stranger.start("say something");
+  const failure = { code: "runner.exited", message: expect.stringContaining("401") };
+  expect((await refused.done).body).toMatchObject({ status: "failed", failure });
+});
+
+const PASSWORD = "a password of the test";
+
+interface PlayedServer extends AsyncDisposable {
+  readonly url: string;
+}
+
+async function playedServer(steps: readonly OpenCodeStep[]): Promise<PlayedServer> {
+  const folder = await mkdtemp(join(tmpdir(), "heddle-played-"));
+  const args = [join(children, "opencode-play-in-child.mjs"), "opencode", JSON.stringify(steps), "--port", "0"];
+  const env = { PATH: process.env["PATH"], OPENCODE_SERVER_USERNAME: "me", OPENCODE_SERVER_PASSWORD: PASSWORD };
+  const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ["ignore", "pipe", "inherit"] });
+  const closed = once(child, "close");
+  const [said] = await once(child.stdout, "data");
+  return {
+    url: /http:\S+/.exec(String(said))?.[0] ?? "",
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await closed;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function ofType<T extends EventType>(events: readonly StoredEvent[], type: T): EventOf<T>[] {
+  return events.map(({ body }) => body).filter((body): body is EventOf<T> => body.type === type);
+}

@@ -1,0 +1,363 @@
+/**
+ * OpenCode over HTTP and its stream of events. It is told to ask before everything it does, and policy answers; each answer
+ * counts once. It says idle at the end of every turn, also of one that failed, and then a second time.
+ */
+import { HeddleError, type HandleOrigin, type InputPart, type Usage } from "@heddle/protocol";
+import { z } from "zod";
+import { capabilities } from "../abilities.ts";
+import { forwarderCommand } from "./opencode-forwarder.ts";
+import type { Conversation, Dialect, NativeOutcome, ProgramTurn, Wire } from "./conversation.ts";
+import { createOpenCodeHttp, type OpenCodeHttp } from "./opencode-http.ts";
+import { createOpenCodeItems, OpenCodePart, type OpenCodeItems, type StepTokens } from "./opencode-items.ts";
+import {
+  Asked,
+  ASKING,
+  ASKING_RULES,
+  createOpenCodePermissions,
+  Questions,
+  type OpenCodePermissions,
+} from "./opencode-permissions.ts";
+import { BEGIN_MS } from "./rpc.ts";
+
+/** Between the first idle of a turn that failed and the second. */
+const SETTLE_MS = 1000;
+
+export const openCodeDialect: Dialect = createOpenCodeDialect();
+
+export function createOpenCodeDialect(settleMs = SETTLE_MS): Dialect {
+  return {
+    capabilities: capabilities(
+      "approvals",
+      "asksFirst",
+      "images",
+      "outputSchema",
+      "resume",
+      "fork",
+      "requests",
+      "usage",
+      "models",
+      "reasoning",
+      "plan",
+      "liveOutput",
+    ),
+    launch: () => ({ args: [], variables: { OPENCODE_CONFIG_CONTENT: JSON.stringify({ permission: ASKING }) } }),
+    forwarder: forwarderCommand,
+    open: (wire, turn) => open(wire, turn, settleMs),
+  };
+}
+
+const Message = z.object({ ready: z.string().optional(), event: z.unknown().optional() });
+const Event = z.object({ type: z.string(), properties: z.record(z.string(), z.unknown()).default({}) });
+const Session = z.object({ id: z.string(), parentID: z.string().optional() });
+const OfSession = z.object({ sessionID: z.string().optional() });
+const MessageNews = z.object({
+  info: z.object({
+    id: z.string(),
+    role: z.string(),
+    providerID: z.string().optional(),
+    modelID: z.string().optional(),
+    finish: z.string().nullish(),
+    mode: z.string().optional(),
+    time: z.object({ completed: z.number().optional() }).optional(),
+  }),
+});
+const PartNews = z.object({ part: z.looseObject({ type: z.string(), messageID: z.string() }) });
+const DeltaNews = z.object({ partID: z.string(), field: z.string(), delta: z.string() });
+const Status = z.object({ status: z.object({ type: z.string(), message: z.string().default("") }) });
+const ErrorNews = z.object({
+  error: z
+    .object({
+      name: z.string(),
+      data: z.looseObject({ message: z.string().optional(), statusCode: z.number().optional() }).optional(),
+    })
+    .optional(),
+});
+type NativeError = NonNullable<z.infer<typeof ErrorNews>["error"]>;
+
+/** It tries for ever to reach a model that is busy. */
+const MAX_RETRIES = 30;
+
+interface State {
+  sessionId: string;
+  /** Of the agents that it has started itself. */
+  readonly children: Set<string>;
+  /** Messages of the agent in this turn; those that were copied or said before are not among them. */
+  readonly messages: Map<string, { isOver: boolean }>;
+  /** Undefined: it works on nothing. */
+  ended: PromiseWithResolvers<NativeOutcome> | undefined;
+  error: NativeError | undefined;
+  finish: string | undefined;
+  model: string | undefined;
+  retries: number;
+  lastRetry: string;
+  settling: NodeJS.Timeout | undefined;
+}
+
+function open(wire: Wire, turn: ProgramTurn, settleMs: number): Conversation {
+  const http = createOpenCodeHttp(wire);
+  const items = createOpenCodeItems(turn);
+  const permissions = createOpenCodePermissions(turn, items, http);
+  const ready = Promise.withResolvers<void>();
+  ready.promise.catch(() => undefined);
+  const state: State = {
+    sessionId: "",
+    children: new Set(),
+    messages: new Map(),
+    ended: undefined,
+    error: undefined,
+    finish: undefined,
+    model: turn.model,
+    retries: 0,
+    lastRetry: "",
+    settling: undefined,
+  };
+  const hear = createEars(turn, { http, items, permissions, state, settleMs });
+  return {
+    async begin() {
+      await within(ready.promise, BEGIN_MS);
+      const { id, origin } = await enter(http, turn);
+      state.sessionId = id;
+      await wire.send({ atEnd: `/session/${id}/abort` });
+      await turn.connected({ handle: id, origin, model: turn.model });
+      return origin === "retold" ? "forgot" : "knows";
+    },
+    async receive(message) {
+      if (http.receive(message)) return undefined;
+      const found = Message.safeParse(message).data;
+      if (found?.ready !== undefined) return ready.resolve();
+      const event = Event.safeParse(found?.event).data;
+      return event === undefined ? turn.unknown("malformed") : hear(event);
+    },
+    async prompt(input, told) {
+      const ended = Promise.withResolvers<NativeOutcome>();
+      ended.promise.catch(() => undefined);
+      Object.assign(state, { ended, error: undefined, finish: undefined, retries: 0, lastRetry: "" });
+      const model = turn.model === undefined ? {} : { model: modelOf(turn.model) };
+      await http.request("POST", `/session/${state.sessionId}/prompt_async`, { ...model, parts: partsOf(input, told) });
+      return ended.promise;
+    },
+    steer: () => Promise.resolve(false),
+    interrupt: async () => void (await http.ask("POST", `/session/${state.sessionId}/abort`, {})),
+    lost(error) {
+      clearTimeout(state.settling);
+      http.lost(error);
+      ready.reject(error);
+      state.ended?.reject(error);
+    },
+  };
+}
+
+async function within(done: Promise<void>, ms: number): Promise<void> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new HeddleError("runner.stalled", "opencode does not start")), ms);
+  await Promise.race([done, late]).finally(() => clearTimeout(timer));
+}
+
+async function enter(http: OpenCodeHttp, turn: ProgramTurn): Promise<{ id: string; origin: HandleOrigin }> {
+  const { handle } = turn;
+  const begin = async (): Promise<string> =>
+    Session.parse(await http.request("POST", "/session", { permission: ASKING_RULES })).id;
+  if (handle === undefined) return { id: await begin(), origin: "new" };
+  // The rules of a conversation are not copied with it, and without a sandbox there is nothing else.
+  if (handle.isOfOther && turn.envelope.sandbox === "off") return { id: await begin(), origin: "retold" };
+  const path = `/session/${encodeURIComponent(handle.id)}`;
+  const known = await (handle.isOfOther ? http.ask("POST", `${path}/fork`, {}) : http.ask("GET", path));
+  const session = known.status === 200 ? Session.safeParse(known.body).data : undefined;
+  if (session !== undefined) return { id: session.id, origin: handle.isOfOther ? "forked" : "resumed" };
+  const news = `opencode has lost its conversation, and gets the earlier messages as text: status ${known.status}`;
+  await turn.warn("runner.failed", news);
+  return { id: await begin(), origin: "retold" };
+}
+
+function modelOf(name: string): { providerID: string; modelID: string } {
+  const cut = name.indexOf("/");
+  if (cut > 0) return { providerID: name.slice(0, cut), modelID: name.slice(cut + 1) };
+  throw new HeddleError("model.unknown", `opencode names its models PROVIDER/MODEL, as \`opencode models\` lists them`);
+}
+
+function partsOf(input: readonly InputPart[], told: string | undefined): readonly object[] {
+  const parts = input.map((part) =>
+    part.type === "text"
+      ? { type: "text", text: part.text }
+      : { type: "file", mime: part.mediaType, url: `data:${part.mediaType};base64,${part.base64}` },
+  );
+  return [...(told === undefined ? [] : [{ type: "text", text: told }]), ...parts];
+}
+
+interface Hearing {
+  readonly http: OpenCodeHttp;
+  readonly items: OpenCodeItems;
+  readonly permissions: OpenCodePermissions;
+  readonly state: State;
+  readonly settleMs: number;
+}
+
+/** What it tells by itself, by type. Of other conversations of its server nothing is heard. */
+function createEars(turn: ProgramTurn, hearing: Hearing) {
+  const { items, permissions, state } = hearing;
+  const end = createEnd(hearing);
+
+  async function message(properties: unknown): Promise<void> {
+    const info = MessageNews.safeParse(properties).data?.info;
+    if (info === undefined || info.role !== "assistant" || info.mode === "compaction") return;
+    const isOver = info.time?.completed !== undefined;
+    const known = state.messages.get(info.id);
+    if (known === undefined && isOver) return;
+    state.messages.set(info.id, { isOver });
+    if (info.providerID !== undefined && info.modelID !== undefined) state.model = `${info.providerID}/${info.modelID}`;
+    state.finish = info.finish ?? state.finish;
+    state.retries = 0;
+    if (isOver && state.settling !== undefined) await end.now();
+  }
+
+  async function part(properties: unknown, isChild: boolean): Promise<void> {
+    const raw = PartNews.safeParse(properties).data?.part;
+    if (raw === undefined || (!isChild && !state.messages.has(raw.messageID))) return;
+    const found = OpenCodePart.safeParse(raw);
+    if (!found.success) return IGNORED_PARTS.test(raw.type) ? undefined : turn.unknown(`part ${raw.type}`);
+    const { data } = found;
+    if (data.type === "step-finish") return spent(turn, { items, model: state.model, ...data });
+    // Of what another agent of its own says, the call that started it has the end.
+    if (!isChild || data.type === "tool") await items.part(data);
+  }
+
+  return async ({ type, properties }: z.infer<typeof Event>): Promise<void> => {
+    const child = type === "session.created" ? Session.safeParse(properties["info"]).data : undefined;
+    if (child?.parentID !== undefined && isOurs(child.parentID, state)) state.children.add(child.id);
+    const of = OfSession.safeParse(properties).data?.sessionID;
+    if (of !== undefined && !isOurs(of, state)) return;
+    const isChild = of !== undefined && of !== state.sessionId;
+    switch (type) {
+      case "message.part.updated":
+        return part(properties, isChild);
+      case "permission.asked":
+        return unattended(state, permissions.permission(Asked.parse(properties)));
+      case "question.asked":
+        return unattended(state, permissions.question(Questions.parse(properties)));
+      default:
+        if (!isChild) return own(type, properties);
+    }
+  };
+
+  async function own(type: string, properties: Readonly<Record<string, unknown>>): Promise<void> {
+    switch (type) {
+      case "message.updated":
+        return message(properties);
+      case "message.part.delta": {
+        const news = DeltaNews.safeParse(properties).data;
+        return news?.field === "text" ? items.delta(news.partID, news.delta) : undefined;
+      }
+      case "todo.updated":
+        return items.plan(properties);
+      case "session.status":
+        return retried(turn, properties, state);
+      case "session.error":
+        state.error = ErrorNews.safeParse(properties).data?.error ?? state.error;
+        return undefined;
+      case "session.idle":
+        return end.idle();
+      default:
+        if (!IGNORED.test(type)) turn.unknown(type);
+    }
+  }
+}
+
+const IGNORED_PARTS = /^(?:step-start|patch|snapshot|compaction|retry|agent|subtask|file)$/;
+/** What clients show and a turn has no use for. */
+const IGNORED =
+  /^(?:server\.|session\.(?:created|updated|deleted|diff|compacted)|message\.(?:removed|part\.removed)|permission\.replied|question\.(?:replied|rejected)|file\.|plugin\.|catalog\.|reference\.|integration\.|installation\.|lsp\.|mcp\.|vcs\.|project\.|command\.|tui\.|pty\.|ide\.|global\.|worktree\.)/;
+
+function isOurs(sessionId: string, { sessionId: own, children }: State): boolean {
+  return sessionId === own || children.has(sessionId);
+}
+
+/** A question that cannot be answered ends the turn. */
+function unattended({ ended }: State, answered: Promise<void>): void {
+  answered.catch((error: unknown) => ended?.reject(error));
+}
+
+interface Step {
+  readonly items: OpenCodeItems;
+  readonly model: string | undefined;
+  readonly reason: string;
+  readonly tokens: z.infer<typeof StepTokens>;
+  readonly cost: number;
+}
+
+async function spent(turn: ProgramTurn, { items, model, reason, tokens, cost }: Step): Promise<void> {
+  const { input, output, reasoning, cache, total } = tokens;
+  // What is cached is not among its input.
+  const inputTokens = input + cache.read + cache.write;
+  const usage: Usage = {
+    inputTokens,
+    cachedInputTokens: cache.read,
+    cacheWriteInputTokens: cache.write,
+    outputTokens: total === undefined ? output + reasoning : Math.max(output, total - inputTokens),
+    reasoningOutputTokens: reasoning,
+  };
+  const priced = cost > 0 ? { costUsd: cost } : {};
+  await turn.spent({ model, text: items.takeText(), stopReason: reason, usage, ...priced });
+}
+
+async function retried(turn: ProgramTurn, properties: unknown, state: State): Promise<void> {
+  const status = Status.safeParse(properties).data?.status;
+  if (status?.type !== "retry") return;
+  state.retries += 1;
+  if (state.retries > MAX_RETRIES) {
+    const error = new HeddleError("provider.unreachable", `opencode: ${status.message}`);
+    return state.ended?.resolve({ kind: "failed", error });
+  }
+  if (status.message === state.lastRetry) return;
+  state.lastRetry = status.message;
+  await turn.warn("provider.unreachable", status.message);
+}
+
+/** The first idle of a turn that failed comes before the last words of its message, and a second idle after them. */
+function createEnd({ items, state, settleMs }: Hearing) {
+  async function now(): Promise<void> {
+    clearTimeout(state.settling);
+    state.settling = undefined;
+    const { ended } = state;
+    if (ended === undefined) return;
+    state.ended = undefined;
+    await items.endTexts();
+    ended.resolve(outcomeOf(state, items));
+    state.messages.clear();
+  }
+
+  return {
+    now,
+    async idle(): Promise<void> {
+      // The second idle of what has ended.
+      if (state.ended === undefined || (state.messages.size === 0 && state.error === undefined)) return;
+      const isWhole = [...state.messages.values()].every(({ isOver }) => isOver);
+      if (state.error === undefined || isWhole) return now();
+      const { ended } = state;
+      state.settling ??= setTimeout(() => void now().catch((error: unknown) => ended.reject(error)), settleMs);
+    },
+  };
+}
+
+function outcomeOf({ error, finish = "idle" }: State, items: OpenCodeItems): NativeOutcome {
+  if (error?.name === "MessageAbortedError")
+    return { kind: "interrupted", native: { reason: error.name, confidence: "certain" } };
+  if (error !== undefined) return { kind: "failed", error: failure(error) };
+  // A server that was ended while a call ran says idle too.
+  if (items.openCalls.length > 0)
+    return { kind: "failed", error: new HeddleError("runner.failed", "opencode stopped while a call of it ran") };
+  const confidence = items.hasAny ? (finish === "stop" ? "certain" : "likely") : "unsure";
+  return { kind: "completed", native: { reason: finish, confidence } };
+}
+
+function failure({ name, data }: NativeError): HeddleError {
+  return new HeddleError(codeOf(name, data?.statusCode), `opencode: ${data?.message ?? name}`);
+}
+
+function codeOf(name: string, status: number | undefined): HeddleError["code"] {
+  if (name === "ProviderAuthError" || status === 401 || status === 403) return "auth.rejected";
+  if (name === "ContextOverflowError") return "provider.context-exceeded";
+  if (name !== "APIError") return "runner.failed";
+  if (status === undefined) return "provider.unreachable";
+  if (status === 429) return "provider.rate-limited";
+  return status >= 500 ? "provider.overloaded" : "provider.rejected";
+}

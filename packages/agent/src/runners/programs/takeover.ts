@@ -1,0 +1,36 @@
+/**
+ * How a person takes a thread over: its agent's own program, continuing the conversation that the thread's next turn would
+ * continue. Only from the record, so that every door can show it.
+ */
+import { HeddleError, type Takeover } from "@heddle/protocol";
+import type { ReadJournal } from "../../threads/history.ts";
+import { readLastSettings } from "../../threads/past.ts";
+import { EMBEDDED } from "../config.ts";
+import { lastConnected } from "./handle.ts";
+import { KNOWN_PROGRAMS } from "./known.ts";
+
+/** undefined: its agent has no program, or no conversation yet that is this thread's alone. */
+export async function readTakeover(journal: ReadJournal, threadId: string): Promise<Takeover | undefined> {
+  const runner = (await readLastSettings(journal, threadId))?.runner ?? EMBEDDED;
+  if (runner === EMBEDDED) return undefined;
+  const connected = await lastConnected(journal, threadId, runner);
+  const folder = (await journal.threads.get(threadId))?.workspace;
+  // The conversation of a thread that this one was forked from stays that thread's.
+  if (connected === undefined || connected.isOfOther || folder === undefined) return undefined;
+  const program = connected.resumeCommand ?? knownCommand(runner, connected.handle);
+  return program && { command: `heddle attach ${threadId}`, program: [...program], folder };
+}
+
+/** `runner.unsupported` where there is none, with what can be done. */
+export async function requireTakeover(journal: ReadJournal, threadId: string): Promise<Takeover> {
+  const found = await readTakeover(journal, threadId);
+  if (found !== undefined) return found;
+  const message = `thread ${threadId} has no conversation that a person could continue in a program of its agent; continue it here: heddle exec resume ${threadId} "…"`;
+  throw new HeddleError("runner.unsupported", message);
+}
+
+/** Of records that an earlier version has written. */
+function knownCommand(runner: string, handle: string): readonly string[] | undefined {
+  const known = Object.hasOwn(KNOWN_PROGRAMS, runner) ? KNOWN_PROGRAMS[runner] : undefined;
+  return known?.resume === undefined ? undefined : [known.command, ...known.resume(handle)];
+}

@@ -1,0 +1,28 @@
+/** What `heddle task` says where the state of a task does not allow what was asked for. */
+import { expect, test } from "vitest";
+import { openWorld, run } from "../../test/heddle-process.ts";
+
+const TASK =
+  "name: later\nworkspace: .\ngoal: make done.txt\nchecks: [{file-exists: done.txt}]\nschedule: {every: 1h}\n";
+
+test("14: what the state of a task does not allow is refused in plain words, with the command that helps", async () => {
+  await using world = await openWorld();
+  await world.file("workspace/t.yaml", TASK);
+  const ran = async (...args: readonly string[]): Promise<string> =>
+    (await run(["task", ...args], { world })).stderr.replace(/task_[0-9a-f-]+/g, "ID");
+  await run(["task", "add", "t.yaml"], { world });
+  const shown = (await run(["task", "show", "later"], { world })).stdout;
+  expect(shown.match(/^.*next.*$/gm)).toEqual([
+    expect.stringMatching(/^=#= state +waiting +waits for its time, next at/),
+  ]);
+  expect(await ran("delete", "later")).toBe(
+    "heddle: task ID is waiting and cannot be deleted; first end it: heddle task cancel ID\n",
+  );
+  expect(await ran("resume", "later")).toBe("heddle: task ID is waiting and cannot be resumed\n");
+  await ran("pause", "later");
+  expect(await ran("pause", "later")).toBe("heddle: task ID is paused already\n");
+  await ran("cancel", "later");
+  expect(await ran("resume", "later")).toBe(
+    "heddle: task ID is cancelled and cannot be resumed; begin it again: heddle task retry ID\n",
+  );
+});

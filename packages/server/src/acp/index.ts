@@ -1,0 +1,1 @@
+export { acpDialect } from "./door.ts";

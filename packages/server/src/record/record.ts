@@ -1,0 +1,97 @@
+/** The record as programs have it verified, exported, imported and purged: the same as by the command line. */
+import { exportThread } from "@heddle/agent";
+import { breathe, type Journal } from "@heddle/journal";
+import type { ReceivedBundle } from "@heddle/journal/imports";
+import type { By } from "@heddle/protocol";
+import type { ImportAnswer, VerdictAnswer, VerifyBody } from "@heddle/protocol/http";
+import type { z } from "zod";
+import { takeTurn } from "./one-at-a-time.ts";
+
+/** Of one bundle that comes in through a door; larger ones are for the command line. */
+const MAX_RECEIVED_BYTES = 1024 ** 3;
+/** Lines of one message. */
+const PART_CHARS = 256 * 1024;
+
+interface Store {
+  readonly journal: Journal;
+  readonly home: string;
+}
+
+export async function verdict(
+  { journal, home }: Store,
+  { subject, level }: z.output<typeof VerifyBody>,
+  signal: AbortSignal,
+): Promise<VerdictAnswer> {
+  using _turn = takeTurn(journal, "a verification");
+  // Loaded by whoever asks for it.
+  const { verifyRecord } = await import("@heddle/tasks/verification");
+  const { report, ...found } = await verifyRecord(journal, { home, selector: subject, level, signal });
+  return {
+    ...found,
+    ...(report === undefined ? {} : { report: { ...report } }),
+    levels: found.levels.map((one) => ({ ...one })),
+    findings: [...found.findings],
+    running: [...found.running],
+    violations: [...found.violations],
+  };
+}
+
+/** Each with its line end. */
+export async function* bundleOf(
+  journal: Journal,
+  threadId: string,
+  withOutputs: boolean,
+): AsyncGenerator<string, void, void> {
+  for await (const line of exportThread(journal, threadId, { withOutputs })) {
+    yield line.endsWith("\n") ? line : `${line}\n`;
+    await breathe();
+  }
+}
+
+/** Lines of a bundle, many in one part. */
+export async function* partsOf(lines: AsyncIterable<string>): AsyncGenerator<string[], void, void> {
+  let part: string[] = [];
+  let chars = 0;
+  for await (const line of lines) {
+    part.push(line.trimEnd());
+    chars += line.length;
+    if (chars < PART_CHARS) continue;
+    yield part.splice(0);
+    part = [];
+    chars = 0;
+  }
+  if (part.length > 0) yield part;
+}
+
+export interface Incoming extends AsyncDisposable {
+  readonly bundle: ReceivedBundle;
+}
+
+/** One bundle at a time comes in; what was received of it is gone when this is disposed. */
+export async function receive({ journal, home }: Store, maxBytes = MAX_RECEIVED_BYTES): Promise<Incoming> {
+  const turn = takeTurn(journal, "an import");
+  try {
+    const { receiveBundle } = await import("@heddle/journal/imports");
+    const bundle = await receiveBundle(home, { maxBytes });
+    return {
+      bundle,
+      async [Symbol.asyncDispose]() {
+        turn[Symbol.dispose]();
+        await bundle[Symbol.asyncDispose]();
+      },
+    };
+  } catch (error) {
+    turn[Symbol.dispose]();
+    throw error;
+  }
+}
+
+export async function takeOver(
+  { journal, home }: Store,
+  { bundle }: Incoming,
+  { by, trustKey }: By & { readonly trustKey: string | undefined },
+): Promise<ImportAnswer> {
+  const { importBundle } = await import("@heddle/journal/imports");
+  const done = await importBundle(journal, () => bundle.lines(), { home, by, trust: trustKey });
+  return { ...done, streams: [...done.streams] };
+}
