@@ -79,12 +79,15 @@ test("passed and skipped tests are counted and the run succeeds", async () => {
 });
 
 test("a failing test, a file that does not load and a failing hook each count as failed", async () => {
-  const result = await run({
-    "a.test.ts": PASSES,
-    "fails.test.ts": `test("fails", () => expect(1).toBe(2));`,
-    "loads-not.test.ts": `import "./not-there.ts";\n${PASSES}`,
-    "hook.test.ts": `describe("suite", () => { beforeAll(() => { throw new Error("no set-up"); }); ${PASSES} });`,
-  });
+  const result = await run(
+    {
+      "a.test.ts": PASSES,
+      "fails.test.ts": `test("fails", () => expect(1).toBe(2));`,
+      "loads-not.test.ts": `import "./not-there.ts";\n${PASSES}`,
+      "hook.test.ts": `describe("suite", () => { beforeAll(() => { throw new Error("no set-up"); }); ${PASSES} });`,
+    },
+    ["--once"],
+  );
   expect(result.code).toBe(1);
   expect(result.lastLine).toMatch(/^1 passed, 3 failed(, 1 skipped)?$/);
 });
@@ -97,6 +100,36 @@ test("an unhandled error after a passed test fails the run", async () => {
     });`,
   });
   expect(result).toMatchObject({ code: 1, lastLine: "1 passed, 1 failed" });
+});
+
+const FAILS_FIRST = `import { existsSync, writeFileSync } from "node:fs";
+  test("fails first", () => {
+    const isSecond = existsSync("was-here");
+    writeFileSync("was-here", "");
+    expect(isSecond).toBe(true);
+  });`;
+
+test("what fails and passes when its file is run by itself is printed as unsteady and fails nothing", async () => {
+  const suites = { "a.test.ts": PASSES, "unsteady.test.ts": `${FAILS_FIRST} ${PASSES}` };
+  const result = await run(suites);
+  expect(result).toMatchObject({ code: 0, lastLine: "3 passed, 0 failed" });
+  expect(result.lines).toContain("failed, and run once more by themselves: unsteady.test.ts");
+  expect(result.lines).toContain("unsteady, failed and then passed: unsteady.test.ts > fails first");
+  expect(await run(suites, ["--once"])).toMatchObject({ code: 1, lastLine: "2 passed, 1 failed" });
+});
+
+test("what fails twice has failed, beside what is unsteady", async () => {
+  const result = await run({ "a.test.ts": `${FAILS_FIRST} test("fails", () => expect(1).toBe(2));` });
+  expect(result).toMatchObject({ code: 1, lastLine: "1 passed, 1 failed" });
+  expect(result.lines).toContain("unsteady, failed and then passed: a.test.ts > fails first");
+});
+
+test("when many files fail at once none is run again", async () => {
+  const names = Array.from({ length: 9 }, (_, index) => `${index}.test.ts`);
+  const result = await run(
+    Object.fromEntries(names.map((name) => [name, FAILS_FIRST.replaceAll("was-here", `${name}.seen`)])),
+  );
+  expect(result).toMatchObject({ code: 1, lastLine: "0 passed, 9 failed" });
 });
 
 test("a run without tests fails", async () => {

@@ -1,7 +1,8 @@
 /**
  * `npm test`: every test, ending with one line `N passed, N failed`. The exit code is zero exactly when N failed is 0.
  * A file that does not load, an unhandled error, a crash, an interrupt and a run without tests count as failed.
- * Usage: npm test -- [path or pattern …] [--fast] [--hostile] [--stall-after=seconds]
+ * A file in which a test failed is run once more by itself; what passes then is printed as unsteady, with its name.
+ * Usage: npm test -- [path or pattern …] [--fast] [--hostile] [--once] [--stall-after=seconds]
  * Nothing is written into the checkout; home and temporary folder are fresh and removed at the end.
  */
 import { spawn, type ChildProcess } from "node:child_process";
@@ -14,9 +15,11 @@ import { inMemory, makeFolders, type Folders } from "./test-folders.ts";
 import {
   count,
   failures,
+  filesToRunAgain,
   lastLine,
   newTally,
   settle,
+  takeSecond,
   type ChildEnd,
   type Tally,
   type TestMessage,
@@ -34,6 +37,7 @@ const GRACE_MS = 5_000;
 const FLAGS = {
   fast: { type: "boolean", default: false },
   hostile: { type: "boolean", default: false },
+  once: { type: "boolean", default: false },
   root: { type: "string", default: REPOSITORY },
   "stall-after": { type: "string", default: String(STALL_AFTER_S) },
 } as const;
@@ -45,6 +49,7 @@ interface Options {
   readonly filters: readonly string[];
   readonly isFast: boolean;
   readonly isHostile: boolean;
+  readonly isOnce: boolean;
   readonly stallAfterMs: number;
 }
 
@@ -56,8 +61,9 @@ async function main(): Promise<number> {
   }
   const startedAt = performance.now();
   const tally = newTally();
-  const { end, signal } = await runAmong(options, tally);
+  const { end, signal: stopSignal } = await runAmong(options, tally);
   settle(tally, end);
+  const signal = stopSignal ?? (options.isOnce ? undefined : await secondRun(options, tally));
   report(tally, (performance.now() - startedAt) / 1000);
   console.log(lastLine(tally));
   if (signal !== undefined) return SIGNAL_CODES[signal];
@@ -70,8 +76,8 @@ function readOptions(args: string[]): Options | string {
     const { values, positionals } = parseArgs({ args, allowPositionals: true, options: FLAGS });
     const stallAfterMs = Number(values["stall-after"]) * 1000;
     if (!(stallAfterMs > 0)) return "--stall-after takes a number of seconds";
-    const { root, fast: isFast, hostile: isHostile } = values;
-    return { root, filters: positionals, isFast, isHostile, stallAfterMs };
+    const { root, fast: isFast, hostile: isHostile, once: isOnce } = values;
+    return { root, filters: positionals, isFast, isHostile, isOnce, stallAfterMs };
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
@@ -81,6 +87,21 @@ async function runAmong(options: Options, tally: Tally): Promise<Watched> {
   using folders = makeFolders(options);
   using _neighbours = options.isHostile ? startNeighbours() : undefined;
   return await run(options, { folders, tally });
+}
+
+/**
+ * On a machine that is busy with something else a test of time, or of many processes, can fail without a mistake in what
+ * it tests. By itself, right afterwards, it shows which it was; and both results are printed.
+ */
+async function secondRun(options: Options, tally: Tally): Promise<StopSignal | undefined> {
+  const files = filesToRunAgain(tally);
+  if (files.length === 0) return undefined;
+  console.log(`\nfailed, and run once more by themselves: ${files.join(", ")}\n`);
+  const again = newTally();
+  const { end, signal } = await runAmong({ ...options, filters: files }, again);
+  settle(again, end);
+  takeSecond(tally, again);
+  return signal;
 }
 
 function startVitest(options: Options, folders: Folders): ChildProcess {
@@ -165,6 +186,7 @@ function report(tally: Tally, seconds: number): void {
   console.log("\nslowest tests");
   for (const test of tally.slowest) console.log(`${test.durationMs.toFixed(0).padStart(7)} ms  ${test.label}`);
   for (const problem of tally.problems) console.log(`failed outside a test: ${problem}`);
+  for (const label of tally.unsteady) console.log(`unsteady, failed and then passed: ${label}`);
   console.log(`time ${seconds.toFixed(1)} s${processorTime()}`);
 }
 
