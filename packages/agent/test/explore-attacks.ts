@@ -60,11 +60,14 @@ interface AttackTargets {
   readonly secrets: readonly string[];
 }
 
-/** Takes the way it was started by as its argument, and prints it first: whoever starts it shows that it has run. */
+/**
+ * Takes the way it was started by as its argument, and prints it first: whoever starts it shows that it has run. On stderr before stdout,
+ * because git ends an ssh whose stdout it does not understand.
+ */
 export function attackScript({ workspace, beside, home, dial, secrets }: AttackTargets): string {
   const [tcp = 0] = dial;
   return `
-echo "attack by $1"; echo "attack by $1" >&2
+echo "attack by $1" >&2; echo "attack by $1"
 cd ${workspace}
 for file in ${secrets.join(" ")}; do cat "$file" > /dev/null 2>&1 && echo "has read $file"; done
 for folder in ${home} "$HOME/.ssh"; do ls "$folder" 2> /dev/null | grep -q . && echo "has read $folder"; done
