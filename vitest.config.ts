@@ -4,6 +4,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const ALONE = "{packages/*/src,e2e}/**/*.alone.test.ts";
 const PROGRAM = "./scripts/test-program.ts";
+const COST = "./scripts/test-cost.ts";
 /** More than there are cores: tests spend more than half of their time waiting for processes, disks and time limits. */
 const WORKERS = Math.max(2, Math.ceil(availableParallelism() * 2.5));
 /** Only to end what hangs: on a busy machine a test takes ten times as long as on a quiet one. */
@@ -33,6 +34,7 @@ export default defineConfig({
         ssr,
         test: {
           name: "unit",
+          setupFiles: COST,
           include: ["packages/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
           exclude: ["**/*.proc.test.ts", ALONE],
           pool: "threads",
@@ -50,6 +52,7 @@ export default defineConfig({
         test: {
           // Tests that own processes, namespaces or whole homes.
           name: "proc",
+          setupFiles: COST,
           globalSetup: PROGRAM,
           include: ["packages/*/src/**/*.proc.test.ts", "scripts/**/*.proc.test.ts", "e2e/**/*.test.ts"],
           exclude: [ALONE],
@@ -70,6 +73,7 @@ export default defineConfig({
         test: {
           // Tests that measure time or memory, or keep every core busy by themselves.
           name: "alone",
+          setupFiles: COST,
           globalSetup: PROGRAM,
           include: [ALONE],
           pool: "forks",

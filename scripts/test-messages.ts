@@ -8,13 +8,25 @@ export type TestMessage =
       readonly file: string;
       readonly durationMs: number;
     }
-  | { readonly kind: "file-ended"; readonly file: string; readonly problems: readonly string[] }
+  | {
+      readonly kind: "file-ended";
+      readonly file: string;
+      readonly problems: readonly string[];
+      readonly cost: FileCost;
+    }
   | {
       readonly kind: "end";
       readonly reason: "passed" | "failed" | "interrupted";
       readonly files: number;
       readonly problems: readonly string[];
     };
+
+export interface FileCost {
+  /** From the first import to the last hook. */
+  readonly durationMs: number;
+  /** Of its worker and of all that the worker waited for; missing where no hook ran. */
+  readonly processorMs: number | undefined;
+}
 
 export interface Tally {
   readonly files: Map<string, FileTally>;
@@ -23,6 +35,7 @@ export interface Tally {
   /** What failed and then passed when its file was run by itself. */
   readonly unsteady: string[];
   readonly slowest: { readonly label: string; readonly durationMs: number }[];
+  readonly costs: { readonly file: string; readonly cost: FileCost }[];
   readonly running: Set<string>;
   end: "passed" | "failed" | "interrupted" | undefined;
 }
@@ -35,11 +48,12 @@ interface FileTally {
 }
 
 const SLOWEST_KEPT = 8;
+const EXPENSIVE_SHOWN = 10;
 /** When more files than this fail at once, it is no bad luck. */
 const RUN_AGAIN_AT_MOST = 8;
 
 export function newTally(): Tally {
-  return { files: new Map(), problems: [], unsteady: [], slowest: [], running: new Set(), end: undefined };
+  return { files: new Map(), problems: [], unsteady: [], slowest: [], costs: [], running: new Set(), end: undefined };
 }
 
 export function count(tally: Tally, message: TestMessage): void {
@@ -54,6 +68,7 @@ export function count(tally: Tally, message: TestMessage): void {
     case "file-ended":
       tally.running.delete(message.file);
       ofFile(tally, message.file).failed.push(...message.problems);
+      tally.costs.push(message);
       return;
     case "end":
       tally.end = message.reason;
@@ -123,6 +138,16 @@ export function lastLine(tally: Tally): string {
   const skipped = sum(tally, (file) => file.skipped);
   const passed = sum(tally, (file) => file.passed);
   return `${passed} passed, ${failures(tally)} failed${skipped === 0 ? "" : `, ${skipped} skipped`}`;
+}
+
+/** By what they cost: on two cores for five workers the time of a file says as much of its neighbours as of itself. */
+export function mostExpensive(tally: Tally): readonly string[] {
+  const processorMs = ({ cost }: Tally["costs"][number]): number => cost.processorMs ?? 0;
+  const inSeconds = (ms: number | undefined): string => (ms === undefined ? "?" : (ms / 1000).toFixed(1)).padStart(7);
+  return tally.costs
+    .toSorted((a, b) => processorMs(b) - processorMs(a))
+    .slice(0, EXPENSIVE_SHOWN)
+    .map((one) => `${inSeconds(one.cost.processorMs)} s ${inSeconds(one.cost.durationMs)} s  ${one.file}`);
 }
 
 function keepSlowest(tally: Tally, test: { name: string; file: string; durationMs: number }): void {

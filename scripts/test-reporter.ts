@@ -24,7 +24,9 @@ export default class ToParent implements Reporter {
   }
 
   async onTestModuleEnd(module: TestModule): Promise<void> {
-    await send({ kind: "file-ended", file: module.relativeModuleId, problems: problemsOf(module) });
+    const { collectDuration, duration } = module.diagnostic();
+    const cost = { durationMs: collectDuration + duration, processorMs: module.meta().processorMs };
+    await send({ kind: "file-ended", file: module.relativeModuleId, problems: problemsOf(module), cost });
   }
 
   async onTestRunEnd(

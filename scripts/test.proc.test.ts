@@ -9,7 +9,9 @@ import { inMemory } from "./test-folders.ts";
 
 const SCRIPT = fileURLToPath(new URL("test.ts", import.meta.url));
 const NODE_MODULES = fileURLToPath(new URL("../node_modules", import.meta.url));
-const CONFIG = `export default { test: { include: ["*.test.ts"], pool: "forks", fileParallelism: false } };`;
+const COST = fileURLToPath(new URL("test-cost.ts", import.meta.url));
+const OPTIONS = { include: ["*.test.ts"], setupFiles: [COST], pool: "forks", fileParallelism: false };
+const CONFIG = `export default { test: ${JSON.stringify(OPTIONS)} };`;
 const HEAD = `import { beforeAll, describe, expect, test } from "vitest";\n`;
 
 interface Run {
@@ -76,6 +78,20 @@ test("passed and skipped tests are counted and the run succeeds", async () => {
   });
   expect(result).toMatchObject({ code: 0, lastLine: "2 passed, 0 failed, 1 skipped" });
   expect(result.lines.filter((line) => /\d+ passed, \d+ failed/.test(line))).toHaveLength(1);
+});
+
+test("14: files are listed by the processor time of their worker and of its children", async () => {
+  const busy = `for (let used = 0; used < 5e5; used = process.cpuUsage().user) for (let i = 0; i < 1e6; i++);`;
+  const child = `execFileSync(process.execPath, ["-e", ${JSON.stringify(busy)}]);`;
+  const result = await run({
+    "a.test.ts": PASSES,
+    "b.test.ts": `import { execFileSync } from "node:child_process"; test("starts", () => { ${child} });`,
+  });
+  const at = result.lines.indexOf("most expensive files: processor time, time");
+  const [first, second] = result.lines.slice(at + 1).map((line) => /^ *([\d.]+) s +[\d.]+ s {2}(.*)$/.exec(line));
+  expect([first?.[2], second?.[2]]).toEqual(["b.test.ts", "a.test.ts"]);
+  expect(Number(first?.[1])).toBeGreaterThanOrEqual(0.5);
+  expect(Number(second?.[1])).toBeLessThan(0.5);
 });
 
 test("a failing test, a file that does not load and a failing hook each count as failed", async () => {

@@ -7,16 +7,17 @@
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { testEnvironment } from "./test-environment.ts";
+import { childrenMs } from "./processor-time.ts";
 import { inMemory, makeFolders, type Folders } from "./test-folders.ts";
 import {
   count,
   failures,
   filesToRunAgain,
   lastLine,
+  mostExpensive,
   newTally,
   settle,
   takeSecond,
@@ -185,6 +186,8 @@ function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
 function report(tally: Tally, seconds: number): void {
   console.log("\nslowest tests");
   for (const test of tally.slowest) console.log(`${test.durationMs.toFixed(0).padStart(7)} ms  ${test.label}`);
+  console.log("\nmost expensive files: processor time, time");
+  for (const line of mostExpensive(tally)) console.log(line);
   for (const problem of tally.problems) console.log(`failed outside a test: ${problem}`);
   for (const label of tally.unsteady) console.log(`unsteady, failed and then passed: ${label}`);
   console.log(`time ${seconds.toFixed(1)} s${processorTime()}`);
@@ -192,14 +195,8 @@ function report(tally: Tally, seconds: number): void {
 
 /** Of all that ran and was waited for, where the system tells: a busy machine changes it less than the time. */
 function processorTime(): string {
-  try {
-    const [, fields = ""] = readFileSync("/proc/self/stat", "utf8").split(/\)(?=[^)]*$)/);
-    // The times of children in user mode and in the kernel, in hundredths of a second.
-    const [user = 0, system = 0] = fields.trim().split(" ").slice(13, 15).map(Number);
-    return `, processor time ${((user + system) / 100).toFixed(1)} s`;
-  } catch {
-    return "";
-  }
+  const used = childrenMs();
+  return used === undefined ? "" : `, processor time ${(used / 1000).toFixed(1)} s`;
 }
 
 process.exitCode = await main();
