@@ -4,6 +4,8 @@
  */
 import type { FileChangeEntry, Item, ItemStatus } from "@heddle/protocol";
 import { z } from "zod";
+import type { AcpQuirks } from "./acp-quirks.ts";
+import { commandResult, ShellInput, type CommandResult } from "./acp-shell.ts";
 import type { ProgramTurn } from "./conversation.ts";
 import { fittedOutput } from "./fitted-output.ts";
 
@@ -35,12 +37,6 @@ const Plan = z.object({ entries: z.array(z.object({ content: z.string(), status:
 const ThreadStatus = z.object({
   _meta: z.object({ codex: z.object({ threadStatus: z.object({ type: z.string() }) }) }),
 });
-const ShellInput = z.looseObject({ command: z.union([z.string(), z.array(z.string())]), cwd: z.string().optional() });
-const ShellOutput = z.looseObject({
-  exitCode: z.number().optional(),
-  exit_code: z.number().optional(),
-  metadata: z.looseObject({ exit: z.number().nullish() }).optional(),
-});
 
 export interface AcpItems {
   heard(update: { readonly sessionUpdate: string }): Promise<void>;
@@ -60,10 +56,10 @@ interface OpenText {
   readonly messageId: string | null | undefined;
 }
 
-export function createAcpItems(turn: ProgramTurn): AcpItems {
+export function createAcpItems(turn: ProgramTurn, quirks: () => AcpQuirks): AcpItems {
   const { items, unknown } = turn;
   const texts = createTexts(turn);
-  const calls = createCalls(turn, texts);
+  const calls = createCalls(turn, { texts, quirks });
   let plans = 0;
   let hasFailed = false;
 
@@ -137,6 +133,8 @@ function createTexts({ items, unknown }: Pick<ProgramTurn, "items" | "unknown">)
       const { messageId, content } = Chunk.parse(update);
       const text = Text.safeParse(content).data?.text;
       if (text === undefined) return unknown(`content of ${type}`);
+      // It carries something else, such as what was used.
+      if (text === "") return;
       if (open?.type !== type || (messageId && messageId !== open.messageId)) {
         await end();
         count += 1;
@@ -150,7 +148,13 @@ function createTexts({ items, unknown }: Pick<ProgramTurn, "items" | "unknown">)
 }
 
 /** Calls, by its own ids. */
-function createCalls({ items, unknown, workspace }: ProgramTurn, texts: Pick<Texts, "end">) {
+function createCalls(
+  { items, unknown, workspace }: ProgramTurn,
+  { texts, quirks }: { readonly texts: Pick<Texts, "end">; readonly quirks: () => AcpQuirks },
+) {
+  const commandOf = (call: Call): CommandResult | undefined =>
+    call.kind === "execute" ? commandResult({ ...call, text: textIn(call.content ?? []) }, quirks()) : undefined;
+
   const known = new Map<string, Call>();
   const refused = new Set<string>();
 
@@ -172,10 +176,10 @@ function createCalls({ items, unknown, workspace }: ProgramTurn, texts: Pick<Tex
       const name = now.toolCallId;
       const delta = part._meta?.terminal_output_delta?.data;
       if (delta !== undefined) items.stream(name, "output", delta);
-      else if (now.kind === "execute") items.streamWhole(name, "output", textIn(part.content ?? []));
+      else items.streamWhole(name, "output", commandOf({ ...now, content: part.content })?.output ?? "");
       if (now.status !== "completed" && now.status !== "failed") return;
       const shown = { workspace, isRefused: refused.has(name), streamed: items.streamed(name) };
-      await items.end(name, (id) => callItem(now, { id, ...shown }));
+      await items.end(name, (id) => callItem(now, { id, result: commandOf(now), ...shown }));
     },
     async beginCall(raw: unknown): ReturnType<AcpItems["beginCall"]> {
       const part = Call.parse(raw);
@@ -228,17 +232,21 @@ interface Shown {
   readonly workspace: string;
   readonly isRefused?: boolean;
   readonly streamed?: string;
+  /** Of a command. */
+  readonly result?: CommandResult | undefined;
 }
 
-function callItem(call: Call, { id, workspace, isRefused = false, streamed = "" }: Shown): Item {
-  const { toolCallId: callId, kind, title, rawInput, rawOutput } = call;
-  const begun = { id, callId, status: statusOf(call.status, isRefused) };
+function callItem(call: Call, { id, workspace, isRefused = false, streamed = "", result }: Shown): Item {
+  const { toolCallId: callId, kind, title, rawInput } = call;
+  const exitCode = call._meta?.terminal_exit?.exit_code ?? result?.exitCode;
+  // For some a command has completed whatever its exit code is.
+  const hasFailed = call.status === "completed" && exitCode !== undefined && exitCode !== 0;
+  const begun = { id, callId, status: statusOf(hasFailed ? "failed" : call.status, isRefused) };
   const diffs = changesIn(call);
   if (kind === "execute") {
     const input = ShellInput.safeParse(rawInput).data;
     const command = input === undefined ? (title ?? "") : [input.command].flat().join(" ");
-    const output = streamed === "" ? textIn(call.content ?? []) : streamed;
-    const exitCode = exitOf(rawOutput, call._meta?.terminal_exit?.exit_code);
+    const output = streamed === "" ? (result?.output ?? "") : streamed;
     return {
       type: "commandExecution",
       ...begun,
@@ -265,7 +273,8 @@ function changesIn({ content }: Call): FileChangeEntry[] {
   return (content ?? []).flatMap((part) => {
     if (part.type !== "diff" || !("newText" in part) || typeof part.newText !== "string") return [];
     const { path, oldText, newText } = part as { path: string; oldText?: string | null; newText: string };
-    const isNew = typeof oldText !== "string";
+    // Of a file that is not there yet some send an empty text.
+    const isNew = typeof oldText !== "string" || oldText === "";
     return [{ path, kind: isNew ? "add" : "update", diff: isNew ? newText : changed(oldText, newText) } as const];
   });
 }
@@ -274,6 +283,7 @@ function changesIn({ content }: Call): FileChangeEntry[] {
 function changed(before: string, after: string): string {
   const lines = (text: string, mark: string): string =>
     text
+      .replace(/\n$/, "")
       .split("\n")
       .map((line) => `${mark}${line}`)
       .join("\n");
@@ -285,12 +295,6 @@ function textIn(content: readonly z.infer<typeof Content>[]): string {
     .flatMap((part) => ("content" in part ? [Text.safeParse(part.content).data?.text ?? ""] : []))
     .join("\n")
     .replace(/^```\w*\n([\s\S]*?)\n?```$/, "$1\n");
-}
-
-function exitOf(rawOutput: unknown, told: number | null | undefined): number | undefined {
-  if (typeof told === "number") return told;
-  const found = ShellOutput.safeParse(rawOutput).data;
-  return found?.exitCode ?? found?.exit_code ?? found?.metadata?.exit ?? undefined;
 }
 
 function statusOf(word: string | null | undefined, isRefused: boolean): ItemStatus {

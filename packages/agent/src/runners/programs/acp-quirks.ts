@@ -6,11 +6,18 @@
 export interface AcpQuirks {
   /**
    * What `usage` of an answer counts. `session`: everything since it was opened; `lastCall` is less than the turn used, and
-   * `none` is not told.
+   * `none` is not told. `calls`: it is told with the messages, of each call of the model.
    */
-  readonly usage: "turn" | "session" | "lastCall" | "none";
+  readonly usage: "turn" | "session" | "lastCall" | "calls" | "none";
   /** The mode in which it asks; set after every opening, because some begin in one that judges for itself. */
   readonly askMode?: string;
+  /**
+   * In place of it in Heddle's sandbox, in which its own sandbox cannot be made. Such an agent asks when its sandbox refuses,
+   * and never before every act.
+   */
+  readonly heldMode?: string;
+  /** In the output of a command: its exit code. After a success there is none. */
+  readonly exitText?: RegExp;
   /** A whole message that is an error of its provider. */
   readonly errorText?: RegExp;
   /** In `_meta` of news about its session: its thread has failed. */
@@ -29,11 +36,24 @@ const PLAIN: AcpQuirks = { usage: "none" };
 
 const ROWS: readonly QuirkRow[] = [
   { name: /^opencode$/, major: [1], quirks: { usage: "lastCall" } },
-  { name: /^gemini-cli$/, major: [0], quirks: { usage: "none", askMode: "default" } },
-  { name: /copilot/, major: [0, 1], quirks: { usage: "session", errorText: /^Error: \d{3}\b[^\n]*/ } },
-  { name: /claude/, major: [0], quirks: { usage: "turn", askMode: "default" } },
-  { name: /codex-acp$/, major: [2], quirks: { usage: "turn", askMode: "workspace-write", hasThreadStatus: true } },
-  { name: /qwen/, major: [0], quirks: { usage: "none", askMode: "default" } },
+  // Of a command it tells neither the exit code nor, unless its own settings say so, the output.
+  { name: /^gemini-cli$/, major: [0], quirks: { usage: "turn", askMode: "default" } },
+  {
+    name: /copilot/,
+    major: [0, 1],
+    quirks: {
+      usage: "session",
+      errorText: /^Error: \d{3}\b[^\n]*/,
+      exitText: /<shellId: \d+ completed with exit code (\d+)>\s*$/,
+    },
+  },
+  { name: /claude/, major: [0], quirks: { usage: "turn", askMode: "default", exitText: /^Exit code (\d+)(?:\n|$)/ } },
+  {
+    name: /codex-acp$/,
+    major: [2],
+    quirks: { usage: "turn", askMode: "workspace-write", heldMode: "agent-full-access", hasThreadStatus: true },
+  },
+  { name: /qwen/, major: [0], quirks: { usage: "calls", askMode: "default" } },
 ];
 
 export function quirksOf(

@@ -2,9 +2,9 @@
  * Any agent that speaks the Agent Client Protocol, version 1. An end it calls a success is only `likely` one: agents were seen
  * that call every end so (`acp-quirks.ts`). Files and terminals of Heddle it is not lent: it has its own, inside the sandbox.
  */
-import { HeddleError, NO_USAGE, type HandleOrigin, type InputPart, type Usage } from "@heddle/protocol";
+import { addUsage, HeddleError, NO_USAGE, type HandleOrigin, type InputPart, type Usage } from "@heddle/protocol";
 import { z } from "zod";
-import { capabilities } from "../abilities.ts";
+import { capabilities, requireAsking } from "../abilities.ts";
 import { createAcpItems, type AcpItems } from "./acp-items.ts";
 import { createAcpPermissions } from "./acp-permissions.ts";
 import { quirksOf, type AcpQuirks } from "./acp-quirks.ts";
@@ -42,9 +42,18 @@ const Counts = z.object({
   cachedReadTokens: z.number().nullish(),
   cachedWriteTokens: z.number().nullish(),
   thoughtTokens: z.number().nullish(),
+  totalTokens: z.number().nullish(),
 });
 type Counts = z.infer<typeof Counts>;
-const Prompted = z.object({ stopReason: z.string(), usage: Counts.nullish() });
+/** Where an answer without `usage` may tell it. */
+const Quota = z
+  .object({ quota: z.object({ token_count: z.object({ input_tokens: z.number(), output_tokens: z.number() }) }) })
+  .transform(({ quota: { token_count } }) => ({
+    inputTokens: token_count.input_tokens,
+    outputTokens: token_count.output_tokens,
+  }));
+const Prompted = z.object({ stopReason: z.string(), usage: Counts.nullish(), _meta: z.unknown().optional() });
+const CallNews = z.object({ _meta: z.object({ usage: Counts }) });
 const Update = z.object({ sessionId: z.string(), update: z.looseObject({ sessionUpdate: z.string() }) });
 
 interface State {
@@ -56,10 +65,12 @@ interface State {
   isReplaying: boolean;
   isStopping: boolean;
   counted: Counts | undefined;
+  /** Told of calls of the model since the prompt. */
+  readonly calls: Counts[];
 }
 
 function open(wire: Wire, turn: ProgramTurn): Conversation {
-  const items = createAcpItems(turn);
+  const items = createAcpItems(turn, () => state.quirks);
   const permissions = createAcpPermissions(turn, items);
   const state: State = {
     sessionId: "",
@@ -69,6 +80,7 @@ function open(wire: Wire, turn: ProgramTurn): Conversation {
     isReplaying: false,
     isStopping: false,
     counted: countsOf(turn.countedBefore),
+    calls: [],
   };
   const rpc = createRpc({
     runner: "the agent",
@@ -78,7 +90,10 @@ function open(wire: Wire, turn: ProgramTurn): Conversation {
       if (method !== "session/update") return method.startsWith("_") ? undefined : turn.unknown(method);
       const news = Update.safeParse(params).data;
       if (news === undefined) return turn.unknown("session/update");
-      if (!state.isReplaying && news.sessionId === state.sessionId) await items.heard(news.update);
+      if (state.isReplaying || news.sessionId !== state.sessionId) return;
+      const used = CallNews.safeParse(news.update).data?._meta.usage;
+      if (used !== undefined) state.calls.push(used);
+      await items.heard(news.update);
     },
     onRequest: (method, params) => (method === "session/request_permission" ? permissions.answer(params) : undefined),
     onUnknown: turn.unknown,
@@ -92,12 +107,14 @@ function open(wire: Wire, turn: ProgramTurn): Conversation {
       const canResume =
         Boolean(agentCapabilities?.sessionCapabilities?.resume) || agentCapabilities?.loadSession === true;
       turn.declared({ images: state.readsImages, resume: canResume });
+      if (state.quirks.heldMode !== undefined) declareUnasking(turn);
       if (agentCapabilities?.sessionCapabilities?.resume) return enter({ rpc, turn, state }, "session/resume");
       return enter({ rpc, turn, state }, agentCapabilities?.loadSession === true ? "session/load" : undefined);
     },
     receive: (message) => rpc.receive(message),
     async prompt(input, told) {
       items.start();
+      state.calls.length = 0;
       state.isStopping = false;
       const prompt = contentOf(input, told, state.readsImages);
       const answer = await rpc.ask("session/prompt", { sessionId: state.sessionId, prompt });
@@ -106,8 +123,9 @@ function open(wire: Wire, turn: ProgramTurn): Conversation {
         if (state.isStopping) return { kind: "interrupted", native: { reason: "cancelled", confidence: "likely" } };
         return { kind: "failed", error: refusal(answer.error) };
       }
-      const { stopReason, usage } = Prompted.parse(answer.result);
-      await turn.spent({ model: state.model, text: said, stopReason, usage: usageOf(state, usage ?? undefined) });
+      const { stopReason, usage, _meta } = Prompted.parse(answer.result);
+      const counts = usage ?? Quota.safeParse(_meta).data;
+      await turn.spent({ model: state.model, text: said, stopReason, usage: usageOf(state, counts) });
       const isToldToStop = turn.signal.aborted;
       return outcomeOf(stopReason, { said, items, state, hasAny: turn.items.hasAny, isToldToStop });
     },
@@ -118,6 +136,13 @@ function open(wire: Wire, turn: ProgramTurn): Conversation {
     },
     lost: (error) => rpc.lost(error),
   };
+}
+
+/** `runner.unsupported` for a turn in which it has to ask before every act. */
+function declareUnasking({ declared, settings, envelope }: ProgramTurn): void {
+  declared({ asksFirst: false });
+  const capabilities = { ...acpDialect.capabilities, asksFirst: false };
+  requireAsking({ name: settings.runner ?? "acp", capabilities }, envelope);
 }
 
 interface Entering {
@@ -154,10 +179,11 @@ async function settle({ rpc, turn, state }: Entering, opened: unknown, origin: H
   const { sessionId = state.sessionId, modes, models } = Opened.parse(opened ?? {});
   state.sessionId = sessionId;
   state.model ??= models?.currentModelId;
-  const { askMode } = state.quirks;
-  const hasMode = modes?.availableModes.some(({ id }) => id === askMode) ?? askMode !== undefined;
-  if (askMode !== undefined && hasMode && modes?.currentModeId !== askMode) {
-    await rpc.request("session/set_mode", { sessionId, modeId: askMode }, REQUEST_MS);
+  const { askMode, heldMode = askMode } = state.quirks;
+  const modeId = turn.envelope.sandbox === "off" ? askMode : heldMode;
+  const hasMode = modes?.availableModes.some(({ id }) => id === modeId) ?? modeId !== undefined;
+  if (modeId !== undefined && hasMode && modes?.currentModeId !== modeId) {
+    await rpc.request("session/set_mode", { sessionId, modeId }, REQUEST_MS);
   }
   await turn.connected({ handle: sessionId, origin, model: state.model });
 }
@@ -196,11 +222,26 @@ function isLess(counts: Counts, before: Counts): boolean {
 /** Of this turn. What was counted before is taken off; what is not told stays nothing. */
 function usageOf(state: State, counts: Counts | undefined): Usage {
   const { usage } = state.quirks;
+  if (usage === "calls")
+    return state.calls.map((call) => usageSince(apartFromCached(call), undefined)).reduce(addUsage, NO_USAGE);
   if (counts === undefined || usage === "none") return NO_USAGE;
   const earlier = usage === "session" ? state.counted : undefined;
-  const before = earlier !== undefined && isLess(counts, earlier) ? undefined : earlier;
-  state.counted = counts;
-  const since = (key: keyof Counts): number => Math.max(0, (counts[key] ?? 0) - (before?.[key] ?? 0));
+  const now = apartFromCached(counts);
+  const before = earlier !== undefined && isLess(now, earlier) ? undefined : earlier;
+  state.counted = now;
+  return usageSince(now, before);
+}
+
+/** The protocol counts what was cached apart; some count it as input as well, and their total tells. */
+function apartFromCached(counts: Counts): Counts {
+  const { inputTokens, outputTokens, cachedReadTokens, cachedWriteTokens, totalTokens } = counts;
+  const cached = (cachedReadTokens ?? 0) + (cachedWriteTokens ?? 0);
+  if (totalTokens !== inputTokens + outputTokens) return counts;
+  return { ...counts, inputTokens: Math.max(0, inputTokens - cached) };
+}
+
+function usageSince(now: Counts, before: Counts | undefined): Usage {
+  const since = (key: (typeof KEYS)[number]): number => Math.max(0, (now[key] ?? 0) - (before?.[key] ?? 0));
   const [cached, written] = [since("cachedReadTokens"), since("cachedWriteTokens")];
   return {
     inputTokens: since("inputTokens") + cached + written,

@@ -119,7 +119,7 @@ export async function versionOf(path: string, env: Environment, signal?: AbortSi
   const key = `${path} ${mtimeMs} ${size}`;
   if (versions.has(key)) return versions.get(key);
   const ended = await runChild(path, ["--version"], { env, timeoutMs: VERSION_MS, signal });
-  const version = ended.kind === "exited" ? /\d+(?:\.\d+)+[\w.+-]*/.exec(ended.stdout)?.[0] : undefined;
+  const version = ended.kind === "exited" ? /\d+(?:\.\d+)+(?:[.+-]?\w+)*/.exec(ended.stdout)?.[0] : undefined;
   if (version !== undefined) versions.set(key, version);
   return version;
 }

@@ -17,6 +17,12 @@ const Message = z.object({
   result: z.unknown().optional(),
   error: z.object({ code: z.number(), message: z.string(), data: z.unknown().optional() }).optional(),
 });
+/** Where programs put the reason of an error that they call internal. */
+const Reason = z.union([
+  z.string(),
+  z.object({ details: z.string() }).transform(({ details }) => details),
+  z.object({ message: z.string() }).transform(({ message }) => message),
+]);
 
 export type RpcId = z.infer<typeof Id>;
 
@@ -115,7 +121,7 @@ export function createRpc({ runner, head, wire, onNotification, onRequest, onUnk
       if (one === undefined || id === undefined) return onUnknown("answer");
       waiting.delete(id);
       clearTimeout(one.timer);
-      one.resolve(error === undefined ? { kind: "result", result } : { kind: "error", error });
+      one.resolve(error === undefined ? { kind: "result", result } : { kind: "error", error: withReason(error) });
     },
     lost(error) {
       lostBy = error;
@@ -127,4 +133,9 @@ export function createRpc({ runner, head, wire, onNotification, onRequest, onUnk
       for (const control of asked.values()) control.abort(error);
     },
   };
+}
+
+function withReason({ code, message, data }: RpcFailure & { readonly data?: unknown }): RpcFailure {
+  const reason = Reason.safeParse(data).data ?? "";
+  return { code, message: reason === "" || message.includes(reason) ? message : `${message}: ${reason}` };
 }
