@@ -28,7 +28,7 @@ import { changeSettled } from "./owner/settle-undo.ts";
 import type { Undone, UndoOptions } from "./owner/undo.ts";
 import type { Reverified } from "./owner/verify-again.ts";
 import { refuseCycle } from "./queue/dependencies.ts";
-import { checkSchedule, nextTime } from "./queue/schedule.ts";
+import { checkSchedule, nextTime, waitsForNext } from "./queue/schedule.ts";
 
 export interface TasksOptions {
   readonly journal: Journal;
@@ -86,7 +86,7 @@ function tasksOf(options: TasksOptions, by: Author) {
     resume: (taskId: string, budget?: Readonly<Record<string, number>>): Promise<TaskRecord> =>
       withContestants(
         journal,
-        changeSettled(store, taskId, (task) => [resumed(task, budget)]),
+        changeSettled(store, taskId, (task) => [resumed(task, budget), ...waitsForNext(task, now())]),
       ),
     cancel: (taskId: string, reason = "cancelled by the user"): Promise<TaskRecord> =>
       change(taskId, () => [{ type: "task.cancelled", v: 1, reason }]),
@@ -96,7 +96,10 @@ function tasksOf(options: TasksOptions, by: Author) {
       reason = "retried by the user",
       { isFresh = false }: { readonly isFresh?: boolean } = {},
     ): Promise<TaskRecord> =>
-      changeSettled(store, taskId, () => [{ type: "task.retried", v: 1, reason, ...(isFresh ? { isFresh } : {}) }]),
+      changeSettled(store, taskId, (task) => [
+        { type: "task.retried", v: 1, reason, ...(isFresh ? { isFresh } : {}) },
+        ...waitsForNext(task, now()),
+      ]),
     /**
      * Of work in review: it is judged again as it was frozen, with the files that were listed. Where no list would make it
      * verified it ends as claimed, by the owner's decision.

@@ -22,7 +22,8 @@ import { namesOf, standingOf, withDependencies } from "./dependencies.ts";
 import { openFeed, pause, type Feed } from "./feed.ts";
 import { hold, isTaken } from "../attempt/hold.ts";
 import { finishPutting } from "../owner/finish-putting.ts";
-import { fire, isSchedule, reckonAnew } from "./scheduler.ts";
+import { isSchedule } from "./schedule.ts";
+import { fire, reckonAnew } from "./scheduler.ts";
 import { backoff } from "../attempt/retry.ts";
 import { folderOf, giveBack, isAbandoned, isOurs, take } from "./take.ts";
 

@@ -1,6 +1,6 @@
 /** The times of a schedule. Pure. What happens to missed times is its `catchUp`. */
 import { Cron } from "croner";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
 import type { TaskSchedule } from "@heddle/protocol/tasks";
 
 /** A late timer or a busy machine does not make a time missed. */
@@ -12,6 +12,20 @@ const FIRST_LOOK_MS = 3_600_000;
 /** `at` alone is one time. */
 export function recurs(schedule: TaskSchedule | undefined): boolean {
   return schedule !== undefined && (schedule.cron !== undefined || schedule.everyMs !== undefined);
+}
+
+/** A schedule is not work itself; each of its times is a task. */
+export function isSchedule(task: TaskRecord): boolean {
+  return task.parentId === undefined && recurs(task.spec.schedule);
+}
+
+/** What a schedule that was stopped says when it continues: its next time, so that those of the pause are left out. */
+export function waitsForNext(task: TaskRecord, now: number): readonly TaskEventBody[] {
+  const { schedule } = task.spec;
+  if (schedule === undefined || !isSchedule(task)) return [];
+  const until = nextTime(schedule, now, task.firstAt ?? task.createdAt);
+  if (until === undefined) return [];
+  return [{ type: "task.waited", v: 1, cause: "schedule", message: "waits for its time", until }];
 }
 
 /** The first time after this one, if any. `anchor`: the start of an interval. */

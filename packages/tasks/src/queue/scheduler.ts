@@ -8,12 +8,7 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import type { Journal } from "@heddle/journal";
 import { appendTo, changeTask } from "./change.ts";
 import { add } from "../open-tasks.ts";
-import { dueTimes, nextTime, recurs } from "./schedule.ts";
-
-/** A schedule is not work itself; it creates a task for each time. */
-export function isSchedule(task: TaskRecord): boolean {
-  return task.parentId === undefined && recurs(task.spec.schedule);
-}
+import { dueTimes, isSchedule, nextTime } from "./schedule.ts";
 
 /** Creates the tasks that are due, and moves the schedule to its next time. */
 export async function fire(journal: Journal, parent: TaskRecord, now: number): Promise<void> {
