@@ -22,6 +22,22 @@ const other = canStepDown ? { uid: NOBODY.uid } : {};
 const WAITING =
   "echo started; while [ ! -e go ]; do sleep 0.05; done; echo went >> effects.log; head -c 20000 /dev/urandom | base64";
 
+// To root every folder is open; the preflight of a run is a child of its own, so that another user can start it.
+test.runIf(canStepDown)(
+  "14: -C into a folder that this user cannot read is refused by the preflight (as root)",
+  async () => {
+    await using world = await openWorld();
+    const closed = path.join(world.root, "closed");
+    await mkdir(closed, { mode: 0o700 });
+    chmodSync(world.root, 0o755);
+    const ran = await run(["exec", "--preflight", "-C", closed, "hi"], { world, ...other });
+    expect(ran).toMatchObject({
+      code: 2,
+      stdout: expect.stringMatching(/^failed +workspace +.*cannot be read by this user; run chmod/m),
+    });
+  },
+);
+
 describe("F05 a disk that is full", () => {
   test.runIf(canMount)(
     "(a real one, mounted as root) fails the turn, keeps what was saved readable, and works again with room (G1 G8)",

@@ -119,6 +119,12 @@ test("14: accounts --validate does not say ok of a provider that cannot be reach
   const asked = await run(["accounts", "--validate"], { world, env });
   expect(asked.stdout).toMatch(/^silent +local +key in LOCAL_KEY; cannot reach the provider$/m);
   expect(asked.code).toBe(4);
+  // One that answers something else was reached.
+  await using server = await startModelServer();
+  await configure(world, server.url);
+  const answered = await run(["accounts", "--validate"], { world, env });
+  expect(answered.stdout).toMatch(/^unsure +local +key in LOCAL_KEY; the provider answered with status 404, which/m);
+  expect(answered.code).toBe(4);
 });
 
 describe("the ChatGPT login", () => {

@@ -48,9 +48,12 @@ function line(account: AccountStatus, style: Style): string {
   return `${mark}   ${name.padEnd(26)} ${visibleText(detail(account))}`;
 }
 
-function markOf({ isLoggedIn, isEnabled, health }: AccountStatus, style: Style): string {
+function markOf(account: AccountStatus, style: Style): string {
+  const { isLoggedIn, isEnabled, health } = account;
+  const answered = statusOf(account);
   if (!isLoggedIn || !isEnabled) return style.dim("none  ");
-  return health === "unreachable" ? style.yellow("silent") : style.bold("ok    ");
+  if (health === "unreachable") return style.yellow(answered === undefined ? "silent" : "unsure");
+  return style.bold("ok    ");
 }
 
 const HEALTH: Readonly<Record<AccountStatus["health"], string>> = {
@@ -80,7 +83,15 @@ function detail(account: AccountStatus): string {
     none: account.isLoggedIn ? "needs no key" : `no key or login; heddle login ${account.provider}`,
   }[source];
   const validated = isValidated && health === "ok" && source !== "program" ? "; accepted by the provider" : "";
+  const answered = statusOf(account);
+  if (answered !== undefined)
+    return `${from}; the provider answered with status ${answered}, which does not say whether it accepts the key`;
   return `${from}${HEALTH[health] === "" ? "" : `; ${HEALTH[health]}`}${validated}`;
+}
+
+/** The status with which a provider answered that neither accepts nor refuses. */
+function statusOf({ problem }: AccountStatus): string | undefined {
+  return /^status_(\d+)$/.exec(problem ?? "")?.[1];
 }
 
 const TEXTS: Readonly<Record<string, string>> = {

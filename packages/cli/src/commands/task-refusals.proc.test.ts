@@ -26,3 +26,17 @@ test("14: what the state of a task does not allow is refused in plain words, wit
     "heddle: task ID is cancelled and cannot be resumed; begin it again: heddle task retry ID\n",
   );
 });
+
+test("14: what a task lacks to run is said once: the key that is missing with ways to get one, another mistake by its name", async () => {
+  await using world = await openWorld();
+  const ran = async (line: string) => {
+    await world.file("workspace/t.yaml", `name: now\nworkspace: .\ngoal: make done.txt\nchecks: [{file-exists: done.txt}]\n${line}\n`);
+    return run(["task", "run", "t.yaml"], { world });
+  };
+  const keyless = await ran("provider: anthropic");
+  expect(keyless).toMatchObject({ code: 3, stderr: expect.stringContaining("heddle login openai") });
+  expect(keyless.stderr).toMatch(/^heddle: no key for the model was found\. Do one of these:\n/);
+  const unknown = await ran("provider: opnai");
+  expect(unknown).toMatchObject({ code: 2, stderr: expect.stringMatching(/^heddle: there is no provider "opnai"/) });
+  expect(unknown.stderr.trim().split("\n")).toHaveLength(1);
+});

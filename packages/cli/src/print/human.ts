@@ -57,6 +57,7 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
   let admitted: EventOf<"turn.admitted"> | undefined;
   /** The item that was shown last: a command that ends behind others is named again. */
   let last: string | undefined;
+  let thread: string | undefined;
 
   async function put(text: string): Promise<void> {
     if (text === "") return;
@@ -88,7 +89,7 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
     const head = itemHead(item, style);
     if (head !== undefined) await line(head);
     open.add(item.id);
-    progress?.begin(item.id, runningText(item));
+    progress?.begin(item.id, runningText(item), thread);
     last = item.id;
     for (const delta of early.take(item.id)) await err.write(stream(delta));
   }
@@ -112,6 +113,7 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
 
   return {
     async event({ stream: threadId, body }) {
+      thread = threadId;
       if (body.type === "item.started") return startItem(body.item);
       if (body.type === "item.completed") return completeItem(body.item);
       if (body.type === "turn.admitted") admitted = body;

@@ -13,8 +13,8 @@ const ERASE = "\u001b[K";
 export interface Progress {
   /** The same output, which removes the line before it writes. */
   readonly out: Output;
-  /** `key` has begun; of several, the latest is shown. */
-  begin(key: string, text: string): void;
+  /** `key` has begun, as a part of `whole`; of several, the latest is shown. */
+  begin(key: string, text: string, whole?: string): void;
   /** `key` has done something that may not be on the screen. */
   touch(key: string): void;
   end(key: string): void;
@@ -30,6 +30,7 @@ export interface ProgressOptions {
 
 interface Running {
   readonly text: string;
+  readonly whole: string | undefined;
   readonly since: number;
   touchedAt: number | undefined;
 }
@@ -49,7 +50,10 @@ export function showProgress({ out, stream, now = Date.now, everySecond = byTime
   function draw(): void {
     const latest = [...running.values()].at(-1);
     if (latest === undefined || !isAtLineStart || now() - writtenAt < QUIET_MS) return;
-    const others = running.size > 1 ? `, ${running.size - 1} more` : "";
+    // What runs inside a turn is that turn at work.
+    const wholes = new Set([...running.values()].map(({ whole }) => whole));
+    const parts = [...running.keys()].filter((key) => !wholes.has(key)).length;
+    const others = parts > 1 ? `, ${parts - 1} more` : "";
     const text = `… ${progressText(latest, now())}${others}`;
     // The cursor stays at the beginning, so that another writer covers the line too.
     stream.write(`${cut(text, (stream.columns || 80) - 1)}${ERASE}\r`);
@@ -73,9 +77,9 @@ export function showProgress({ out, stream, now = Date.now, everySecond = byTime
         return out.write(text);
       },
     },
-    begin(key, text) {
+    begin(key, text, whole) {
       if (!out.isTerminal) return;
-      running.set(key, { text, since: now(), touchedAt: undefined });
+      running.set(key, { text, whole, since: now(), touchedAt: undefined });
       ticking ??= everySecond(draw);
     },
     touch(key) {
@@ -93,11 +97,11 @@ export function showProgress({ out, stream, now = Date.now, everySecond = byTime
 }
 
 function progressText({ text, since, touchedAt }: Running, now: number): string {
-  const last = touchedAt === undefined ? "" : `, last output ${whole(now - touchedAt)} ago`;
-  return `${text}: ${whole(now - since)}${last}`;
+  const last = touchedAt === undefined ? "" : `, last output ${seconds(now - touchedAt)} ago`;
+  return `${text}: ${seconds(now - since)}${last}`;
 }
 
-function whole(ms: number): string {
+function seconds(ms: number): string {
   return duration(Math.max(1, Math.round(ms / 1000)) * 1000).replace(".0 s", " s");
 }
 

@@ -1,13 +1,14 @@
 /** Shows what is stored about tasks, as it is stored: lines for people, or the events as JSON lines. */
 import type { Journal } from "@heddle/journal";
 import { isTaskEvent, type Item, type StoredEvent, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
-import { itemHead, itemTail, runningText, WAITING } from "../print/items.ts";
+import { itemHead, itemTail } from "../print/items.ts";
 import { toLine } from "../print/jsonl.ts";
 import type { Output } from "../print/output.ts";
 import { showProgress } from "../print/progress.ts";
 import { GUTTER, isQuoted, label, marked, quoted } from "../print/screen.ts";
 import type { Style } from "../print/style.ts";
 import { taskLines } from "./task-lines.ts";
+import { showProgressOf } from "./task-progress.ts";
 
 export interface ShowOptions {
   readonly journal: Journal;
@@ -68,6 +69,7 @@ function shower(options: ShowOptions): (event: StoredEvent) => Promise<void> {
     names.set(event.stream, name);
     if (event.body.type === "task.prepared") threads.set(event.body.threadId, name);
     if (options.isJson) return out.write(toLine(event));
+    showProgressOf(progress, event, label(name));
     const whose = style.dim(label(name));
     await out.write(
       taskLines(event, style)
@@ -75,20 +77,13 @@ function shower(options: ShowOptions): (event: StoredEvent) => Promise<void> {
         .join(""),
     );
   };
-  const showProgressOf = ({ stream, body }: StoredEvent, whose: string): void => {
-    if (body.type === "turn.started") progress.begin(stream, `${whose} ${WAITING}`);
-    else if (body.type === "turn.completed") progress.end(stream);
-    else if (body.type === "item.started") progress.begin(body.item.id, `${whose} ${runningText(body.item)}`);
-    else if (body.type === "item.checkpointed") progress.touch(body.itemId);
-    else if (body.type === "item.completed") progress.end(body.item.id);
-  };
   const showItem = itemShower(options, out);
   return async (event) => {
     const { body, stream } = event;
     if (isTaskEvent(body)) return showTask({ ...event, body });
     const name = threads.get(stream);
     if (name === undefined || options.isJson) return;
-    showProgressOf(event, label(name));
+    showProgressOf(progress, event, label(name));
     if (options.hasItems) await showItem(event);
   };
 }

@@ -170,7 +170,8 @@ export function checkLines(result: CheckResult, style: Style, work?: JudgedWork)
   const text = `${visibleLine(name)}: ${visibleLine(message)}`;
   if (outcome === "passed") return [`  passed ${text}${flags(result, style)}`, ...restsLine(result, work)];
   const tail = (output ?? "").trimEnd().split("\n").slice(-SHOWN_LINES);
-  const shown = quoted(tail.filter((line) => line.trim() !== "").join("\n")).map((line) => style.dim(line));
+  const said = tail.filter((line) => line.trim() !== "").join("\n");
+  const shown = said === "" ? [] : quoted(said).map((line) => style.dim(line));
   return [
     style.red(`  ${outcome === "failed" ? "FAILED" : "ERROR"} ${text}`) +
       (isFlaky === true ? flags(result, style) : ""),

@@ -145,17 +145,17 @@ async function takeUp(tasks: Tasks, task: TaskRecord): Promise<void> {
   }
 }
 
-/** Without a model nothing can be done; a new user needs to know how to get one. */
+/** Without a key nothing can be done; a new user needs to know how to get one. */
 async function requireProvider({ settings }: Serving, found: readonly FoundSpec[], cwd: string): Promise<void> {
   try {
     if (found.length === 0) await settings.resolve({ workspace: cwd });
     for (const { spec } of found)
       for (const { name: _, ...agent } of spec.agents ?? [{}]) await settingsForTask(settings, { ...spec, ...agent });
   } catch (error) {
-    if (isHeddleError(error) && /^(?:auth|provider|model)\./.test(error.code)) {
+    if (isHeddleError(error) && error.code === "auth.missing") {
       process.stderr.write(
         [
-          "heddle: no model is configured. Do one of these:",
+          "heddle: no key for the model was found. Do one of these:",
           "heddle:   export OPENAI_API_KEY=...      (or ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY)",
           "heddle:   heddle login openai            to store a key",
           "heddle:   heddle config set model_provider ollama     for a model on this machine",

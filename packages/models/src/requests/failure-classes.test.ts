@@ -162,7 +162,17 @@ describe.each<HttpWire>(["openai-responses", "openai-chat", "anthropic", "gemini
     [
       status(429, { error: { code: "insufficient_quota", message: "spent" } }),
       "provider.rate-limited",
-      /another provider with -m PROVIDER:MODEL/,
+      /says that the quota is used up .* another provider with -m PROVIDER:MODEL/,
+    ],
+    [
+      status(402, { error: { message: "Insufficient credits" } }),
+      "provider.rejected",
+      /says that the quota is used up .* another provider with -m PROVIDER:MODEL/,
+    ],
+    [
+      status(400, { error: { code: "context_length_exceeded", message: "too long" } }),
+      "provider.context-exceeded",
+      /larger window with -m MODEL/,
     ],
   ])("a failure that no other try helps names the command that does: %j", async (fault, code, next) => {
     await using server = await startModelServer({ faults: () => fault });

@@ -78,13 +78,14 @@ export interface Report {
 }
 
 export function failureOfReport(provider: Provider, report: Report): ProviderError {
-  const { code, isRetryable } = classify(report);
+  const verdict = classify(report);
+  const { code, isRetryable } = verdict;
   const message = clean(provider, report.message);
   const status = report.status === undefined ? "" : ` (status ${report.status})`;
   const reason = message === "" ? "no reason given" : message;
   const refused = code === "provider.rejected" ? refusedPart(report) : undefined;
-  const next = nextStep(provider, { code, isRetryable });
-  return new ProviderError(code, `${opening(provider, code)}${status}: ${reason}${next}`, {
+  const next = nextStep(provider, verdict);
+  return new ProviderError(code, `${opening(provider, verdict)}${status}: ${reason}${next}`, {
     isRetryable,
     retryAfterMs: report.retryAfterMs,
     // A rate limit is not cleared by sending the request again at once.
@@ -124,10 +125,11 @@ export function failureIn(provider: Provider, value: Json): ProviderError | unde
   return failureOfReport(provider, hasStatus ? { ...report, status: code } : report);
 }
 
-function opening(provider: Provider, code: ErrorCode): string {
+function opening(provider: Provider, { code, isSpent }: Verdict): string {
   const source = provider.keySource === undefined ? "" : ` in ${provider.keySource}`;
   if (code === "provider.context-exceeded") return "the request is too long for the model";
   if (code === "auth.rejected") return `${provider.name} refused the key${source}`;
+  if (isSpent === true) return `${provider.name} says that the quota is used up`;
   return `${provider.name} ${OPENINGS[code] ?? "refused the request"}`;
 }
 
@@ -139,10 +141,11 @@ const OPENINGS: Readonly<Partial<Record<ErrorCode, string>>> = {
 };
 
 /** What the user can do, where another try does not help. */
-function nextStep({ id, auth }: Provider, { code, isRetryable }: Verdict): string {
+function nextStep({ id, auth }: Provider, { code, isSpent }: Verdict): string {
   if (code === "model.unknown")
     return `; heddle models ${id} lists its models: choose one with -m MODEL, or with model in config.toml`;
-  if (code === "provider.rate-limited" && !isRetryable)
+  if (code === "provider.context-exceeded") return "; send less, or choose a model with a larger window with -m MODEL";
+  if (isSpent === true)
     return `; add quota there, or ask another provider with -m PROVIDER:MODEL (heddle accounts lists those with a key)`;
   if (code !== "auth.rejected") return "";
   const isOfMachine = auth === "vertex" || auth === "bedrock" || auth === "command";
@@ -154,6 +157,8 @@ function nextStep({ id, auth }: Provider, { code, isRetryable }: Verdict): strin
 interface Verdict {
   readonly code: ErrorCode;
   readonly isRetryable: boolean;
+  /** Money or a quota is used up: nothing but the user helps, or the next day. */
+  readonly isSpent?: true;
 }
 
 const CONTEXT =
@@ -175,7 +180,9 @@ function classify(report: Report): Verdict {
   if (status === 413 || (isClientError && CONTEXT.test(all))) return final("provider.context-exceeded");
   if (isClientError && status !== 401 && status !== 403 && NO_MODEL.test(all)) return final("model.unknown");
   if (status === 401 || status === 403 || (isClientError && KEY.test(all))) return final("auth.rejected");
-  if ((status === undefined || status === 429) && isUsedUp(report, all)) return final("provider.rate-limited");
+  if ((status === undefined || status === 429) && isUsedUp(report, all))
+    return { ...final("provider.rate-limited"), isSpent: true };
+  if (status === 402) return { ...final("provider.rejected"), isSpent: true };
   if (status === 429 || /rate_limit|resource_exhausted/i.test(kind)) return again("provider.rate-limited");
   if (status === 408 || /timeout|deadline_exceeded/i.test(kind)) return again("provider.stalled");
   // Some providers send 409 when a lock was busy.
