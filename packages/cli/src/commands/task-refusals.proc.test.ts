@@ -30,7 +30,10 @@ test("14: what the state of a task does not allow is refused in plain words, wit
 test("14: what a task lacks to run is said once: the key that is missing with ways to get one, another mistake by its name", async () => {
   await using world = await openWorld();
   const ran = async (line: string) => {
-    await world.file("workspace/t.yaml", `name: now\nworkspace: .\ngoal: make done.txt\nchecks: [{file-exists: done.txt}]\n${line}\n`);
+    await world.file(
+      "workspace/t.yaml",
+      `name: now\nworkspace: .\ngoal: make done.txt\nchecks: [{file-exists: done.txt}]\n${line}\n`,
+    );
     return run(["task", "run", "t.yaml"], { world });
   };
   const keyless = await ran("provider: anthropic");
