@@ -57,7 +57,6 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
   let admitted: EventOf<"turn.admitted"> | undefined;
   /** The item that was shown last: a command that ends behind others is named again. */
   let last: string | undefined;
-  let thread: string | undefined;
 
   async function put(text: string): Promise<void> {
     if (text === "") return;
@@ -85,17 +84,17 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
     return quotedPiece({ text: delta.delta, isDim: delta.channel !== "text" && !isOutput });
   }
 
-  async function startItem(item: Item): Promise<void> {
+  async function startItem(item: Item, threadId: string): Promise<void> {
     const head = itemHead(item, style);
     if (head !== undefined) await line(head);
     open.add(item.id);
-    progress?.begin(item.id, runningText(item), thread);
+    progress?.begin(item.id, runningText(item), threadId);
     last = item.id;
     for (const delta of early.take(item.id)) await err.write(stream(delta));
   }
 
-  async function completeItem(item: Item): Promise<void> {
-    if (!open.has(item.id) || (item.type === "commandExecution" && last !== item.id)) await startItem(item);
+  async function completeItem(item: Item, threadId: string): Promise<void> {
+    if (!open.has(item.id) || (item.type === "commandExecution" && last !== item.id)) await startItem(item, threadId);
     last = item.id;
     const already = shown.get(item.id)?.text ?? "";
     const finished = item.type === "agentMessage" ? { ...item, text: shownAnswer(admitted, item.text) } : item;
@@ -113,9 +112,8 @@ export function createHumanPrinter(options: HumanPrinterOptions): Printer {
 
   return {
     async event({ stream: threadId, body }) {
-      thread = threadId;
-      if (body.type === "item.started") return startItem(body.item);
-      if (body.type === "item.completed") return completeItem(body.item);
+      if (body.type === "item.started") return startItem(body.item, threadId);
+      if (body.type === "item.completed") return completeItem(body.item, threadId);
       if (body.type === "turn.admitted") admitted = body;
       if (body.type === "turn.started") progress?.begin(threadId, WAITING);
       if (body.type === "turn.completed") for (const key of [...open, threadId]) progress?.end(key);
