@@ -10,7 +10,7 @@ const MAX_CAUGHT_UP = 100;
 const FIRST_LOOK_MS = 3_600_000;
 
 /** `at` alone is one time. */
-export function recurs(schedule: TaskSchedule | undefined): boolean {
+function recurs(schedule: TaskSchedule | undefined): boolean {
   return schedule !== undefined && (schedule.cron !== undefined || schedule.everyMs !== undefined);
 }
 
