@@ -35,7 +35,7 @@ export default defineConfig({
         test: {
           name: "unit",
           setupFiles: COST,
-          include: ["packages/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
+          include: ["{packages,apps}/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
           exclude: ["**/*.proc.test.ts", ALONE],
           pool: "threads",
           isolate: false,

@@ -33,7 +33,7 @@ export function checkArchitectureMap(root: string): CheckResult {
 /** One line per package: its `src/`, then the folders in it. */
 function roomsNamed(text: string): readonly string[] {
   return text.split("\n").flatMap((line) => {
-    const [, source] = /^- `(packages\/[^/`]+\/src\/)`:/.exec(line) ?? [];
+    const [, source] = /^- `((?:packages|apps)\/[^/`]+\/src\/)`:/.exec(line) ?? [];
     if (source === undefined) return [];
     return [...line.matchAll(/`([^/`]+\/)`/g)].map(([, folder]) => `${source}${folder}`);
   });
@@ -41,7 +41,7 @@ function roomsNamed(text: string): readonly string[] {
 
 /** Folders right below `src` that hold source themselves or further down. */
 function roomsOf(root: string): readonly string[] {
-  const files = globSync("packages/*/src/*/**/*.ts", { cwd: root });
+  const files = globSync(["packages/*/src/*/**/*.ts", "apps/*/src/*/**/*.{ts,tsx}"], { cwd: root });
   return [...new Set(files.map((file) => `${dirname(file).split("/").slice(0, 4).join("/")}/`))].sort();
 }
 

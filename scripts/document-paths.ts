@@ -10,7 +10,7 @@ import { runCheck, type CheckResult, type Finding } from "./finding.ts";
 const DOCUMENTS = ["*.md", "docs/**/*.md", "packages/*/README.md"];
 /** Written by the release tool about the past. */
 const PASSED_OVER = /(^|\/)CHANGELOG\.md$/;
-const CODE_PATH = /^(packages|src|scripts|docs|e2e|bench|examples|conformance|\.ci|\.changeset)\/[\w./*<>{},-]*$/;
+const CODE_PATH = /^(packages|apps|src|scripts|docs|e2e|bench|examples|conformance|\.ci|\.changeset)\/[\w./*<>{},-]*$/;
 const ROOT_FILE = /^[A-Z]+\.md$|^[\w.-]+\.(json|config\.ts)$/;
 
 export function checkDocumentPaths(root: string): CheckResult {

@@ -24,12 +24,19 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   runtime: [...LOWER, "agent", "tasks", "dialects", "server"],
   cli: [...LOWER, "agent", "tasks", "dialects", "server", "runtime", "client"],
   client: ["protocol"],
+  dashboard: ["protocol", "client"],
 };
 /** No I/O, no clock, no other library. */
 const PURE = ["protocol", "dialects"];
 const PURE_MAY_USE = ["zod"];
+/** Where packages live: what is published or bundled, and what is built beside it. */
+const HOMES = ["packages", "apps"];
+/** Its source runs in browsers: it imports nothing of Node. */
+const IN_BROWSERS = ["dashboard"];
 
 interface Package {
+  /** `packages/agent`, `apps/dashboard`. */
+  readonly at: string;
   readonly folder: string;
   readonly name: string;
   readonly declared: ReadonlySet<string>;
@@ -48,7 +55,7 @@ export function checkImportDirection(root: string): CheckResult {
   const tree = readTree(root);
   const findings: Finding[] = tree.packages
     .filter(({ folder }) => MAY_IMPORT[folder] === undefined)
-    .map(({ folder }) => ({ at: `packages/${folder}`, text: "has no row in MAY_IMPORT" }));
+    .map(({ at }) => ({ at, text: "has no row in MAY_IMPORT" }));
   const files = sourceFiles(root);
   for (const path of files) {
     for (const { line, specifier } of importsOf(parseSource(root, path))) {
@@ -61,7 +68,7 @@ export function checkImportDirection(root: string): CheckResult {
 
 /** Only scripts and tests load what they were told at run time; product code could hide any import that way. */
 function computed(path: string): string | undefined {
-  if (!path.startsWith("packages/") || isTestFile(path)) return undefined;
+  if (!HOMES.some((home) => path.startsWith(`${home}/`)) || isTestFile(path)) return undefined;
   return "imports a path made at run time, which nobody can check; write it out";
 }
 
@@ -75,11 +82,13 @@ interface Question {
 function wrong(question: Question): string | undefined {
   const { path, specifier, tree } = question;
   if (specifier.startsWith(".") || specifier.startsWith("/")) return wrongRelative(path, specifier);
-  const own = tree.packages.find(({ folder }) => path.startsWith(`packages/${folder}/`));
+  const own = tree.packages.find(({ at }) => path.startsWith(`${at}/`));
   const target = tree.packages.find(({ name }) => specifier === name || specifier.startsWith(`${name}/`));
   if (target !== undefined) return wrongPackage(question, { own, target });
   if (isBuiltin(specifier)) {
     if (!specifier.startsWith("node:")) return `write node:${specifier}`;
+    if (own !== undefined && isForBrowsers(path, own))
+      return `${own.folder} runs in browsers and imports nothing of Node`;
     return own !== undefined && PURE.includes(own.folder) && !isTestFile(path)
       ? `${own.folder} does no I/O and imports nothing of Node`
       : undefined;
@@ -87,11 +96,18 @@ function wrong(question: Question): string | undefined {
   return wrongOutside(question, own);
 }
 
+const IN_HOME = new RegExp(`^(?:${HOMES.join("|")})/[^/]+/`);
+
+/** What is built for browsers: its source, and not what builds it or tests it. */
+function isForBrowsers(path: string, { at, folder }: Package): boolean {
+  return IN_BROWSERS.includes(folder) && path.startsWith(`${at}/src/`) && !isTestFile(path);
+}
+
 function wrongRelative(path: string, specifier: string): string | undefined {
   if (specifier.startsWith("/")) return "an absolute path is not the same on every machine";
   const target = posix.join(posix.dirname(path), specifier);
-  const home = /^packages\/[^/]+\//.exec(path)?.[0];
-  const targetHome = /^packages\/[^/]+\//.exec(target)?.[0];
+  const home = IN_HOME.exec(path)?.[0];
+  const targetHome = IN_HOME.exec(target)?.[0];
   if (home !== targetHome && targetHome !== undefined) return "enters a package by a path; import it by its name";
   if (home !== undefined && targetHome === undefined) return "a package does not import from outside itself";
   if (/\.test\.[cm]?tsx?$/.test(target)) return "nothing imports from a test file";
@@ -104,7 +120,7 @@ function wrongPackage(
   { own, target }: { own: Package | undefined; target: Package },
 ): string | undefined {
   if (!target.entries.has(specifier)) return `${specifier} is not among the exports of ${target.name}`;
-  if (specifier.endsWith("/testing") && path.startsWith("packages/") && !isTestFile(path)) {
+  if (specifier.endsWith("/testing") && IN_HOME.test(path) && !isTestFile(path)) {
     return "product code does not import what was made for tests";
   }
   if (own === undefined) return undefined;
@@ -132,11 +148,15 @@ function notDeclared(name: string, tree: Tree): string {
 }
 
 function readTree(root: string): Tree {
-  const folders = readdirSync(join(root, "packages"), { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  const packages = folders.map(({ name: folder }): Package => {
-    const manifest = readManifest(join(root, "packages", folder, "package.json"));
+  const folders = HOMES.filter((home) => existsSync(join(root, home))).flatMap((home) =>
+    readdirSync(join(root, home), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name: folder }) => ({ folder, at: `${home}/${folder}` })),
+  );
+  const packages = folders.map(({ folder, at }): Package => {
+    const manifest = readManifest(join(root, at, "package.json"));
     const entries = Object.keys(manifest.exports ?? {}).map((key) => posix.join(manifest.name, key));
-    return { folder, name: manifest.name, declared: declaredBy(manifest), entries: new Set(entries) };
+    return { at, folder, name: manifest.name, declared: declaredBy(manifest), entries: new Set(entries) };
   });
   const conformance = join(root, "conformance", "package.json");
   return {

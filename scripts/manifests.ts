@@ -13,7 +13,9 @@ type Manifest = { readonly version?: string } & {
 };
 
 export function checkManifests(root: string): CheckResult {
-  const files = globSync(["package.json", "packages/*/package.json", "conformance/package.json"], { cwd: root }).sort();
+  const files = globSync(["package.json", "{packages,apps}/*/package.json", "conformance/package.json"], {
+    cwd: root,
+  }).sort();
   const findings: Finding[] = [];
   const seen = new Map<string, { version: string; file: string }>();
   for (const file of files) {

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseSync, type Expression, type Program } from "oxc-parser";
 
-const FOLDERS = ["packages", "scripts", "e2e", "bench", "conformance", "examples"];
+const FOLDERS = ["packages", "apps", "scripts", "e2e", "bench", "conformance", "examples"];
 const PASSED_OVER = new Set(["node_modules", "dist", "fixtures"]);
 
 /** Paths from the root, with forward slashes, sorted. */

@@ -1,13 +1,13 @@
 /** `heddle task diff`: what a task changed, and what of it the verdict stands for. */
 import { EXIT, visibleLine } from "@heddle/protocol";
 import type { DiffFile, WorkDiff } from "@heddle/tasks";
+import { count } from "@heddle/protocol/task-words";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { quoted } from "../print/screen.ts";
 import type { Style } from "../print/style.ts";
 import { watchForStop } from "../stop.ts";
 import { onTask } from "./on-task.ts";
-import { count } from "./outcome.ts";
 
 export async function diffTask(rest: readonly string[], args: ParsedArgs, { env }: CommandContext): Promise<number> {
   const [selector = "", ...paths] = rest;

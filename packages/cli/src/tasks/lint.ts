@@ -14,6 +14,7 @@ import {
 } from "@heddle/tasks";
 import { heddleHome, loadConfig, type ConfigFile } from "@heddle/runtime/config";
 import { resolveSettings, type Choices } from "@heddle/runtime/settings";
+import { count } from "@heddle/protocol/task-words";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
@@ -21,7 +22,6 @@ import { openScreen } from "../print/screen.ts";
 import type { Output } from "../print/output.ts";
 import { styleFor } from "../print/style.ts";
 import { watchForStop } from "../stop.ts";
-import { count } from "./outcome.ts";
 import { readTasks } from "./read-tasks.ts";
 import { checkLines } from "./task-lines.ts";
 

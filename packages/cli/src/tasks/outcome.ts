@@ -9,6 +9,7 @@ import {
   type TaskRecord,
   type TaskState,
 } from "@heddle/protocol";
+import { isPutToOwner, STATE_WORDS, standingOf } from "@heddle/protocol/task-words";
 import { zonedTime, type Style } from "../print/style.ts";
 
 /** 0: verified, or claimed where nothing could verify it, or only waiting for its time. */
@@ -55,73 +56,25 @@ function codeOf(code: string | undefined): number {
   return known === undefined ? EXIT.turnFailed : exitCodeOf(known) || EXIT.turnFailed;
 }
 
-/** Green is for verified alone. */
+/** Green is for verified alone; the table is the one that the page has too. */
 export function paintState(state: TaskState, style: Style): string {
-  switch (state) {
-    case "verified":
+  switch (STATE_WORDS[state].tone) {
+    case "proven":
       return style.verified(state);
-    case "failed":
-    case "rejected":
+    case "refused":
       return style.red(state);
-    case "claimed":
-    case "paused":
-    case "stalled":
-    case "waiting":
+    case "said":
+    case "yours":
       return style.yellow(state);
-    case "cancelled":
-    case "archived":
+    case "quiet":
       return style.dim(state);
-    case "pending":
-    case "running":
+    case "plain":
       return state;
   }
 }
 
 /** What its state alone does not say; it may be nothing. */
 export function standing(task: TaskRecord): string {
-  switch (task.state) {
-    case "verified":
-      return `${count(task.lastCheck?.results.length ?? 0, "check")} passed${task.undone === undefined ? "" : "; its workspace has been reverted since"}`;
-    case "claimed":
-      if (!hasEnded(task)) return "not verified yet";
-      return task.claim?.by === "user"
-        ? "NOT verified: the user marked it as done"
-        : "NOT verified: it has no checks that could";
-    case "failed":
-      return `${task.failure === undefined ? "" : `${task.failure.code}: `}${task.reason ?? "no reason is known"}`;
-    case "paused":
-      if (isPutToOwner(task)) return `its work waits for your decision: heddle task show ${task.id} says why`;
-      return task.reason ?? "by the user";
-    case "cancelled":
-      return task.reason ?? "by the user";
-    case "waiting":
-      return `${task.wait?.message ?? "for something to happen"}${task.nextAt === undefined ? "" : `, next at ${zonedTime(task.nextAt)}`}`;
-    case "stalled":
-      return task.stall?.message ?? "no progress";
-    case "rejected":
-      return failing(task).join(", ") || "no check passed that proves the work";
-    case "archived":
-      return `${task.stateBefore ?? "cancelled"} before`;
-    case "pending":
-    case "running":
-      return task.undone === undefined ? "" : "its workspace was reverted";
-  }
-}
-
-/** Its checks passed, and yet it is the owner's to decide. */
-export function isPutToOwner({ state, lastCheck, round }: TaskRecord): boolean {
-  return state === "paused" && lastCheck?.review !== undefined && lastCheck.round === round;
-}
-
-function failing(task: TaskRecord): readonly string[] {
-  const { results = [], violations = [], opinion } = task.lastCheck ?? {};
-  return [
-    ...results.filter(({ outcome }) => outcome !== "passed").map(({ name }) => name),
-    ...violations.map(({ message }) => message),
-    ...(opinion?.accepts === false ? [`second opinion: ${opinion.reason}`] : []),
-  ];
-}
-
-export function count(number: number, word: string): string {
-  return `${number} ${word}${number === 1 ? "" : "s"}`;
+  const text = standingOf({ ...task, hasEnded: hasEnded(task) }, zonedTime);
+  return isPutToOwner(task) ? `${text}: heddle task show ${task.id} says why` : text;
 }

@@ -19,9 +19,10 @@ import { isQuoted, marked, quoted } from "../print/screen.ts";
 import { duration, localTime, money, zonedTime, type Style } from "../print/style.ts";
 import { watchForStop } from "../stop.ts";
 import { contestRows } from "@heddle/tasks";
+import { count } from "@heddle/protocol/task-words";
 import { rowLines } from "./contest-lines.ts";
 import { onTask } from "./on-task.ts";
-import { count, paintState, standing } from "./outcome.ts";
+import { paintState, standing } from "./outcome.ts";
 import { checkLines, ROOMS, taskLines } from "./task-lines.ts";
 import { listed, reviewLines, wayOnLines, workLines } from "./work-lines.ts";
 

@@ -1,30 +1,10 @@
 /** What happens to a task, as lines for people. Who started a turn and why is always said; only `verified` is green. */
-import {
-  visibleLine,
-  type CheckResult,
-  type EventOf,
-  type PromptReason,
-  type StoredEvent,
-  type TaskEventBody,
-} from "@heddle/protocol";
+import { visibleLine, type CheckResult, type EventOf, type StoredEvent, type TaskEventBody } from "@heddle/protocol";
+import { count, PROMPT_WORDS } from "@heddle/protocol/task-words";
 import type { JudgedWork } from "@heddle/protocol/tasks";
 import { quoted } from "../print/screen.ts";
 import { duration, money, type Style } from "../print/style.ts";
-import { count } from "./outcome.ts";
 import { flags, listed, restsLine, reviewLines, workLines } from "./work-lines.ts";
-
-const WHY: Readonly<Record<PromptReason, string>> = {
-  first: "started by the harness, the goal",
-  rejected: "started by the harness, because checks did not pass",
-  continue: "started by the harness, because the agent stopped without saying that it is done",
-  restarted: "started by the harness, to continue where it stopped",
-  resumed: "started by the harness, because the user resumed it",
-  retry: "started by the harness, to try again",
-  stall: "started by the harness, after a stall",
-  user: "started by the user",
-  hopped: "started by the harness, in the next envelope",
-  "hop-refused": "started by the harness, because the next envelope may not be entered yet",
-};
 
 export const ROOMS: Readonly<Record<EventOf<"task.checking">["room"], string>> = {
   baseline: "as it is before the work",
@@ -55,7 +35,7 @@ export function taskLines({ body }: StoredEvent<TaskEventBody>, style: Style): r
     case "task.prepared":
       return prepared(body, style);
     case "task.prompted":
-      return [style.bold(`turn ${body.round}: ${WHY[body.why]}`)];
+      return [style.bold(`turn ${body.round}: ${PROMPT_WORDS[body.why]}`)];
     case "task.turn-ended":
       return [turnEnded(body, style)];
     case "task.progressed":

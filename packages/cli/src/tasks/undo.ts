@@ -1,12 +1,12 @@
 /** `heddle task undo` and `heddle task retry --from-baseline`: back to how the workspace was when the task began. */
 import { EXIT, hasOwnTree, visibleLine } from "@heddle/protocol";
 import type { Undone } from "@heddle/tasks";
+import { count } from "@heddle/protocol/task-words";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { say } from "../print/screen.ts";
 import { watchForStop } from "../stop.ts";
 import { onTask } from "./on-task.ts";
-import { count } from "./outcome.ts";
 import { fileLine } from "./work-lines.ts";
 
 /** `isRetried`: another attempt begins from there. */

@@ -1,7 +1,7 @@
 /** What a verdict rests on, what else has changed, and what the owner is asked, as lines for people. */
 import { isObstructed, visibleLine, visiblePath, type CheckResult, type TaskRecord } from "@heddle/protocol";
 import type { JudgedWork, WorkFile, WorkReview } from "@heddle/protocol/tasks";
-import { isPutToOwner } from "./outcome.ts";
+import { isPutToOwner } from "@heddle/protocol/task-words";
 import type { Style } from "../print/style.ts";
 
 const SHOWN = 20;

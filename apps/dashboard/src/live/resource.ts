@@ -1,0 +1,113 @@
+/**
+ * What a page shows of the server: asked for once, kept while it is looked at, and asked for again when an event says that
+ * it has changed, never by the clock. What was there stays drawn while something newer is on its way.
+ */
+import { HeddleApiError } from "@heddle/client";
+import type { StreamedEvent } from "@heddle/protocol/http";
+import { useEffect, useRef, useSyncExternalStore } from "react";
+import { listen } from "./feed.ts";
+import { expire } from "./session.ts";
+import { createStore, type Store } from "./store.ts";
+
+export interface Held<T> {
+  readonly data: T | undefined;
+  readonly error: HeddleApiError | Error | undefined;
+  readonly isLoading: boolean;
+}
+export interface Resource<T> extends Held<T> {
+  readonly reload: () => void;
+}
+
+interface Entry {
+  readonly store: Store<Held<unknown>>;
+  load: (signal: AbortSignal) => Promise<unknown>;
+  isRunning: boolean;
+  isWanted: boolean;
+  users: number;
+}
+
+/** Events come in bursts; what they change is asked for once. */
+const GAP_MS = 250;
+const MAX_KEPT = 60;
+const entries = new Map<string, Entry>();
+
+export function useResource<T>(
+  key: string,
+  load: (signal: AbortSignal) => Promise<T>,
+  { on }: { readonly on?: (event: StreamedEvent) => boolean } = {},
+): Resource<T> {
+  const entry = entryOf(key, load);
+  entry.load = load;
+  const isFor = useRef(on);
+  isFor.current = on;
+  useEffect(() => {
+    entry.users += 1;
+    ask(entry);
+    const stop = listen((event) => {
+      if (isFor.current?.(event) === true) ask(entry);
+    });
+    return () => {
+      entry.users -= 1;
+      stop();
+      forget();
+    };
+  }, [entry]);
+  const held = useSyncExternalStore(entry.store.subscribe, entry.store.get) as Held<T>;
+  return { ...held, reload: () => ask(entry) };
+}
+
+/** Everything that is shown now, such as after the cursor was lost. */
+export function reloadAll(): void {
+  for (const entry of entries.values()) if (entry.users > 0) ask(entry);
+}
+
+/** Of somebody else, after a login. */
+export function dropAll(): void {
+  entries.clear();
+}
+
+function entryOf(key: string, load: Entry["load"]): Entry {
+  const known = entries.get(key);
+  if (known !== undefined) return known;
+  const store = createStore<Held<unknown>>({ data: undefined, error: undefined, isLoading: true });
+  const made: Entry = { store, load, isRunning: false, isWanted: false, users: 0 };
+  entries.set(key, made);
+  return made;
+}
+
+function forget(): void {
+  for (const [key, entry] of entries) {
+    if (entries.size <= MAX_KEPT) return;
+    if (entry.users === 0) entries.delete(key);
+  }
+}
+
+function ask(entry: Entry): void {
+  entry.isWanted = true;
+  if (entry.isRunning) return;
+  entry.isRunning = true;
+  run(entry).catch(() => undefined);
+}
+
+async function run(entry: Entry): Promise<void> {
+  const { store } = entry;
+  while (entry.isWanted) {
+    entry.isWanted = false;
+    store.set({ ...store.get(), isLoading: true });
+    try {
+      const data = await entry.load(new AbortController().signal);
+      store.set({ data, error: undefined, isLoading: false });
+    } catch (error) {
+      if (error instanceof HeddleApiError && error.status === 401) expire(error.message);
+      store.set({ data: store.get().data, error: asError(error), isLoading: false });
+    }
+    await new Promise((resolve) => {
+      setTimeout(resolve, GAP_MS);
+    });
+  }
+  entry.isRunning = false;
+}
+
+export function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}

@@ -1,0 +1,221 @@
+/** One matter: its sentence, the exact thing, the agent's reason, and what can be done about it here. */
+import { useEffect, useRef, useState, type ReactNode } from "react";
+import { api } from "../../live/session.ts";
+import { useFacts } from "../../live/facts.tsx";
+import { ActButton, Refusal, useAct, type Act } from "../../parts/act.tsx";
+import { answer, Answers } from "../../parts/answer.tsx";
+import { Age, Icon, Link, TONE_CLASS } from "../../parts/base.tsx";
+import { Exact } from "../../parts/exact.tsx";
+import { useKeys } from "../../parts/keys.ts";
+import { Menu, type MenuEntry } from "../../parts/menu.tsx";
+import { go, look } from "../../router.ts";
+import type { Matter } from "./matters.ts";
+
+interface RowProps {
+  readonly matter: Matter;
+  readonly isSelected: boolean;
+  readonly onPutOff: () => void;
+}
+
+export function MatterRow({ matter, isSelected, onPutOff }: RowProps): ReactNode {
+  const act = useAct();
+  const row = useRef<HTMLLIElement>(null);
+  const [isSeen, setSeen] = useState((matter.exact ?? []).length === 0);
+  useEffect(() => {
+    if (isSelected) row.current?.scrollIntoView({ block: "nearest" });
+  }, [isSelected]);
+  return (
+    <li
+      className={`ask${isSelected ? " sel" : ""}`}
+      aria-current={isSelected ? "true" : undefined}
+      ref={row}
+      onFocus={() => {
+        if (!isSelected) look({ sel: matter.id });
+      }}
+    >
+      <Icon name={matter.glyph} tone={TONE_CLASS[matter.tone]} />
+      <div className="grow">
+        <p className="what">
+          {matter.before}
+          <b className={matter.tone === "said" && matter.of.kind === "task" ? "say" : ""}>{matter.strong}</b>
+          {matter.after}
+        </p>
+        {matter.exact === undefined || matter.exact.length === 0 ? null : (
+          <Exact lines={matter.exact} onSeen={() => setSeen(true)} />
+        )}
+        {matter.quote === undefined ? null : <p className="why">“{matter.quote}”</p>}
+        <p className="meta">
+          {matter.to === undefined ? (
+            <b>{matter.name}</b>
+          ) : (
+            <Link to={matter.to} className="lk">
+              {matter.name}
+            </Link>
+          )}
+          {matter.facts.map((fact) => ` · ${fact}`)}
+          {matter.band === "heddle" ? null : (
+            <>
+              {" · "}
+              {matter.of.kind === "approval" ? "asked " : ""}
+              <Age at={matter.at} suffix=" ago" />
+            </>
+          )}
+        </p>
+        <Refusal act={act} />
+      </div>
+      <Acts matter={matter} act={act} isSelected={isSelected} isSeen={isSeen} onPutOff={onPutOff} />
+    </li>
+  );
+}
+
+function Acts(props: RowProps & { act: Act; isSeen: boolean }): ReactNode {
+  const { matter, act, isSelected, isSeen, onPutOff } = props;
+  const { server } = useFacts();
+  const role = server.data?.principal.role ?? "viewer";
+  const open: MenuEntry = {
+    name: "Open",
+    run: () => {
+      if (matter.to !== undefined) go(matter.to);
+    },
+  };
+  const off: MenuEntry = { name: "Put off for an hour, in this browser", run: onPutOff };
+  if (role === "viewer") return <Menu label={`More for ${matter.name}`} entries={[open, off]} />;
+  const { of } = matter;
+  switch (of.kind) {
+    case "approval":
+      return <ApprovalActs {...{ act, isSelected, isSeen, role, of }} more={[open, off]} name={matter.name} />;
+    case "stall":
+      return <StallActs act={act} taskId={of.task.id} more={[open, off]} name={matter.name} />;
+    case "task":
+      return <TaskActs act={act} of={of} more={[open, off]} name={matter.name} />;
+    case "sink":
+      return (
+        <div className="acts">
+          <ActButton act={act} name="Send a test" call={() => tested(of.sink)} />
+          <Menu label={`More for ${matter.name}`} entries={[open, off]} />
+        </div>
+      );
+    case "worker":
+      return <Menu label="More" entries={[off]} />;
+  }
+}
+
+/** A test that does not arrive is no success. */
+async function tested(sink: string): Promise<void> {
+  const { outcome, message } = await api().notifications.test(sink);
+  if (outcome !== "delivered") throw new Error(`The test did not arrive: ${message}`);
+}
+
+interface MoreProps {
+  readonly act: Act;
+  readonly more: readonly MenuEntry[];
+  readonly name: string;
+}
+
+function ApprovalActs({
+  act,
+  of,
+  isSelected,
+  isSeen,
+  role,
+  more,
+  name,
+}: MoreProps & {
+  of: Extract<Matter["of"], { kind: "approval" }>;
+  isSelected: boolean;
+  isSeen: boolean;
+  role: string;
+}): ReactNode {
+  const { approval } = of;
+  const isBeyond = "wish" in approval.question && approval.question.wish !== undefined;
+  const mayAllow = role === "owner" || !(isBeyond || approval.question.kind === "permissions");
+  useKeys(
+    isSelected &&
+      mayAllow &&
+      isSeen &&
+      approval.question.kind !== "userInput" &&
+      approval.question.kind !== "elicitation"
+      ? { a: () => act.run("Allow once", () => answer(approval, { decision: "accept" })) }
+      : {},
+  );
+  return (
+    <>
+      <Answers {...{ approval, act, isSelected, isSeen, mayAllow }} isBrief />
+      <Menu
+        label={`More for ${name}`}
+        entries={[
+          ...(mayAllow
+            ? [
+                {
+                  name: "Allow for this thread",
+                  ...(isBeyond ? { asks: "Beyond the sandbox, every time: allow?" } : {}),
+                  run: () => act.run("Allow for this thread", () => answer(approval, { decision: "acceptForThread" })),
+                },
+              ]
+            : []),
+          {
+            name: "Deny, and stop the turn",
+            asks: "Stop the turn?",
+            isBad: true,
+            run: () => act.run("Stop the turn", () => answer(approval, { decision: "cancel" })),
+          },
+          ...more,
+        ]}
+      />
+    </>
+  );
+}
+
+function StallActs({ act, taskId, more, name }: MoreProps & { taskId: string }): ReactNode {
+  const relieve = (action: "kill-child" | "eof" | "interrupt" | "retry") => () =>
+    api().tasks.relieve(taskId, { action });
+  return (
+    <div className="acts">
+      <ActButton act={act} name="Kill the child" call={relieve("kill-child")} />
+      <ActButton act={act} name="End its input" call={relieve("eof")} />
+      <Menu
+        label={`More for ${name}`}
+        entries={[
+          { name: "Interrupt the turn", run: () => act.run("Interrupt", relieve("interrupt")) },
+          { name: "Try again from the beginning", run: () => act.run("Try again", relieve("retry")) },
+          ...more,
+        ]}
+      />
+    </div>
+  );
+}
+
+function TaskActs({ act, of, more, name }: MoreProps & { of: Extract<Matter["of"], { kind: "task" }> }): ReactNode {
+  const { task } = of;
+  const cancel: MenuEntry = {
+    name: "Cancel the task",
+    asks: "Cancel it?",
+    isBad: true,
+    run: () => act.run("Cancel", () => api().tasks.cancel(task.id)),
+  };
+  const isOutOfTurns = /\bturns?\b/.test(task.reason ?? "");
+  const first =
+    task.state === "failed" ? (
+      <ActButton act={act} name="Try again" call={() => api().tasks.retry(task.id)} />
+    ) : task.state === "paused" && isOutOfTurns ? (
+      <ActButton
+        act={act}
+        name="Give 2 turns more"
+        call={() => api().tasks.resume(task.id, { budget: { turns: 2 } })}
+      />
+    ) : (
+      <button type="button" className="btn" onClick={() => go(`/tasks/${task.id}`)}>
+        Look
+      </button>
+    );
+  const resume: readonly MenuEntry[] =
+    task.state === "paused"
+      ? [{ name: "Resume", run: () => act.run("Resume", () => api().tasks.resume(task.id)) }, cancel]
+      : [];
+  return (
+    <div className="acts">
+      {first}
+      <Menu label={`More for ${name}`} entries={[...resume, ...more]} />
+    </div>
+  );
+}

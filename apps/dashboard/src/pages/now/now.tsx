@@ -1,0 +1,196 @@
+/** The morning, the phone, the glance: what waits, what has stopped, what runs, what it cost. */
+import { useEffect, useState, type ReactNode } from "react";
+import { Age, Kbd, Problem, Waiting } from "../../parts/base.tsx";
+import { useFacts } from "../../live/facts.tsx";
+import { useNow } from "../../live/link.ts";
+import { keep, readKept } from "../../preferences.ts";
+import { go, look, usePlace } from "../../router.ts";
+import { useKeys } from "../../parts/keys.ts";
+import { useTitle } from "../../shell.tsx";
+import { when } from "../../words/figures.ts";
+import { BANDS, mattersOf, type Band, type Matter } from "./matters.ts";
+import { MatterRow } from "./matter-row.tsx";
+import { Beside } from "./beside.tsx";
+
+const SEEN_KEY = "heddle.lastHere";
+const PUT_OFF_KEY = "heddle.putOff";
+const PUT_OFF_MS = 3_600_000;
+const MOST_IN_BAND = 50;
+
+/** Those that this browser has put off for an hour; a matter that changes has another id. */
+export function usePutOff(): { readonly hidden: ReadonlySet<string>; readonly putOff: (id: string) => void } {
+  const now = useNow();
+  const [kept, setKept] = useState<Readonly<Record<string, number>>>(() => readKept(PUT_OFF_KEY) ?? {});
+  const hidden = new Set(Object.keys(kept).filter((id) => now.at - (kept[id] ?? 0) < PUT_OFF_MS));
+  const putOff = (id: string): void => {
+    const live = Object.fromEntries(Object.entries(kept).filter(([one]) => hidden.has(one)));
+    const next = { ...live, [id]: now.at };
+    setKept(next);
+    keep(PUT_OFF_KEY, next);
+  };
+  return { hidden, putOff };
+}
+
+export function Now(): ReactNode {
+  const { state, approvals, stopped } = useFacts();
+  const { query } = usePlace();
+  const { hidden, putOff } = usePutOff();
+  const isReady = state.data !== undefined && approvals.data !== undefined && stopped.data !== undefined;
+  const all = isReady ? mattersOf({ state: state.data, approvals: approvals.data, stopped: stopped.data }) : [];
+  const matters = all.filter(({ id }) => !hidden.has(id));
+  const waiting = matters.filter(({ band }) => band === "you").length;
+  useTitle(waiting > 0 ? `${waiting} wait for you` : "Now");
+  const selected = matters.find(({ id }) => id === query.get("sel")) ?? matters[0];
+  useListKeys(matters, selected, putOff);
+  const error = state.error ?? approvals.error ?? stopped.error;
+  return (
+    <main className="now" aria-label="Now" id="main">
+      <header className="top">
+        <h1>Now</h1>
+        <Summary matters={matters} />
+        <span className="grow" />
+        <LastHere />
+      </header>
+      <div className="now-cols">
+        <section aria-label="What needs you">
+          {error === undefined ? null : <Problem error={error} onRetry={state.reload} />}
+          {isReady ? null : <Waiting lines={6} />}
+          {isReady && matters.length === 0 ? <Empty hidden={all.length} /> : null}
+          {(Object.keys(BANDS) as Band[]).map((band) => (
+            <BandList
+              key={band}
+              band={band}
+              matters={matters.filter((matter) => matter.band === band)}
+              selected={selected}
+              onPutOff={putOff}
+            />
+          ))}
+          {matters.length === 0 ? null : <KeyLine />}
+        </section>
+        <Beside since={readKept<number>(SEEN_KEY)} />
+      </div>
+    </main>
+  );
+}
+
+function useListKeys(matters: readonly Matter[], selected: Matter | undefined, putOff: (id: string) => void): void {
+  const index = selected === undefined ? -1 : matters.indexOf(selected);
+  const move = (by: number): void => {
+    const next = matters[Math.min(matters.length - 1, Math.max(0, index + by))];
+    if (next !== undefined) look({ sel: next.id });
+  };
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    ArrowDown: () => move(1),
+    ArrowUp: () => move(-1),
+    Enter: () => {
+      if (selected?.to !== undefined) go(selected.to);
+    },
+    e: () => {
+      if (selected !== undefined) putOff(selected.id);
+    },
+  });
+}
+
+function BandList(props: {
+  band: Band;
+  matters: readonly Matter[];
+  selected: Matter | undefined;
+  onPutOff: (id: string) => void;
+}): ReactNode {
+  const { band, matters, selected, onPutOff } = props;
+  if (matters.length === 0) return null;
+  const more = matters.length - MOST_IN_BAND;
+  return (
+    <>
+      <h2 className="band">
+        {BANDS[band]} <span>{matters.length}</span>
+      </h2>
+      <ol className={band === "you" ? "asks" : "asks tight"}>
+        {matters.slice(0, MOST_IN_BAND).map((matter) => (
+          <MatterRow
+            key={matter.id}
+            matter={matter}
+            isSelected={matter.id === selected?.id}
+            onPutOff={() => onPutOff(matter.id)}
+          />
+        ))}
+      </ol>
+      {more > 0 ? <p className="meta">and {more} more, in Tasks</p> : null}
+    </>
+  );
+}
+
+function Summary({ matters }: { matters: readonly Matter[] }): ReactNode {
+  const { state } = useFacts();
+  const count = (band: Band): number => matters.filter((matter) => matter.band === band).length;
+  const [you, stopped] = [count("you"), count("stopped")];
+  const counts = state.data?.counts ?? {};
+  const parts = [
+    ...(stopped > 0 ? [`${stopped} ${stopped === 1 ? "has" : "have"} stopped`] : []),
+    `${counts.running ?? 0} run`,
+    `${(counts.pending ?? 0) + (counts.waiting ?? 0)} wait their turn`,
+  ];
+  return (
+    <p className="fg2 t12 sum">
+      {you === 0 ? null : (
+        <>
+          <b className="you">{you === 1 ? "1 agent waits for you" : `${you} agents wait for you`}</b>,{" "}
+        </>
+      )}
+      {parts.join(", ")}
+    </p>
+  );
+}
+
+function LastHere(): ReactNode {
+  const now = useNow();
+  const [at, setAt] = useState(() => readKept<number>(SEEN_KEY));
+  useEffect(() => {
+    if (at === undefined) keep(SEEN_KEY, now.at);
+    // Only the first visit of a browser marks itself.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, []);
+  return (
+    <>
+      {at === undefined ? null : (
+        <span className="fg2 t12 wide">
+          last here {when(at, now.at)}, <Age at={at} suffix=" ago" />
+        </span>
+      )}
+      <button
+        type="button"
+        className="btn wide"
+        onClick={() => {
+          keep(SEEN_KEY, now.at);
+          setAt(now.at);
+        }}
+      >
+        Mark as seen
+      </button>
+    </>
+  );
+}
+
+function Empty({ hidden }: { hidden: number }): ReactNode {
+  const { state } = useFacts();
+  const { counts = {} } = state.data ?? {};
+  const waiting = (counts.pending ?? 0) + (counts.waiting ?? 0);
+  return (
+    <p className="empty">
+      <b>Nothing needs you.</b> {counts.running ?? 0} run, {waiting} wait
+      {hidden === 0 ? "" : `, ${hidden} put off in this browser`}.
+    </p>
+  );
+}
+
+function KeyLine(): ReactNode {
+  return (
+    <p className="keys wide" aria-hidden="true">
+      <Kbd>J</Kbd>
+      <Kbd>K</Kbd> move <Kbd>↵</Kbd> open <Kbd>A</Kbd> allow once <Kbd>D</Kbd> deny <Kbd>E</Kbd> put off <Kbd>?</Kbd>{" "}
+      all keys
+    </p>
+  );
+}

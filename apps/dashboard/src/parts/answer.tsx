@@ -1,0 +1,181 @@
+/** What can be answered to a question: yes once, yes for the thread, no with words, or what it asks for. */
+import type { AnswerInput, Approval, ApprovalQuestion } from "@heddle/protocol/http";
+import { useState, type ReactNode } from "react";
+import { api } from "../live/session.ts";
+import { line } from "../text/shown.ts";
+import { questionWords } from "../words/questions.ts";
+import { ActButton, useSettled, type Act } from "./act.tsx";
+import { Kbd } from "./base.tsx";
+import { FormOf } from "./schema-form.tsx";
+
+export function answer(approval: Approval, given: AnswerInput): Promise<unknown> {
+  return api().answerApproval(approval.threadId, approval.id, given);
+}
+
+interface AnswersProps {
+  readonly approval: Approval;
+  readonly act: Act;
+  /** It is the one that keys answer, and has the one primary button. */
+  readonly isSelected: boolean;
+  readonly isSeen: boolean;
+  /** Only an owner lets an agent beyond its sandbox. */
+  readonly mayAllow: boolean;
+  readonly isBrief?: boolean;
+}
+
+export function Answers(props: AnswersProps): ReactNode {
+  const { question } = props.approval;
+  if (question.kind === "userInput") return <Choices {...props} question={question} />;
+  if (question.kind === "elicitation") return <Content {...props} question={question} />;
+  return <Allow {...props} />;
+}
+
+function Allow({ approval, act, isSelected, isSeen, mayAllow, isBrief }: AnswersProps): ReactNode {
+  const [isDenying, setDenying] = useState(false);
+  const isSettled = useSettled(approval.id);
+  const { isBeyond } = questionWords(approval.question);
+  const [isAsked, setAsked] = useState(false);
+  const isOff = !isSettled || !isSeen || !mayAllow;
+  const forThread = (): Promise<unknown> => {
+    if (isBeyond && !isAsked) {
+      setAsked(true);
+      return Promise.resolve();
+    }
+    return answer(approval, { decision: "acceptForThread" });
+  };
+  if (isDenying) return <Deny approval={approval} act={act} onBack={() => setDenying(false)} />;
+  return (
+    <div className="acts">
+      <ActButton
+        act={act}
+        name="Allow once"
+        className={isSelected ? "btn pri" : "btn"}
+        isOff={isOff}
+        call={() => answer(approval, { decision: "accept" })}
+      >
+        Allow once {isSelected ? <Kbd>A</Kbd> : null}
+      </ActButton>
+      {isBrief === true ? null : (
+        <ActButton act={act} name="Allow for this thread" isOff={isOff} call={forThread}>
+          {isAsked ? "Beyond the sandbox, every time: allow?" : "Allow for this thread"}{" "}
+          {isSelected ? <Kbd>⇧A</Kbd> : null}
+        </ActButton>
+      )}
+      <button type="button" className="btn" onClick={() => setDenying(true)} disabled={act.sending !== undefined}>
+        {isBrief === true ? "Deny…" : "Deny, and say why…"} {isSelected ? <Kbd>D</Kbd> : null}
+      </button>
+    </div>
+  );
+}
+
+function Deny({ approval, act, onBack }: { approval: Approval; act: Act; onBack: () => void }): ReactNode {
+  const [why, setWhy] = useState("");
+  const deny = (): Promise<unknown> =>
+    answer(approval, { decision: "decline", ...(why.trim() === "" ? {} : { reason: why.trim() }) });
+  return (
+    <form
+      className="deny"
+      onSubmit={(event) => {
+        event.preventDefault();
+        act.run("Deny", deny);
+      }}
+    >
+      <input
+        className="in"
+        autoFocus
+        aria-label="Why; the agent is told"
+        placeholder="Why? The agent is told."
+        value={why}
+        onChange={(event) => setWhy(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") onBack();
+        }}
+      />
+      <button type="submit" className="btn bad" disabled={act.sending !== undefined}>
+        {act.sending === "Deny" ? "sending…" : "Deny"}
+      </button>
+      <button type="button" className="btn quiet" onClick={onBack}>
+        Back
+      </button>
+    </form>
+  );
+}
+
+type Asked = Extract<ApprovalQuestion, { kind: "userInput" }>;
+
+function Choices({ approval, act, isSelected, question }: AnswersProps & { question: Asked }): ReactNode {
+  const [chosen, setChosen] = useState<Readonly<Record<string, string>>>({});
+  const isWhole = question.questions.every(({ id }) => (chosen[id] ?? "").trim() !== "");
+  const send = (): Promise<unknown> =>
+    answer(approval, {
+      decision: "accept",
+      answers: Object.fromEntries(question.questions.map(({ id }) => [id, [chosen[id] ?? ""]])),
+    });
+  return (
+    <form
+      className="choices"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isWhole) act.run("Answer", send);
+      }}
+    >
+      {question.questions.map(({ id, question: text, options }) => (
+        <fieldset key={id}>
+          <legend>{line(text)}</legend>
+          {options.map(({ label, description }) => (
+            <button
+              key={label}
+              type="button"
+              className="btn"
+              aria-pressed={chosen[id] === label}
+              title={line(description)}
+              onClick={() => setChosen({ ...chosen, [id]: label })}
+            >
+              {line(label)}
+            </button>
+          ))}
+          <input
+            className="in"
+            aria-label={`Answer: ${line(text)}`}
+            placeholder="Your own answer"
+            value={options.some(({ label }) => label === chosen[id]) ? "" : (chosen[id] ?? "")}
+            onChange={(event) => setChosen({ ...chosen, [id]: event.target.value })}
+          />
+        </fieldset>
+      ))}
+      <div className="acts">
+        <button
+          type="submit"
+          className={isSelected ? "btn pri" : "btn"}
+          disabled={!isWhole || act.sending !== undefined}
+        >
+          {act.sending === "Answer" ? "sending…" : "Answer"}
+        </button>
+        <ActButton act={act} name="Give no answer" call={() => answer(approval, { decision: "decline" })} />
+      </div>
+    </form>
+  );
+}
+
+type Elicited = Extract<ApprovalQuestion, { kind: "elicitation" }>;
+
+function Content({ approval, act, isSelected, question }: AnswersProps & { question: Elicited }): ReactNode {
+  const [content, setContent] = useState<Readonly<Record<string, unknown>>>({});
+  return (
+    <form
+      className="choices"
+      onSubmit={(event) => {
+        event.preventDefault();
+        act.run("Send", () => answer(approval, { decision: "accept", content }));
+      }}
+    >
+      <FormOf schema={question.schema} value={content} onChange={setContent} />
+      <div className="acts">
+        <button type="submit" className={isSelected ? "btn pri" : "btn"} disabled={act.sending !== undefined}>
+          {act.sending === "Send" ? "sending…" : "Send"}
+        </button>
+        <ActButton act={act} name="Decline" call={() => answer(approval, { decision: "decline" })} />
+      </div>
+    </form>
+  );
+}
