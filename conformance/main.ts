@@ -4,6 +4,7 @@
  * Usage: npm run conformance -- [pattern] [--record] [--no-clients] [--pin]
  *        npm run conformance -- app [pattern] [--record]
  *        npm run conformance -- clients
+ *        npm run conformance -- runners [NAME]…    Heddle in front of real agent programs
  *        npm run conformance -- methods    writes down which methods and params Codex's schema has
  * A pattern plays only the cases it matches, against what Codex did when it was recorded; --record plays Codex again.
  * --pin writes the differences that are seen into differences.json, where each still needs its reason.
@@ -21,6 +22,7 @@ import { removeOldFixtures } from "./fixture.ts";
 import { codex, heddle } from "./program.ts";
 import { readRecord, writeRecord } from "./recorded.ts";
 import { writeClientResults, writeResults, type ClientResult } from "./report.ts";
+import { runRunners } from "./runners/run.ts";
 import { createJudge, observeAll, type Verdict } from "./run-cases.ts";
 
 const HERE = import.meta.dirname;
@@ -45,6 +47,7 @@ async function main(argv: string[]): Promise<number> {
   if (positionals[0] === "app") {
     return (await runApp({ pattern: positionals[1], isRecorded: values.record })) === 0 ? 0 : 1;
   }
+  if (positionals[0] === "runners") return (await runRunners(positionals.slice(1))) === 0 ? 0 : 1;
   if (positionals[0] === "clients") return runClients() === 0 ? 0 : 1;
   const pattern = new RegExp(positionals[0] ?? "");
   const isWhole = positionals.length === 0;
@@ -88,7 +91,7 @@ function install(): void {
   if (lstatSync(path.join(HERE, "node_modules"), { throwIfNoEntry: false })?.isSymbolicLink() === true) {
     throw new Error("conformance/node_modules is a link to another install; remove it, and run this again");
   }
-  console.log("installing Codex and its clients (about 500 MB)");
+  console.log("installing Codex, its clients and the agent programs (about 1 GB)");
   const { status } = spawnSync("npm", ["ci", "--ignore-scripts"], { cwd: HERE, stdio: "inherit" });
   if (status !== 0) throw new Error("npm ci failed in conformance/");
 }

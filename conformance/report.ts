@@ -38,24 +38,24 @@ export function writeResults(results: Results, cases: readonly ExecCase[]): void
       differs: found.map(({ aspect }) => aspect),
     })),
   });
-  writeTables(MARKS, tablesOf(results, cases));
+  writeBetween(README, MARKS, tablesOf(results, cases));
 }
 
 export function writeClientResults(clients: readonly ClientResult[]): void {
   writeJson("clients.json", { tests: clients });
-  const rows = table(["Client", "Version", "Over Codex", "Over Heddle"], clientRows(clients));
-  writeTables(CLIENT_MARKS, [...rows, ""].join("\n"));
+  const rows = columns(["Client", "Version", "Over Codex", "Over Heddle"], clientRows(clients));
+  writeBetween(README, CLIENT_MARKS, [...rows, ""].join("\n"));
 }
 
 function writeJson(name: string, value: unknown): void {
   writeFileSync(path.join(import.meta.dirname, "results", name), `${JSON.stringify(value, undefined, 2)}\n`);
 }
 
-function writeTables([first, last]: Marks, tables: string): void {
-  const readme = readFileSync(README, "utf8");
-  const [start, end] = [readme.indexOf(first), readme.indexOf(last)];
-  if (start < 0 || end < start) throw new Error("README.md has lost its marks");
-  writeFileSync(README, `${readme.slice(0, start)}${first}\n${tables}\n${readme.slice(end)}`);
+export function writeBetween(file: string, [first, last]: Marks, text: string): void {
+  const page = readFileSync(file, "utf8");
+  const [start, end] = [page.indexOf(first), page.indexOf(last)];
+  if (start < 0 || end < start) throw new Error(`${path.basename(file)} has lost its marks`);
+  writeFileSync(file, `${page.slice(0, start)}${first}\n${text}\n${page.slice(end)}`);
 }
 
 function tablesOf({ date, codex, exec }: Results, cases: readonly ExecCase[]): string {
@@ -68,14 +68,14 @@ function tablesOf({ date, codex, exec }: Results, cases: readonly ExecCase[]): s
     "",
     "### Differences of every case",
     "",
-    ...table(
+    ...columns(
       ["What differs", "Why"],
       RULES.map(({ what, why }) => [what, why]),
     ),
     "",
     "### Differences of single cases",
     "",
-    ...table(
+    ...columns(
       ["Case", "Invocation", "Differs in", "Why"],
       DIFFERENCES.map(({ case: id, found, why }) => [
         `\`${id}\``,
@@ -100,7 +100,7 @@ function clientRows(clients: readonly ClientResult[]): readonly (readonly string
 }
 
 /** Columns as wide as their widest cell, as the formatter leaves them. */
-function table(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+export function columns(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
   const all = [head, ...rows].map((row) => row.map((cell) => cell.replaceAll("|", "\\|")));
   const widths = head.map((_, column) => Math.max(3, ...all.map((row) => (row[column] ?? "").length)));
   const line = (cells: readonly string[], fill = " "): string =>

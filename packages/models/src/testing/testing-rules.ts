@@ -81,10 +81,7 @@ function anthropicRefusal(body: Fields, betas: string): Refusal | undefined {
   }
   const messages = list(body["messages"]).map((message) => record(message) ?? {});
   for (const [index, message] of messages.entries()) {
-    const { content } = message;
-    // A text may stand for one block.
-    const given = typeof content === "string" && content !== "" ? [{ type: "text", text: content }] : list(content);
-    const blocks = given.map((block) => record(block) ?? {});
+    const blocks = blocksOf(message["content"]).map((block) => record(block) ?? {});
     const at = `messages.${index}`;
     if (blocks.length === 0) return refuse(`${at}: all messages must have non-empty content`);
     for (const [part, block] of blocks.entries()) {
@@ -100,10 +97,15 @@ function anthropicRefusal(body: Fields, betas: string): Refusal | undefined {
     : refuse("output_config.format.schema: For 'object' type, 'additionalProperties' must be explicitly set to false");
 }
 
+/** A text may stand for one block. */
+function blocksOf(content: Json): readonly Json[] {
+  return typeof content === "string" && content !== "" ? [{ type: "text", text: content }] : list(content);
+}
+
 function blockRefusal(block: Fields, before: Fields, betas: string): string | undefined {
   if (block["type"] === "tool_use" && !TOOL_NAME.test(text(block["name"]) ?? ""))
     return "tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'";
-  const content = block["type"] === "tool_result" ? list(block["content"]) : [block];
+  const content = block["type"] === "tool_result" ? blocksOf(block["content"]) : [block];
   if (content.some((part) => record(part)?.["type"] === "text" && text(record(part)?.["text"])?.trim() === ""))
     return "text content blocks must contain non-whitespace text";
   if (block["is_error"] === true && content.length === 0) return "content cannot be empty if `is_error` is true";

@@ -1,0 +1,125 @@
+/**
+ * `heddle serve` in a home of its own with one agent program as its runner, and the model of that program. Scenarios share it:
+ * each has its own workspace and thread. Not in the temporary folder: Codex keeps no helper programs there.
+ */
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import path from "node:path";
+import { HeddleClient } from "@heddle/client";
+import { heddle } from "../program.ts";
+import { startAgentModel, type AgentModel } from "./agent-model.ts";
+import { fileOf, versionOf, type Subject } from "./subject.ts";
+
+const PARENT = path.join(homedir(), ".cache", "heddle-conformance");
+const START_MS = 30_000;
+
+export interface Server extends AsyncDisposable {
+  readonly client: HeddleClient;
+  readonly url: string;
+  readonly token: string;
+  readonly pid: number;
+  kill(): Promise<void>;
+}
+
+export interface RunnerWorld extends AsyncDisposable {
+  readonly root: string;
+  /** Heddle's own. */
+  readonly home: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly model: AgentModel;
+  /** A fresh folder with a repository in it. */
+  workspace(): Promise<string>;
+  serve(): Promise<Server>;
+}
+
+export async function openRunnerWorld(subject: Subject): Promise<RunnerWorld> {
+  await mkdir(PARENT, { recursive: true });
+  const root = await realpath(await mkdtemp(path.join(PARENT, `${subject.name}-`)));
+  const home = path.join(root, "heddle");
+  const model = await startAgentModel(subject);
+  const { runner, env = {}, files = {} } = subject.setUp({ root, url: model.url });
+  const table = { protocol: subject.protocol, command: fileOf(subject), version: versionOf(subject), ...runner };
+  const config = [
+    `runner = ${JSON.stringify(subject.name)}`,
+    `[runners.${subject.name}]`,
+    ...Object.entries(table).map(([key, value]) => `${key} = ${JSON.stringify(value)}`),
+  ];
+  for (const [name, content] of Object.entries({ "heddle/config.toml": `${config.join("\n")}\n`, ...files })) {
+    const file = path.join(root, name);
+    await mkdir(path.dirname(file), { recursive: true });
+    await writeFile(file, content);
+  }
+  const all = {
+    PATH: process.env["PATH"] ?? "",
+    HOME: root,
+    CODEX_HOME: path.join(root, "codex"),
+    HEDDLE_HOME: home,
+    LANG: "C.UTF-8",
+    ...env,
+  };
+  const servers = new Set<Server>();
+  let workspaces = 0;
+  return {
+    root,
+    home,
+    env: all,
+    model,
+    async workspace() {
+      workspaces += 1;
+      const folder = path.join(root, `ws-${workspaces}`);
+      await mkdir(path.join(folder, ".git"), { recursive: true });
+      await writeFile(path.join(folder, ".git", "HEAD"), "ref: refs/heads/main\n");
+      return folder;
+    },
+    async serve() {
+      const server = await serve(home, { cwd: root, env: all });
+      servers.add(server);
+      return server;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const server of servers) await server[Symbol.asyncDispose]();
+      await model[Symbol.asyncDispose]();
+      await rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+    },
+  };
+}
+
+async function serve(home: string, where: { readonly cwd: string; readonly env: NodeJS.ProcessEnv }): Promise<Server> {
+  const child = spawn(process.execPath, [heddle.file, "serve"], {
+    ...where,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const exited = once(child, "close");
+  await serving(child);
+  const { url }: { url: string } = JSON.parse(await readFile(path.join(home, "serve.json"), "utf8"));
+  const token = (await readFile(path.join(home, "serve.token"), "utf8")).trim();
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    child.kill(signal);
+    await exited;
+  }
+  return {
+    client: new HeddleClient({ url, token }),
+    url,
+    token,
+    pid: child.pid ?? 0,
+    kill: () => end("SIGKILL"),
+    [Symbol.asyncDispose]: () =>
+      child.exitCode === null && child.signalCode === null ? end("SIGTERM") : Promise.resolve(),
+  };
+}
+
+async function serving(child: ChildProcess): Promise<void> {
+  let said = "";
+  const seen = Promise.withResolvers<void>();
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+      if (said.includes("serving  unix")) seen.resolve();
+    });
+  }
+  child.once("exit", () => seen.reject(new Error(`heddle serve ended: ${said}`)));
+  const late = setTimeout(() => seen.reject(new Error(`heddle serve did not start: ${said}`)), START_MS);
+  await seen.promise.finally(() => clearTimeout(late));
+}

@@ -1,0 +1,99 @@
+/** The frame of every file of scenarios: each chosen subject with a world and a server that its scenarios share. */
+import { listRunners } from "@heddle/agent/list-runners";
+import { afterAll, beforeAll, describe } from "vitest";
+import type { HeddleClient } from "@heddle/client";
+import type { AgentModel, ModelStep } from "./agent-model.ts";
+import { openRunnerWorld, type RunnerWorld, type Server } from "./runner-world.ts";
+import { chosenSubjects } from "./subjects.ts";
+import type { Subject } from "./subject.ts";
+import { eventsOf, expectClosed, startTurn, type RunningTurn, type TurnOptions } from "./turns.ts";
+
+type Abilities = Awaited<ReturnType<typeof listRunners>>[number]["capabilities"];
+
+export interface Scene {
+  readonly client: HeddleClient;
+  readonly world: RunnerWorld;
+  readonly model: AgentModel;
+  readonly threadId: string;
+  readonly workspace: string;
+  start(input: Parameters<typeof startTurn>[2], options?: TurnOptions): Promise<RunningTurn>;
+  events(): ReturnType<typeof eventsOf>;
+  /** All that is stored of the thread, after its last turn. */
+  closed(): ReturnType<typeof eventsOf>;
+}
+
+export interface Stage {
+  readonly subject: Subject;
+  /** What its runner declares: a scenario that needs more is not played, and its name says which. */
+  readonly can: Abilities;
+  /** A fresh thread in a fresh workspace, and what the model says in it. */
+  readonly scene: (...steps: readonly ModelStep[]) => Promise<Scene>;
+  readonly world: () => RunnerWorld;
+  /** In place of the one that was killed. */
+  readonly restart: () => Promise<Server>;
+  readonly server: () => Server;
+}
+
+export async function eachSubject(topic: string, scenarios: (stage: Stage) => void): Promise<void> {
+  for (const subject of await chosenSubjects()) {
+    const can = await abilitiesOf(subject);
+    describe(`${subject.name} ${topic}`, () => {
+      let world: RunnerWorld | undefined;
+      let server: Server | undefined;
+      beforeAll(async () => {
+        world = await openRunnerWorld(subject);
+        server = await world.serve();
+      });
+      afterAll(async () => world?.[Symbol.asyncDispose]());
+      const there = <T>(value: T | undefined): T => {
+        if (value === undefined) throw new Error("the world is not open");
+        return value;
+      };
+      scenarios({
+        subject,
+        can,
+        world: () => there(world),
+        server: () => there(server),
+        async restart() {
+          server = await there(world).serve();
+          return server;
+        },
+        scene: (...steps) => openScene(there(world), () => there(server).client, steps),
+      });
+    });
+  }
+}
+
+async function openScene(world: RunnerWorld, client: () => HeddleClient, steps: readonly ModelStep[]): Promise<Scene> {
+  world.model.play(...steps);
+  const workspace = await world.workspace();
+  const { id: threadId } = await client().createThread({ workspace });
+  return {
+    get client() {
+      return client();
+    },
+    world,
+    model: world.model,
+    threadId,
+    workspace,
+    start: (input, options = {}) =>
+      startTurn(client(), threadId, input, { sandboxMode: "workspace-write", approvalPolicy: "never", ...options }),
+    events: () => eventsOf(client(), threadId),
+    async closed() {
+      const events = await eventsOf(client(), threadId);
+      expectClosed(events);
+      return events;
+    },
+  };
+}
+
+/** As it is declared, whether the program is there or not. */
+async function abilitiesOf({ name, protocol }: Subject): Promise<Abilities> {
+  const [listed] = await listRunners(
+    { [name]: { protocol, command: "/dev/null" } },
+    {},
+    { only: name, signal: AbortSignal.timeout(10_000) },
+  );
+  if (listed === undefined) throw new Error(`there is no runner ${name}`);
+  return listed.capabilities;
+}

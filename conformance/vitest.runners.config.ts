@@ -1,0 +1,14 @@
+import { defineConfig } from "vitest/config";
+
+// Whole agent programs; one file at a time, and no test beside another.
+export default defineConfig({
+  resolve: { conditions: ["heddle-source"] },
+  ssr: { resolve: { conditions: ["heddle-source"] } },
+  test: {
+    include: ["runners/*.test.ts"],
+    pool: "forks",
+    fileParallelism: false,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+});
