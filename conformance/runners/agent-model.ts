@@ -19,7 +19,7 @@ export interface AgentModel extends AsyncDisposable {
   asked(count: number): Promise<void>;
 }
 
-export const SAID_AT_THE_END = "done";
+const SAID_AT_THE_END = "done";
 
 export async function startAgentModel(subject: Subject): Promise<AgentModel> {
   let steps: readonly ModelStep[] = [];

@@ -2,7 +2,7 @@
  * One real agent program of the suite: which package it comes from, how its models are moved to the scripted server, and how
  * its model says what a scenario wants done. Everything else is the same for all of them.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { RecordedRequest } from "@heddle/models/testing";
 import type { Step } from "../exec-case.ts";
@@ -61,8 +61,4 @@ export function versionOf(subject: Subject): string {
   const version = manifest.dependencies[subject.package];
   if (version === undefined) throw new Error(`${subject.package} is not pinned in conformance/package.json`);
   return version;
-}
-
-export function isInstalled(subject: Subject): boolean {
-  return existsSync(fileOf(subject));
 }

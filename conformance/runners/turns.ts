@@ -30,7 +30,7 @@ export async function startTurn(
   return followTurn(client, { threadId, turnId: id, after: seq - 1 });
 }
 
-export function followTurn(
+function followTurn(
   client: HeddleClient,
   { threadId, turnId, after }: { readonly threadId: string; readonly turnId: string; readonly after: number },
 ): RunningTurn {
