@@ -18,6 +18,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "Serve threads, turns and events over HTTP and JSON-RPC, for several clients",
     load: async () => (await import("./commands/serve.ts")).serveCommand,
   },
+  dashboard: {
+    summary: "Open the dashboard of a running server in the browser, logged in",
+    load: async () => (await import("./commands/dashboard.ts")).dashboardCommand,
+  },
   token: {
     summary: "Make, list or revoke tokens for clients of serve",
     load: async () => (await import("./commands/token.ts")).tokenCommand,

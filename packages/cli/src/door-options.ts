@@ -2,6 +2,7 @@
 import path from "node:path";
 import type { DoorChoices, TlsFiles } from "@heddle/runtime/doors";
 import type { OptionSpec, ParsedArgs } from "./args.ts";
+import { pageFolder } from "./page-folder.ts";
 
 export const TLS_OPTIONS: readonly OptionSpec[] = [
   { name: "tls-cert", value: "FILE", completes: "file", help: "The certificate to show, with its chain, in PEM" },
@@ -34,5 +35,6 @@ export function doorChoices(args: ParsedArgs, cwd: string): DoorChoices {
     tls: tlsFiles(args, cwd),
     allowsNonLoopback: args.has("allow-non-loopback"),
     names: args.values("allow-host"),
+    pageFolder: args.has("no-ui") ? undefined : pageFolder(),
   };
 }

@@ -1,4 +1,5 @@
 /** The resources of a server, one method each. Every call can be aborted; none is repeated by itself. */
+import { AccessClient } from "./access.ts";
 import { AgentClient } from "./agents.ts";
 import { HeddleApiError } from "./api-error.ts";
 import { EvidenceClient } from "./evidence.ts";
@@ -52,6 +53,7 @@ export class HeddleClient {
   readonly notifications: NotificationClient;
   readonly evidence: EvidenceClient;
   readonly agents: AgentClient;
+  readonly access: AccessClient;
   readonly #http: Http;
 
   constructor(options: ClientOptions) {
@@ -60,6 +62,7 @@ export class HeddleClient {
     this.notifications = new NotificationClient(this.#http);
     this.evidence = new EvidenceClient(this.#http);
     this.agents = new AgentClient(this.#http);
+    this.access = new AccessClient(this.#http);
   }
 
   server(call?: Call): Promise<ServerAnswer> {

@@ -24,10 +24,11 @@ export type Call = Pick<Asking, "signal">;
 
 export class Http {
   readonly #base: URL;
-  readonly #token: string;
+  readonly #token: string | undefined;
   readonly #fetch: typeof fetch;
 
-  constructor({ url, token, fetch: given }: ClientOptions) {
+  /** Without a token only what is public can be asked. */
+  constructor({ url, token, fetch: given }: Omit<ClientOptions, "token"> & Partial<Pick<ClientOptions, "token">>) {
     this.#base = new URL(url.endsWith("/") ? url : `${url}/`);
     this.#token = token;
     // Called without its window a browser's fetch refuses.
@@ -53,7 +54,7 @@ export class Http {
       response = await this.#fetch(url, {
         method,
         headers: {
-          authorization: `Bearer ${this.#token}`,
+          ...(this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }),
           ...(body === undefined ? {} : { "content-type": "application/json" }),
           ...(lines === undefined ? {} : { "content-type": "application/x-ndjson" }),
           ...headers,

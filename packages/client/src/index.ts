@@ -1,3 +1,4 @@
+export { login, type AccessClient } from "./access.ts";
 export type { AgentClient } from "./agents.ts";
 export { HeddleApiError } from "./api-error.ts";
 export { HeddleClient, type Page, type TurnResult } from "./client.ts";

@@ -18,6 +18,7 @@ import { watchForStop } from "../stop.ts";
 
 const OPTIONS: readonly OptionSpec[] = [
   ...DOOR_OPTIONS,
+  { name: "no-ui", help: "Leave out the dashboard: serve only routes, events and WebSockets" },
   { name: "no-tasks", help: "Leave tasks, the inbox and notifications to another process" },
   ...CONFIG_OPTIONS,
 ];
@@ -26,7 +27,8 @@ export const serveCommand: Command = {
   usage: "serve [--listen URL]... [OPTIONS]",
   about:
     "Serves threads, turns and events over HTTP with server-sent events, and over JSON-RPC as app-server does (WebSocket at\n" +
-    "the same port, lines on the socket). Every TCP client shows a token: heddle token --help.",
+    "the same port, lines on the socket). Every TCP client shows a token: heddle token --help. The dashboard is at the\n" +
+    "address in a browser: heddle dashboard logs you in.",
   options: OPTIONS,
   examples: [
     "heddle serve",

@@ -1,7 +1,14 @@
 /** `heddle token`: who else may call `heddle serve` over TCP. A running server notices changes by itself. */
 import { EXIT, HeddleError, visibleText } from "@heddle/protocol";
 import { isRole, ROLES, type Principal } from "@heddle/server";
-import { addToken, listTokens, revokeToken } from "@heddle/server/http";
+import {
+  addToken,
+  listBrowsers,
+  listTokens,
+  revokeToken,
+  type BrowserLogin,
+  type TokenEntry,
+} from "@heddle/server/http";
 import { heddleHome, makeHome } from "@heddle/runtime/config";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
@@ -13,10 +20,11 @@ export const tokenCommand: Command = {
   usage: "token add ROLE NAME\ntoken list [--json]\ntoken revoke ROLE NAME",
   about:
     "Makes, lists and revokes tokens for heddle serve. A viewer reads, a user works with threads, an owner does everything.\n" +
-    "A token is shown once, when it is made; only its hash is stored.",
+    "A token is shown once, when it is made; only its hash is stored. Browsers that logged in with heddle dashboard are\n" +
+    "listed and revoked by the same words; with a token go the browsers that logged in by it.",
   subcommands: ["add", "list", "revoke"],
   options: [{ name: "json", of: "list", help: "One JSON object per token" }],
-  examples: ["heddle token add viewer dashboard", "heddle token list", "heddle token revoke viewer dashboard"],
+  examples: ["heddle token add viewer screen", "heddle token list", "heddle token revoke viewer screen"],
   run,
 };
 
@@ -32,14 +40,25 @@ async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
       throw new HeddleError("usage.invalid", `there is no ${principal.role} token named ${principal.name}`);
     }
   } else if (word === "list" && rest.length === 0) {
-    for (const { name, role, createdAt } of await listTokens(heddleHome(env))) {
-      const made = zonedTime(createdAt);
-      await out.write(
-        args.has("json") ? toLine({ name, role, createdAt }) : `${role.padEnd(7)} ${visibleText(name)}  ${made}\n`,
-      );
+    const home = heddleHome(env);
+    const browsers = await listBrowsers(home);
+    for (const entry of [...(await listTokens(home)), ...browsers]) {
+      await out.write(args.has("json") ? toLine(shownOf(entry)) : lineOf(entry));
     }
   } else throw usage("write heddle token add ROLE NAME, heddle token list, or heddle token revoke ROLE NAME");
   return EXIT.ok;
+}
+
+function shownOf({ name, role, createdAt, ...more }: TokenEntry | BrowserLogin): object {
+  if (!("of" in more)) return { name, role, createdAt };
+  const { of, lastUsedAt, agent } = more;
+  return { name, role, createdAt, of, lastUsedAt, ...(agent === undefined ? {} : { agent }) };
+}
+
+function lineOf(entry: TokenEntry | BrowserLogin): string {
+  const { name, role, createdAt } = entry;
+  const browser = "of" in entry ? `  browser of ${visibleText(entry.of)}, used ${zonedTime(entry.lastUsedAt)}` : "";
+  return `${role.padEnd(7)} ${visibleText(name)}  ${zonedTime(createdAt)}${browser}\n`;
 }
 
 function principalOf([role, name, ...more]: readonly string[], word: string): Principal {

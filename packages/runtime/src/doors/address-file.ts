@@ -35,6 +35,12 @@ export async function addressOf(home: string, pid: unknown): Promise<string | un
   return urlOf(addresses) ?? addresses[0];
 }
 
+/** Where the server of a home serves, or served before it crashed; empty: none runs. */
+export async function servedAddresses(home: string): Promise<readonly string[]> {
+  const { addresses } = await read(home);
+  return Array.isArray(addresses) ? addresses.filter((address) => typeof address === "string") : [];
+}
+
 /** The one for programs that speak HTTP. */
 export function urlOf(addresses: readonly string[]): string | undefined {
   return addresses.find((address) => /^https?:/.test(address));

@@ -66,6 +66,8 @@ export interface DoorChoices {
   readonly allowsNonLoopback: boolean;
   /** Other names under which clients may call. */
   readonly names: readonly string[];
+  /** The folder with the page of the dashboard; absent: it is left out. */
+  readonly pageFolder: string | undefined;
 }
 
 export interface DoorOptions {
@@ -92,7 +94,8 @@ export async function planDoors({ choices, cwd, env, what, instead, log }: DoorO
       const owner = await ensureOwnerToken(home);
       // What is wrong with the others' is said now, not when they come.
       await listTokens(home);
-      const entrance = { home, owner, bindings, names: choices.names, tls, log };
+      const { names, pageFolder } = choices;
+      const entrance = { home, owner, bindings, names, pageFolder, tls, log };
       return { open: (withEnds, behind) => openDoors(withEnds, entrance, behind) };
     },
   };
@@ -116,12 +119,13 @@ interface Entrance {
   readonly owner: Awaited<ReturnType<typeof ensureOwnerToken>>;
   readonly bindings: readonly ServeAt[];
   readonly names: readonly string[];
+  readonly pageFolder: string | undefined;
   readonly tls: TlsPair | undefined;
   readonly log: (line: string) => void;
 }
 
 async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind: BehindDoors): Promise<Doors> {
-  const { home, owner, bindings, log } = entrance;
+  const { home, owner, bindings, pageFolder, log } = entrance;
   const { host, heddle, settings, taskDoor, harness, cwd, version, configWarnings } = behind;
   const server = new AppServer({ heddle, settings, home, cwd, version, host, configWarnings, log });
   const acceptFrom =
@@ -133,7 +137,8 @@ async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind:
   const websockets = { "/": acceptFrom };
   const facts = hostFacts(host);
   const { turns } = server;
-  const door = new HttpDoor({ heddle, settings, facts, taskDoor, tokens, turns, home, cwd, version, log, websockets });
+  const places = { home, cwd, pageFolder };
+  const door = new HttpDoor({ heddle, settings, facts, taskDoor, tokens, turns, ...places, version, log, websockets });
   let ending: Promise<unknown> | undefined;
   const endWork = async (): Promise<void> => {
     ending ??= Promise.allSettled([
@@ -160,6 +165,7 @@ async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind:
   const newToken = owner.isNew ? ` (new: ${owner.token})` : "";
   const lines = [
     ...addresses.map((address) => `serving  ${address}`),
+    ...(url === undefined || pageFolder === undefined ? [] : [`page     ${url}/  (log in with: heddle dashboard)`]),
     `token    ${tokenFile}${newToken}`,
     ...(url === undefined ? [] : [`try      curl -H "Authorization: Bearer $(cat ${tokenFile})" ${url}/api/server`]),
   ];

@@ -15,6 +15,8 @@ export interface Principal {
   /** As it was given when the token was made; it goes on record as who asked. */
   readonly name: string;
   readonly role: Role;
+  /** The login it came with, where a browser calls for it. */
+  readonly browser?: string;
 }
 
 /** Whoever can open a file or a stream that only the owner can open. */

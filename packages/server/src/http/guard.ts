@@ -21,7 +21,8 @@ export type Entrance =
       readonly strangers: Strangers;
     };
 
-export function checkOrigin(request: IncomingMessage, entrance: Entrance): void {
+/** `isForPage`: a link elsewhere may lead to the page, which holds nothing before its user logs in. */
+export function checkOrigin(request: IncomingMessage, entrance: Entrance, isForPage: boolean): void {
   const { headers } = request;
   const repeated = repeatedHeader(request);
   if (repeated !== undefined) throw new HeddleError("usage.invalid", `the header ${repeated} is given more than once`);
@@ -31,6 +32,8 @@ export function checkOrigin(request: IncomingMessage, entrance: Entrance): void 
     throw new HeddleError("door.wrong-host", "this server does not answer to that host name");
   }
   const isOwn = origin === undefined || isOwnOrigin(origin, entrance);
+  const isLink = isForPage && headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document";
+  if (isLink && isOwn) return;
   const site = headers["sec-fetch-site"];
   if (!isOwn || (site !== undefined && site !== "same-origin" && site !== "none")) {
     throw new HeddleError("door.forbidden", "pages of other origins may not call this server");

@@ -27,6 +27,8 @@ import { incoming, parseBody, readBody, requireLines } from "./body.ts";
 import { eventSocketAt } from "./event-routes.ts";
 import { checkOrigin, Guard, type Entrance } from "./guard.ts";
 import { Guests } from "./guests.ts";
+import { LoginCodes } from "./login-codes.ts";
+import { DashboardPage, isForPage } from "./page.ts";
 import type { HostFacts, HttpContext, Route } from "./route.ts";
 import { findRoute } from "./routes.ts";
 import { RunningTurns } from "../turns/running-turns.ts";
@@ -48,6 +50,8 @@ export interface HttpDoorOptions {
   readonly home: string;
   readonly cwd: string;
   readonly version: string;
+  /** The folder with the built page of the dashboard; absent: it is left out. */
+  readonly pageFolder?: string | undefined;
   readonly log: (line: string) => void;
   /** What is served to a WebSocket at one of these paths; each of its methods asks who calls. */
   readonly websockets?: Readonly<Record<string, (principal: Principal) => OnChannel>> | undefined;
@@ -81,12 +85,14 @@ export class HttpDoor implements AsyncDisposable {
   readonly #servers = new Set<DoorServer>();
   readonly #sockets = websocketUpgrade();
   readonly #guests: Guests;
+  readonly #page: DashboardPage | undefined;
   #isStopping = false;
 
   constructor(options: HttpDoorOptions) {
     const { heddle, settings, facts, taskDoor, home, cwd, version, log, tokens, heartbeatMs, stuckMs } = options;
     this.#options = options;
     this.#guard = new Guard(tokens);
+    this.#page = options.pageFolder === undefined ? undefined : new DashboardPage(options.pageFolder);
     const isStillGood = (principal: Principal): Promise<boolean> => this.#guard.isStillGood(principal);
     const hub = new EventHub({ heddle, isStillGood, log, heartbeatMs, stuckMs });
     this.#guests = new Guests({ isStillGood, log, lookMs: heartbeatMs ?? LOOK_MS });
@@ -101,6 +107,8 @@ export class HttpDoor implements AsyncDisposable {
       hub,
       turns: options.turns ?? new RunningTurns(heddle),
       mcpSessions: new EnvelopeSessions(),
+      loginCodes: new LoginCodes(isStillGood),
+      tokens,
       log,
     };
   }
@@ -185,8 +193,11 @@ export class HttpDoor implements AsyncDisposable {
   }
 
   async #carryOut(request: IncomingMessage, response: ServerResponse, entrance: Entrance): Promise<void> {
-    checkOrigin(request, entrance);
+    const pathname = urlOf(request)?.pathname ?? "";
+    const page = isForPage(request, pathname) ? this.#page : undefined;
+    checkOrigin(request, entrance, page !== undefined);
     const url = addressOf(request);
+    if (page !== undefined) return page.send(request, response, pathname);
     const matched = tryFind(request.method ?? "", url.pathname);
     const needsToken = matched instanceof Error || asksWho(matched.route, request, entrance);
     const principal = needsToken ? await this.#guard.principalOf(request, entrance, false) : undefined;
@@ -236,7 +247,7 @@ export class HttpDoor implements AsyncDisposable {
     socket.on("error", () => socket.destroy());
     try {
       if (this.#isStopping) throw new HeddleError("door.overloaded", "the server is stopping");
-      checkOrigin(request, entrance);
+      checkOrigin(request, entrance, false);
       const url = addressOf(request);
       const principal = await this.#guard.principalOf(request, entrance, true);
       const { websockets = {} } = this.#options;

@@ -4,9 +4,11 @@ export type { TaskDoorOptions } from "./task-door.ts";
 export {
   addToken,
   ensureOwnerToken,
+  listBrowsers,
   listTokens,
   openTokenBook,
   ownerTokenPath,
   revokeToken,
+  type BrowserLogin,
   type TokenEntry,
 } from "./tokens.ts";

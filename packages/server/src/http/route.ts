@@ -12,7 +12,9 @@ import type { SettingsResolver } from "../codex/settings.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import type { EnvelopeSessions } from "../mcp/envelope-sessions.ts";
 import type { EventHub } from "./events/hub.ts";
+import type { LoginCodes } from "./login-codes.ts";
 import type { TaskDoorOptions } from "./task-door.ts";
+import type { TokenBook } from "./tokens.ts";
 
 /** Facts about the host, given by the program that starts the server. */
 export interface SandboxFacts {
@@ -51,6 +53,8 @@ export interface HttpContext extends DoorContext {
   readonly hub: EventHub;
   readonly facts: HostFacts;
   readonly mcpSessions: EnvelopeSessions;
+  readonly loginCodes: LoginCodes;
+  readonly tokens: TokenBook;
   readonly log: (line: string) => void;
 }
 

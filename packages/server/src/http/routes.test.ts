@@ -9,6 +9,10 @@ const CALLERS = ["none", "wrong", "viewer", "user", "owner"] as const;
 
 /** A body that fits each route that takes one; a new route without one here fails the test. */
 const BODIES: Readonly<Record<string, unknown>> = {
+  login: { code: "nobody-was-given-this-code" },
+  createLoginCode: {},
+  logout: {},
+  createToken: { name: "nina", role: "viewer" },
   createThread: {},
   patchThread: { name: "a name" },
   archiveThread: {},
@@ -54,6 +58,10 @@ const BODIES: Readonly<Record<string, unknown>> = {
 
 /** What an allowed call of something that is not there is answered with; everything else is what its row says. */
 const MISSING: Readonly<Record<string, number>> = {
+  login: 401,
+  // None of these tokens is the login of a browser.
+  logout: 400,
+  revokeToken: 404,
   // The thread has had no turn, so it is in no envelope.
   hopThread: 400,
   runGate: 400,
@@ -139,7 +147,11 @@ test("S01 S02 S15: every route answers every caller as its scope says, and in th
 test("every route has a scope, a name and a path of its own", () => {
   const scopes = new Set<string>([...SCOPES, "public", "signed"]);
   for (const { name, scope } of ROUTES) expect([name, scopes.has(scope)]).toEqual([name, true]);
-  expect(ROUTES.filter(({ scope }) => scope === "public").map(({ path }) => path)).toEqual(["/healthz", "/readyz"]);
+  expect(ROUTES.filter(({ scope }) => scope === "public").map(({ path }) => path)).toEqual([
+    "/healthz",
+    "/readyz",
+    "/api/login",
+  ]);
   expect(ROUTES.filter(({ scope }) => scope === "signed").map(({ path }) => path)).toEqual(["/api/webhooks/{source}"]);
   expect(new Set(ROUTES.map(({ name }) => name)).size).toBe(ROUTES.length);
   expect(new Set(ROUTES.map(({ method, path }) => `${method} ${path}`)).size).toBe(ROUTES.length);

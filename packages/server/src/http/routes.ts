@@ -4,6 +4,7 @@ import { AGENT_ROUTES } from "./agent-routes.ts";
 import { ENVELOPE_ROUTES } from "./envelope-routes.ts";
 import { EVENT_ROUTES } from "./event-routes.ts";
 import { EVIDENCE_ROUTES } from "./evidence-routes.ts";
+import { LOGIN_ROUTES } from "./login-routes.ts";
 import { HOST_ROUTES } from "./host-routes.ts";
 import { MCP_ROUTES } from "./mcp-routes.ts";
 import { ORDER_ROUTES } from "./order-routes.ts";
@@ -17,6 +18,7 @@ import { TURN_ROUTES } from "./turn-routes.ts";
 
 export const ROUTES: readonly Route[] = [
   ...HOST_ROUTES,
+  ...LOGIN_ROUTES,
   ...THREAD_ROUTES,
   ...TURN_ROUTES,
   ...ENVELOPE_ROUTES,

@@ -4,8 +4,8 @@
  * owner's own one is kept, so that programs of the same user find it. A running server notices changes by itself.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { link, lstat, mkdir, open, readdir, readFile, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { link, lstat, mkdir, open, readdir, readFile, rm, utimes } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { HeddleError, OWN_NAMES, reasonOf, uuidv7 } from "@heddle/protocol";
 import { z } from "zod";
 import { LOCAL_OWNER, ROLES, type Principal } from "../access/principals.ts";
@@ -25,10 +25,26 @@ const Entry = z.strictObject({
 });
 export type TokenEntry = z.infer<typeof Entry>;
 
+/** Of a browser that logged in: it acts as the principal whose code it showed, as long as that one may come in. */
+const BrowserEntry = Entry.extend({ of: z.string().regex(NAME), agent: z.string().max(200).optional() });
+export interface BrowserLogin extends z.infer<typeof BrowserEntry> {
+  readonly lastUsedAt: number;
+}
+
+/** A browser that asked for nothing for so long, and follows nothing, has to log in again. */
+export const BROWSER_IDLE_MS = 12 * 60 * 60 * 1000;
+const MAX_BROWSERS = 200;
+/** The time of last use is the time of its file; it need not be exact. */
+const TOUCH_MS = 5 * 60 * 1000;
+
 const ENDING = ".json";
 
 function folderOf(home: string): string {
   return join(home, "tokens");
+}
+
+function browsersOf(home: string): string {
+  return join(folderOf(home), "browsers");
 }
 
 export function ownerTokenPath(home: string): string {
@@ -37,21 +53,43 @@ export function ownerTokenPath(home: string): string {
 
 /** By name. */
 export async function listTokens(home: string): Promise<readonly TokenEntry[]> {
-  const names = await readdir(folderOf(home)).catch((error: unknown) => {
-    if (isCode(error, "ENOENT")) return [];
-    throw new HeddleError("store.failed", `${folderOf(home)} cannot be read`, { cause: error });
-  });
-  const files = names.filter((name) => name.endsWith(ENDING) && !name.startsWith("."));
-  const entries = await Promise.all(files.map((name) => readEntry(join(folderOf(home), name))));
+  const entries = await Promise.all((await entryFiles(folderOf(home))).map((path) => readEntry(path, Entry)));
   return entries.filter((entry) => entry !== undefined).toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
+/** Browsers that are logged in now, by name. */
+export async function listBrowsers(home: string): Promise<readonly BrowserLogin[]> {
+  const tokens = await listTokens(home);
+  const mayComeIn = ({ of, role }: BrowserLogin): boolean =>
+    (of === LOCAL_OWNER.name && role === LOCAL_OWNER.role) ||
+    tokens.some((token) => token.name === of && token.role === role);
+  const logins = await Promise.all((await entryFiles(browsersOf(home))).map(readBrowser));
+  return logins
+    .filter((login) => login !== undefined)
+    .filter((login) => Date.now() - login.lastUsedAt < BROWSER_IDLE_MS && mayComeIn(login))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+async function readBrowser(path: string): Promise<BrowserLogin | undefined> {
+  const entry = await readEntry(path, BrowserEntry);
+  const stats = await lstat(path).catch(() => undefined);
+  return entry === undefined || stats === undefined ? undefined : { ...entry, lastUsedAt: Math.trunc(stats.mtimeMs) };
+}
+
+async function entryFiles(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    if (isCode(error, "ENOENT")) return [];
+    throw new HeddleError("store.failed", `${folder} cannot be read`, { cause: error });
+  });
+  return names.filter((name) => name.endsWith(ENDING) && !name.startsWith(".")).map((name) => join(folder, name));
+}
+
 /** undefined: revoked since it was listed. */
-async function readEntry(path: string): Promise<TokenEntry | undefined> {
+async function readEntry<T extends z.ZodType>(path: string, shape: T): Promise<z.output<T> | undefined> {
   const text = await readPrivate(path);
   if (text === undefined) return undefined;
   try {
-    return Entry.parse(JSON.parse(text));
+    return shape.parse(JSON.parse(text));
   } catch (cause) {
     throw new HeddleError("credentials.unsafe", `${path} does not describe a token; remove it`, { cause });
   }
@@ -74,11 +112,34 @@ export async function addToken(home: string, { name, role }: Principal): Promise
   return token;
 }
 
+/** Answers the token of a browser, which acts as this principal from now on, and the name it is listed by. */
+export async function addBrowser(
+  home: string,
+  { name: of, role, agent }: Principal & { readonly agent: string | undefined },
+): Promise<{ readonly token: string; readonly name: string }> {
+  const files = await entryFiles(browsersOf(home));
+  const current = new Set((await listBrowsers(home)).map(({ name }) => `${name}${ENDING}`));
+  for (const file of files) if (!current.has(basename(file))) await rm(file, { force: true });
+  if (current.size >= MAX_BROWSERS) {
+    throw new HeddleError("limit.reached", `${MAX_BROWSERS} browsers are logged in; revoke some: heddle token list`);
+  }
+  const token = newToken();
+  const name = `browser-${randomBytes(6).toString("hex")}`;
+  const shown = agent === undefined ? {} : { agent: agent.slice(0, 200) };
+  const entry = { version: 1, name, role, of, sha256: hashOf(token), createdAt: Date.now(), ...shown } as const;
+  await mkdir(browsersOf(home), { recursive: true, mode: 0o700 });
+  await writeNew(join(browsersOf(home), `${name}${ENDING}`), entry);
+  return { token, name };
+}
+
 /** False: there was none of that name and role. */
 export async function revokeToken(home: string, { name, role }: Principal): Promise<boolean> {
-  const isThere = (await listTokens(home)).some((token) => token.name === name && token.role === role);
+  const isOf = (token: TokenEntry): boolean => token.name === name && token.role === role;
+  const isThere = (await listTokens(home)).some(isOf);
   if (isThere) await rm(join(folderOf(home), `${name}${ENDING}`), { force: true });
-  return isThere;
+  const isBrowser = (await listBrowsers(home)).some(isOf);
+  if (isBrowser) await rm(join(browsersOf(home), `${name}${ENDING}`), { force: true });
+  return isThere || isBrowser;
 }
 
 /** The token of the user who runs the server; created when missing. */
@@ -111,26 +172,39 @@ export interface TokenBook {
   principalOf(token: string): Promise<Principal | undefined>;
   /** Whether the token of a principal is still valid. */
   isStillGood(principal: Principal): Promise<boolean>;
+  /** What was added or revoked in this process counts from the next request on. */
+  changed(): void;
 }
 
 /** While the list cannot be read, the owner alone is let in. */
 export function openTokenBook(home: string, ownerToken: string, log: (line: string) => void): TokenBook {
   const owner = { ...LOCAL_OWNER, digest: createHash("sha256").update(ownerToken).digest() };
-  let known: readonly (Principal & { readonly digest: Buffer })[] = [owner];
+  let known: readonly (Principal & { readonly digest: Buffer; lastUsedAt?: number })[] = [owner];
   let lookedAt = Number.NEGATIVE_INFINITY;
   let looking: Promise<void> | undefined;
+  let changes = 0;
 
   async function look(): Promise<void> {
-    const listed = await listTokens(home).catch((error: unknown) => {
+    const seen = changes;
+    const onlyOwner = (error: unknown): [] => {
       log(`only the owner has access: ${reasonOf(error)}`);
       return [];
-    });
-    known = [owner, ...listed.map(({ name, role, sha256 }) => ({ name, role, digest: Buffer.from(sha256, "hex") }))];
-    lookedAt = performance.now();
+    };
+    const listed = await listTokens(home).catch(onlyOwner);
+    const browsers = await listBrowsers(home).catch(onlyOwner);
+    known = [
+      owner,
+      ...listed.map(({ name, role, sha256 }) => ({ name, role, digest: Buffer.from(sha256, "hex") })),
+      ...browsers.map(({ name: browser, of: name, role, sha256, lastUsedAt }) => {
+        return { name, role, browser, digest: Buffer.from(sha256, "hex"), lastUsedAt };
+      }),
+    ];
+    // What changed meanwhile may have been passed over.
+    if (seen === changes) lookedAt = performance.now();
   }
 
   async function fresh(): Promise<typeof known> {
-    if (performance.now() - lookedAt > LOOK_AGAIN_MS) {
+    while (performance.now() - lookedAt > LOOK_AGAIN_MS) {
       looking ??= look().finally(() => {
         looking = undefined;
       });
@@ -139,16 +213,36 @@ export function openTokenBook(home: string, ownerToken: string, log: (line: stri
     return known;
   }
 
+  async function touch(entry: (typeof known)[number]): Promise<void> {
+    const { browser, lastUsedAt = 0 } = entry;
+    const now = Date.now();
+    if (browser === undefined || now - lastUsedAt < TOUCH_MS) return;
+    entry.lastUsedAt = now;
+    // One that was revoked meanwhile is not there.
+    await utimes(join(browsersOf(home), `${browser}${ENDING}`), now / 1000, now / 1000).catch(() => undefined);
+  }
+
   return {
     async principalOf(token) {
       const shown = createHash("sha256").update(token).digest();
-      let found: Principal | undefined;
+      let found: (typeof known)[number] | undefined;
       // All of them, also after one has fitted.
-      for (const { name, role, digest } of await fresh()) if (timingSafeEqual(digest, shown)) found = { name, role };
-      return found;
+      for (const other of await fresh()) if (timingSafeEqual(other.digest, shown)) found = other;
+      if (found === undefined) return undefined;
+      await touch(found);
+      const { name, role, browser } = found;
+      return { name, role, ...(browser === undefined ? {} : { browser }) };
     },
-    async isStillGood({ name, role }) {
-      return (await fresh()).some((other) => other.name === name && other.role === role);
+    async isStillGood({ name, role, browser }) {
+      const found = (await fresh()).find(
+        (other) => other.name === name && other.role === role && other.browser === browser,
+      );
+      if (found !== undefined) await touch(found);
+      return found !== undefined;
+    },
+    changed() {
+      changes += 1;
+      lookedAt = Number.NEGATIVE_INFINITY;
     },
   };
 }
@@ -175,7 +269,7 @@ async function readPrivate(path: string): Promise<string | undefined> {
 }
 
 /** The name appears with its whole content. False: it is taken. */
-async function writeNew(path: string, entry: TokenEntry): Promise<boolean> {
+async function writeNew(path: string, entry: object): Promise<boolean> {
   const draft = join(dirname(path), `.${uuidv7()}`);
   try {
     await using file = await open(draft, "wx", 0o600);
