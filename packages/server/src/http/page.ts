@@ -22,7 +22,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /** One policy for every file, because a worker has that of its own script. */
-export const PAGE_HEADERS = {
+const PAGE_HEADERS = {
   "content-security-policy": [
     "default-src 'none'",
     "script-src 'self'",
