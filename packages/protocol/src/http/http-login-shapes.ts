@@ -22,7 +22,7 @@ export const LoginCode = z.object({
 export const TokenParams = z.strictObject({ name: Id });
 export const CreateTokenBody = z.strictObject({
   role: Role,
-  name: z.string().min(1).max(64).describe("It goes on record as who acts"),
+  name: z.string().min(1).max(64).describe("It is recorded as the author of what its user does"),
 });
 export const CreatedToken = z.object({ name: z.string(), role: Role, token: z.string().describe("Shown this once") });
 export const TokenEntry = z.object({

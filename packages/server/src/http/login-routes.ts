@@ -26,7 +26,7 @@ export const LOGIN_ROUTES: readonly Route[] = [
     name: "login",
     on: "POST /api/login",
     summary:
-      "A token for this browser in exchange for a code, which is used up; it acts as whoever the code was made for",
+      "A token for this browser in exchange for a code, which works once; it has the rights of the user of the code",
     scope: "public",
     body: LoginBody,
     answer: LoginAnswer,
