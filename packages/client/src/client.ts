@@ -13,6 +13,8 @@ import type {
   Answer,
   ApprovalList,
   ConfigSummary,
+  ConversationList,
+  ConversationsQuery,
   CreateThread,
   Decision,
   EnvelopeDetail,
@@ -22,6 +24,8 @@ import type {
   ForkThread,
   HopAnswer,
   HopThread,
+  ImportConversation,
+  ImportedConversation,
   ItemPage,
   ModelsAnswer,
   SandboxAnswer,
@@ -114,6 +118,15 @@ export class HeddleClient {
 
   listThreads(query: ThreadsQuery = {}, call?: Call): Promise<ThreadPage> {
     return this.#http.json("GET", "api/threads", { ...call, query });
+  }
+
+  /** Those that agent programs keep on the machine of the server. */
+  listConversations(query: ConversationsQuery = {}, call?: Call): Promise<ConversationList> {
+    return this.#http.json("GET", "api/conversations", { ...call, query });
+  }
+
+  importConversation(conversation: ImportConversation, call?: Call): Promise<ImportedConversation> {
+    return this.#http.json("POST", "api/conversations/import", { ...call, body: conversation });
   }
 
   createThread(thread: CreateThread = {}, call?: Call): Promise<ThreadDetail> {

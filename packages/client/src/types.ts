@@ -1,6 +1,7 @@
 /** What goes over the wire, as the server's own schemas describe it. */
 import type { EvidenceNote, EvidenceQuery, TaskState } from "@heddle/protocol";
 import type {
+  ConversationsQueryInput,
   NotificationsQueryInput,
   StreamedDelta,
   StreamedEvent,
@@ -38,6 +39,7 @@ export type {
   ClearTasksInput as ClearTasks,
   CompleteTaskInput as CompleteTask,
   ConfigSummary,
+  ConversationList,
   CreatedTask,
   CreatedToken,
   CreateTaskInput as CreateTask,
@@ -57,6 +59,8 @@ export type {
   HopAnswer,
   ImportAnswer,
   HopThreadInput as HopThread,
+  ImportConversationInput as ImportConversation,
+  ImportedConversation,
   InputPart,
   Item,
   ItemPage,
@@ -117,6 +121,7 @@ export type EvidenceFilter = Readonly<Omit<EvidenceQuery, "order" | "limit" | "c
 /** A note beside any thread: what it is about is known by its subject. */
 export type EvidenceNoteAbout = EvidenceNote & { readonly subject: NonNullable<EvidenceNote["subject"]> };
 
+export type ConversationsQuery = Written<ConversationsQueryInput>;
 export type ThreadsQuery = Written<ThreadsQueryInput>;
 export type TasksQuery = Omit<Written<TasksQueryInput>, "state"> & { readonly state?: readonly TaskState[] };
 export type TaskDiffQuery = Written<TaskDiffQueryInput>;

@@ -73,6 +73,7 @@ export async function openHttpWorld(
     heddle,
     settings: { resolve: () => Promise.resolve(SETTINGS) },
     facts: {
+      programs: { runners: {}, env: { HOME: home } },
       sandbox: () => Promise.resolve({ level: "namespaces", backends: [{ name: "namespaces", isUsable: true }] }),
       accounts: () => Promise.resolve([]),
       models: () => Promise.resolve([]),

@@ -100,8 +100,8 @@ test("H5: an evidence guard counts entries of the own thread, and is not met whe
   ]);
   await t.look({ kind: "evidence", query: { thread: "thread-2" } }, { findEvidence });
   expect(asked).toEqual([
-    { type: "check.passed", thread: "thread-1", limit: 1 },
-    { type: "check.passed", thread: "thread-1", since: 1000, limit: 3 },
+    { type: "check.passed", thread: "thread-1", origin: "local", limit: 1 },
+    { type: "check.passed", thread: "thread-1", origin: "local", since: 1000, limit: 3 },
     { thread: "thread-2", limit: 1 },
   ]);
   expect(await t.look({ kind: "evidence", query })).toEqual(

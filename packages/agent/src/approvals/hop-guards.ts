@@ -199,12 +199,18 @@ async function isThere(file: string): Promise<boolean> {
   }
 }
 
-/** Of the own thread, unless the query names threads or tasks: what another agent did is no proof of this one's work. */
+/**
+ * Of the own thread, unless the query names threads or tasks: what another agent did is no proof of this one's work, and neither
+ * is what was imported into the thread.
+ */
 async function findEntries(
   { query, min = 1, sinceEntered = false }: GuardOf<"evidence">,
   { threadId, enteredAt, findEvidence }: GuardContext,
 ): Promise<Found> {
-  const own = query.thread === undefined && query.task === undefined ? { thread: threadId } : {};
+  const own =
+    query.thread === undefined && query.task === undefined
+      ? { thread: threadId, origin: query.origin ?? ("local" as const) }
+      : {};
   const since = sinceEntered ? { since: Math.max(enteredAt, query.since ?? 0) } : {};
   const found = await findEvidence({ ...query, ...own, ...since, limit: min });
   const entries = found.slice(0, MAX_ENTRIES).map(({ id }) => id);

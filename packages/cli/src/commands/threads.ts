@@ -26,21 +26,30 @@ import type { Output } from "../print/output.ts";
 import { localTime, styleFor } from "../print/style.ts";
 
 const DEFAULT_LIMIT = 50;
-const VERBS = ["list", "show", "export", "name", "hop", "delete"] as const;
+const VERBS = ["list", "show", "export", "import", "name", "hop", "delete"] as const;
 type Verb = (typeof VERBS)[number];
 
 export const threadsCommand: Command = {
-  usage: "threads list | show ID | export ID | name ID NAME | hop ID ENVELOPE | hop ID --back | delete ID",
+  usage:
+    "threads list | show ID | export ID | import ID | import --list | name ID NAME | hop ID ENVELOPE | hop ID --back | delete ID",
   about:
     "Lists the threads of this folder, newest first, shows every event of one, writes one out as lines that can be\n" +
-    "verified elsewhere, names one, takes one into another envelope, or deletes what one said. ID is an id, its first\n" +
-    "8 characters or more, or a name.",
+    "verified elsewhere, imports a conversation that Codex, Claude Code or OpenCode keeps on this machine, names one, takes\n" +
+    "one into another envelope, or deletes what one said. ID is an id, its first 8 characters or more, or a name; of import\n" +
+    "it is the id of the conversation. Records of other programs are only read; importing again adds what came after.",
   subcommands: VERBS,
   options: [
     { name: "json", help: "JSON lines: threads as rows, events as stored" },
     { name: "all", of: "list", help: "Threads of every folder" },
     { name: "cd", short: "C", value: "DIR", of: "list", completes: "folder", help: "Threads of another folder" },
-    { name: "limit", value: "N", of: "list", help: `How many threads to list (default ${DEFAULT_LIMIT})` },
+    { name: "list", of: "import", help: "The conversations that can be imported, newest first" },
+    {
+      name: "from",
+      value: "RUNNER",
+      of: "import",
+      help: "Only of this program: codex, claude, opencode or a runner of its kind",
+    },
+    { name: "limit", value: "N", of: ["list", "import"], help: `How many to list (default ${DEFAULT_LIMIT})` },
     { name: "after", value: "ID", of: "list", help: "Continue after this thread of an earlier list" },
     { name: "reason", value: "TEXT", of: "hop", help: "Why, for the record" },
     { name: "back", of: "hop", help: "Into the envelope that was left last" },
@@ -52,6 +61,8 @@ export const threadsCommand: Command = {
     "heddle threads list --all",
     "heddle threads show 01a1ddef",
     "heddle threads show 01a1ddef --json | tail -1",
+    "heddle threads import --list --from codex",
+    "heddle threads import 0199f3a2-7c11",
     `heddle threads name 01a1ddef "the flaky test"`,
     `heddle threads hop 01a1ddef edit --reason "the cause is found"`,
     "heddle threads export 01a1ddef -o thread.jsonl",
@@ -73,6 +84,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
     if (id !== undefined) throw usage("heddle threads list takes no arguments; -C DIR names a folder");
     return list(args, context, out);
   }
+  if (verb === "import") return (await import("./threads-import.ts")).importThreads(args, context, out, limitOf(args));
   const wanted = verb === "name" || (verb === "hop" && !args.has("back")) ? 1 : 0;
   if (id === undefined || more.length !== wanted) throw usage(`write heddle threads ${FORMS[verb]}`);
   if (verb === "show") return show(id, args, context, out);
@@ -94,7 +106,7 @@ export async function deleteOne(heddle: Heddle, threadId: string): Promise<void>
   if (left !== undefined) say(visibleLine(left.message));
 }
 
-const FORMS: Readonly<Record<Exclude<Verb, "list">, string>> = {
+const FORMS: Readonly<Record<Exclude<Verb, "list" | "import">, string>> = {
   show: "show ID; heddle threads list shows them",
   export: "export ID; heddle threads list shows them",
   name: `name ID "NAME"`,
@@ -141,9 +153,14 @@ const SHOWN_ELSEWHERE = 5;
 /** Far more than anybody has; a list goes no further. */
 const MAX_LISTED = 100_000;
 
-async function list(args: ParsedArgs, { env, cwd }: CommandContext, out: Output): Promise<number> {
+function limitOf(args: ParsedArgs): number {
   const limit = Number(args.value("limit") ?? DEFAULT_LIMIT);
   if (!Number.isInteger(limit) || limit < 1) throw usage(`--limit must be a whole number above 0`);
+  return limit;
+}
+
+async function list(args: ParsedArgs, { env, cwd }: CommandContext, out: Output): Promise<number> {
+  const limit = limitOf(args);
   const folder = args.value("cd");
   if (args.has("all") && folder !== undefined) throw usage("--all and -C contradict each other; give one of them");
   const workspace = args.has("all") ? undefined : await openWorkspace(folder, cwd);

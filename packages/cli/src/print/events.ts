@@ -48,6 +48,8 @@ function textsOf(body: EventBody): readonly string[] {
     case "item.started":
     case "item.completed":
       return itemTexts(body.item);
+    case "item.imported":
+      return [`imported, ${importedText(body)}`, ...itemTexts(body.item)];
     case "item.checkpointed":
       return [`${body.itemId} ${body.channel} +${body.appended.length}`];
     case "model.requested":
@@ -133,6 +135,10 @@ function turnTexts(body: TurnEvent): readonly string[] {
     case "turn.resumed":
       return [`process ${body.holder.pid}`];
   }
+}
+
+function importedText({ said, saidAt, line }: EventOf<"item.imported">): string {
+  return `by ${said === "user" ? "the user" : "the agent"}${saidAt === undefined ? "" : ` at ${localTime(saidAt)}`}, line ${line}`;
 }
 
 /** What an input is to the agent, where it is no command of a user. */
@@ -263,6 +269,11 @@ function threadTexts(body: ThreadEvent): readonly string[] {
       ];
     case "thread.moved":
       return [body.workspace];
+    case "thread.imported":
+      return [
+        `${body.items} items from ${body.file}`,
+        `${body.lines} lines, ${body.bytes} bytes, SHA-256 ${body.sha256}`,
+      ];
     case "thread.named":
       return [visibleLine(body.name)];
     case "thread.agent-named":

@@ -6,33 +6,26 @@ import {
   isTaskEvent,
   type EventBody,
   type EventOf,
-  type EvidenceClaim,
   type EvidenceRef,
-  type Item,
   type NamedInput,
-  type ItemStatus,
   type StoredEvent,
   type TaskEventBody,
 } from "@heddle/protocol";
 import { bounded, excerpt, failureText, inputText, of, plain } from "./entry-text.ts";
-
-export interface EntryFacts {
-  readonly claim: EvidenceClaim;
-  readonly subject: EvidenceRef;
-  readonly refs: readonly EvidenceRef[];
-  readonly tags: readonly string[];
-  readonly turn: string | undefined;
-  readonly replyTo: string | undefined;
-  readonly text: string;
-}
-
-type Said = Pick<EntryFacts, "claim" | "subject" | "text"> & Partial<EntryFacts>;
+import {
+  doneFacts,
+  importedFacts,
+  itemFacts,
+  MAX_REFS,
+  NO_REFS,
+  NO_TAGS,
+  uniqueRefs,
+  type EntryFacts,
+  type Said,
+} from "./item-entry.ts";
 
 /** The author may be of another home. */
 type Told = Pick<StoredEvent, "stream" | "body"> & { readonly author: string };
-
-const NO_REFS: readonly EvidenceRef[] = [];
-const NO_TAGS: readonly string[] = [];
 
 /** undefined: the event is no entry. */
 export function entryFacts(event: Told): EntryFacts | undefined {
@@ -105,16 +98,10 @@ function threadFacts(stream: string, body: Exclude<EventBody, TaskEventBody>): S
         turn: body.duringTurn,
         replyTo: body.replyTo,
       };
-    case "evidence.imported": {
-      const { keyId, id, author, stream: from } = body.origin;
-      return {
-        claim: body.claim,
-        subject: body.subject,
-        text: body.text,
-        refs: [...body.refs, of("key", keyId), of("event", id), of("author", author), of("origin", from)],
-        tags: [...body.tags, "imported"],
-      };
-    }
+    case "evidence.imported":
+    case "item.imported":
+    case "thread.imported":
+      return importedFacts(stream, body);
     case "evidence.collected":
       return {
         claim: "step",
@@ -174,67 +161,16 @@ function inputWords(input: NamedInput): string {
   }
 }
 
-/**
- * Only what was said to its end and changed is a fact; a command's output is in `tool.settled`, unless there is more of it:
- * then it is kept whole under its hash.
- */
-function itemFacts(turnId: string, item: Item): Said | undefined {
-  if (item.type === "agentMessage") {
-    if (item.isPartial === true || item.phase === "commentary" || item.text === "") return undefined;
-    return { claim: "conclusion", subject: of("turn", turnId), text: item.text };
-  }
-  if (item.type === "commandExecution" && item.outputBlob !== undefined) {
-    return {
-      claim: "step",
-      subject: of("turn", turnId),
-      text: `whole output of ${item.command}\n${item.output}`,
-      refs: [of("blob", item.outputBlob)],
-      tags: item.status === "completed" ? NO_TAGS : [item.status.toLowerCase()],
-    };
-  }
-  if (item.type !== "fileChange") return undefined;
-  const files = item.changes
-    .slice(0, MAX_REFS)
-    .flatMap(({ path, movedTo }) => (movedTo === undefined ? [path] : [path, movedTo]));
-  return {
-    claim: "step",
-    subject: of("turn", turnId),
-    text: item.changes.map(({ kind, path, movedTo }) => `${kind} ${path} ${movedTo ?? ""}`).join("\n"),
-    refs: uniqueRefs(files.map((path) => of("file", path))),
-    tags: item.status === "completed" ? NO_TAGS : [item.status === "declined" ? "denied" : item.status.toLowerCase()],
-  };
-}
-
 /** Their calls go through dispatch, which says of each what was intended and what came of it. */
 const DISPATCHED: ReadonlySet<string> = new Set(["agent:embedded", "agent:outside"]);
 
-/** Of an agent that carries out its calls itself, the item is all there is. */
 function outsideFacts({ author, body }: Told): Said | undefined {
   if (body.type === "agent.started")
     return { claim: "step", subject: of("runner", body.runner), text: body.command.join(" ") };
   if (body.type === "agent.connected")
     return { claim: "step", subject: of("runner", body.runner), text: `${body.origin} ${body.handle}` };
   if (body.type !== "item.completed" || !author.startsWith("agent:") || DISPATCHED.has(author)) return undefined;
-  const { item } = body;
-  switch (item.type) {
-    case "commandExecution":
-      return actFacts("command", item.status, `${item.callId} ${item.command}\n${item.output}`);
-    case "toolCall":
-      return actFacts(item.tool, item.status, `${item.callId} ${plain(item.arguments)}\n${item.output ?? ""}`);
-    case "mcpToolCall":
-      return actFacts(
-        `${item.server}.${item.tool}`,
-        item.status,
-        `${item.callId} ${plain([item.arguments, item.result])}`,
-      );
-    default:
-      return undefined;
-  }
-}
-
-function actFacts(tool: string, status: ItemStatus, text: string): Said {
-  const tag = status === "declined" ? "denied" : status.toLowerCase();
-  return { claim: "step", subject: of("tool", tool), text, tags: status === "completed" ? NO_TAGS : [tag] };
+  return doneFacts(body.item);
 }
 
 /** What was asked, allowed, refused, entered and left. */
@@ -380,9 +316,4 @@ function taskFacts(stream: string, body: TaskEventBody): Said | undefined {
     default:
       return undefined;
   }
-}
-
-const MAX_REFS = 32;
-function uniqueRefs(refs: readonly EvidenceRef[]): readonly EvidenceRef[] {
-  return [...new Map(refs.map((ref) => [ref.id, ref])).values()];
 }

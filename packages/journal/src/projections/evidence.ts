@@ -5,7 +5,8 @@
 import { NOTE_STREAM, type EventBody, type StoredEvent } from "@heddle/protocol";
 import { integer, optionalInteger, optionalText, type Row } from "../record/rows.ts";
 import { NO_CHANGES, NO_LOOKS, type Cells, type Look, type Projection, type RowChange } from "./changes.ts";
-import { entryFacts, type EntryFacts } from "./evidence-entry.ts";
+import { entryFacts } from "./evidence-entry.ts";
+import type { EntryFacts } from "./item-entry.ts";
 import { wordsOf } from "./words.ts";
 
 const table = "evidence";

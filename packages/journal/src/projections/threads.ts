@@ -74,6 +74,8 @@ const BESIDE: ReadonlySet<EventBody["type"]> = new Set<EventBody["type"]>([
   "evidence.noted",
   "evidence.collected",
   "evidence.imported",
+  "item.imported",
+  "thread.imported",
   "message.sent",
   "message.received",
   "message.settled",

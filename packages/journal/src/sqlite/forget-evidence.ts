@@ -1,5 +1,6 @@
 /** Removes entries of the evidence, with their tags, references and words, before the bodies they came from are purged. */
-import { entryFacts, type EntryFacts } from "../projections/evidence-entry.ts";
+import { entryFacts } from "../projections/evidence-entry.ts";
+import type { EntryFacts } from "../projections/item-entry.ts";
 import { wordsOf } from "../projections/words.ts";
 import { EVENT_COLUMNS, integer, toEvent, type Row } from "../record/rows.ts";
 import type { Connection } from "./driver.ts";

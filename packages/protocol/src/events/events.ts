@@ -15,6 +15,7 @@ import { event, Failure, Holder, turnEvent } from "./event-parts.ts";
 import { clientEvents } from "./client-events.ts";
 import { evidenceEvents } from "./evidence-events.ts";
 import { HookEvent } from "../threads/hooks.ts";
+import { importEvents } from "./import-events.ts";
 import { InputPart, Item, PlanStep } from "../threads/items.ts";
 import { ModelOutputPart, Usage } from "../threads/model-output.ts";
 import { InputRole, InputSource, messageEvents } from "../threads/messages.ts";
@@ -363,6 +364,7 @@ export const EventBody = z.discriminatedUnion("type", [
   turnEvent("hop.refused", { callId: z.string(), wish: HopRequest, failure: Failure }),
   ...envelopeEvents,
   ...evidenceEvents,
+  ...importEvents,
   ...networkEvents,
   ...messageEvents,
   ...agentEvents,

@@ -20,6 +20,7 @@ export * from "./http-evidence-shapes.ts";
 export * from "./http-envelope-shapes.ts";
 export * from "./http-agent-shapes.ts";
 export * from "./http-login-shapes.ts";
+export * from "./http-conversation-shapes.ts";
 
 const seq = z.number().int().describe("Dense, 1..n within the thread");
 const TurnState = z.enum(["open", ...TurnStatus.options]);

@@ -6,7 +6,7 @@ import { probeSandbox } from "@heddle/tools";
 /** A probe starts processes; what it finds does not change from one request to the next. */
 const PROBE_KEPT_MS = 60_000;
 
-export function hostFacts({ accounts }: Host): HostFacts {
+export function hostFacts({ accounts, runners = {}, env }: Host): HostFacts {
   let probed: Promise<SandboxFacts> | undefined;
   let probedAt = 0;
   return {
@@ -17,6 +17,7 @@ export function hostFacts({ accounts }: Host): HostFacts {
       }
       return probed;
     },
+    programs: { runners, env },
     accounts: async () => (await accounts?.())?.list() ?? [],
     models: async (provider) => (await accounts?.())?.models({ provider, isForced: false }) ?? [],
   };

@@ -41,6 +41,7 @@ export async function openHost(options: OpenHostOptions): Promise<Host & AsyncDi
     env,
     masked: options.sockets,
     codexHome,
+    runners: config.runners,
     skills: hostSkills(source, () => disabled),
     writeRoots,
     config: source,

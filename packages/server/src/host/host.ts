@@ -3,6 +3,7 @@
  * its accounts. Whoever starts the server says what of it there is.
  */
 import type { SkillChoices } from "@heddle/agent";
+import type { RunnerConfigs } from "@heddle/agent/runners";
 import type { Accounts } from "@heddle/models/accounts";
 import type { HookConfig, McpServerConfig } from "@heddle/protocol";
 
@@ -20,6 +21,8 @@ export interface Host {
   /** Absolute paths hidden from commands and MCP servers, in addition to Heddle's home: the server's own sockets. */
   readonly masked?: readonly string[] | undefined;
   readonly skills?: HostSkills | undefined;
+  /** Agent programs as the owner wants them. */
+  readonly runners?: RunnerConfigs | undefined;
   /** Codex's home, where its configuration is used: the owner's guide may be there. */
   readonly codexHome?: string | undefined;
   /** With what the engine was opened. */

@@ -3,6 +3,7 @@
  * call it.
  */
 import type { Heddle } from "@heddle/agent";
+import type { Programs } from "@heddle/agent/conversations";
 import type { AccountStatus, ModelListing } from "@heddle/models/accounts";
 import { didYouMean, HeddleError, PLAIN, type By } from "@heddle/protocol";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
@@ -24,6 +25,8 @@ export interface SandboxFacts {
 }
 
 export interface HostFacts {
+  /** Agent programs, for the conversations that they keep. */
+  readonly programs: Programs;
   sandbox(): Promise<SandboxFacts>;
   /** Statuses only: no secret is in them. */
   accounts(): Promise<readonly AccountStatus[]>;

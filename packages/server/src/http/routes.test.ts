@@ -17,6 +17,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   patchThread: { name: "a name" },
   archiveThread: {},
   unarchiveThread: {},
+  importConversation: { handle: "00000000-no-such" },
   hopThread: { to: "edit", reason: "found it" },
   forkThread: {},
   startTurn: { input: "hello" },
@@ -76,6 +77,7 @@ const MISSING: Readonly<Record<string, number>> = {
   readEvidence: 404,
   readEvidenceChain: 404,
   purgeEvidence: 404,
+  importConversation: 404,
   // It takes lines, not JSON.
   importEvidence: 415,
   // Nobody carries out tasks here, and a task that waits is not paused, has no stall and has not ended.

@@ -13,6 +13,7 @@ import type { Route } from "./route.ts";
 import { TASK_FACTS_ROUTES } from "./task-facts-routes.ts";
 import { TASK_ROUTES } from "./task-routes.ts";
 import { TASK_WORK_ROUTES } from "./task-work-routes.ts";
+import { CONVERSATION_ROUTES } from "./conversation-routes.ts";
 import { THREAD_ROUTES } from "./thread-routes.ts";
 import { TURN_ROUTES } from "./turn-routes.ts";
 
@@ -20,6 +21,7 @@ export const ROUTES: readonly Route[] = [
   ...HOST_ROUTES,
   ...LOGIN_ROUTES,
   ...THREAD_ROUTES,
+  ...CONVERSATION_ROUTES,
   ...TURN_ROUTES,
   ...ENVELOPE_ROUTES,
   ...EVENT_ROUTES,

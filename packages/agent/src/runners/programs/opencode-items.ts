@@ -75,7 +75,10 @@ export interface AskingCall {
 const PLANNING = /^todo/;
 const WRITES = /^(?:write|edit|multiedit|patch|apply_patch)$/;
 
-export function createOpenCodeItems(turn: ProgramTurn): OpenCodeItems {
+/** `newHandle`: what names of plans begin with. */
+type PartsOf = Pick<ProgramTurn, "items" | "workspace" | "unknown" | "newHandle">;
+
+export function createOpenCodeItems(turn: PartsOf): OpenCodeItems {
   const { items, workspace } = turn;
   const texts = new Map<string, TextPart>();
   const calls = new Map<string, AskingCall>();

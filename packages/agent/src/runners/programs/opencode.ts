@@ -284,7 +284,11 @@ interface Step {
   readonly cost: number;
 }
 
-async function spent(turn: ProgramTurn, { items, model, reason, tokens, cost }: Step): Promise<void> {
+/** One request to a model, as the end of a step tells it. */
+export async function spent(
+  turn: Pick<ProgramTurn, "spent">,
+  { items, model, reason, tokens, cost }: Step,
+): Promise<void> {
   const { input, output, reasoning, cache, total } = tokens;
   // What is cached is not among its input.
   const inputTokens = input + cache.read + cache.write;

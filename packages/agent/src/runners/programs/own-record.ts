@@ -33,7 +33,7 @@ export async function markRecord(program: AgentProgram, handle: string): Promise
   const { folder, depth, fits } = isOwn;
   const file = await find(path.join(root, folder), { depth, fits: (name) => fits(name, handle) });
   if (file === undefined) return undefined;
-  await using handleOfFile = await openFile(file);
+  await using handleOfFile = await openRecordFile(file);
   return handleOfFile && { file, bytes: (await handleOfFile.stat()).size };
 }
 
@@ -83,7 +83,8 @@ async function find(root: string, { depth, fits }: Finding): Promise<string | un
   return real === undefined ? undefined : look(real, depth);
 }
 
-async function openFile(file: string) {
+/** undefined: it is no file, or a link leads to it. */
+export async function openRecordFile(file: string) {
   // An agent may have put a link in the place of a folder since.
   if ((await realpath(file).catch(() => undefined)) !== file) return undefined;
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
@@ -96,7 +97,7 @@ async function openFile(file: string) {
 
 /** undefined: it is not there any more, or is shorter than it was. */
 export async function* linesSince({ file, bytes }: RecordMark): AsyncGenerator<RecordLine, "gone" | "read", undefined> {
-  await using handle = await openFile(file);
+  await using handle = await openRecordFile(file);
   const size = (await handle?.stat())?.size ?? 0;
   if (handle === undefined || size < bytes) return "gone";
   if (size === bytes) return "read";

@@ -77,6 +77,9 @@ function filtersOf({ query, types, forks }: Asked): Plan["filters"] {
   return filters;
 }
 
+/** What was not said or done here. */
+const IMPORTED = ["evidence.imported", "item.imported"] as const;
+
 interface Candidate {
   readonly driver: DriverName;
   readonly keys: readonly Key[];
@@ -96,7 +99,7 @@ function driversOf({ query, types, forks, walked }: Asked, purpose: "list" | "co
   add("envelope", query.envelope);
   add("claim", query.claim);
   add("type", types);
-  if (query.origin === "imported") add("type", "evidence.imported");
+  if (query.origin === "imported") add("type", IMPORTED);
   add("author", query.author);
   if (forks !== undefined && forks.length <= MAX_WALKS) add("stream", forks);
   for (const tag of tags) add("tag", tag);

@@ -58,8 +58,8 @@ const CONDITIONS = [
   "NOT EXISTS (SELECT 1 FROM threads x WHERE x.id = e.stream AND x.deleted_at IS NOT NULL)",
   // One that lasts as long as its run is found by whoever names it.
   `(${at("streams")} IS NOT NULL OR NOT EXISTS (SELECT 1 FROM threads y WHERE y.id = e.stream AND y.is_ephemeral IS NOT NULL))`,
-  // What another home said passes for nothing that was done here.
-  `(${at("origin")} = 'any' OR (e.type = 'evidence.imported') = (${at("origin")} = 'imported'))`,
+  // What another home or program said passes for nothing that was done here.
+  `(${at("origin")} = 'any' OR (e.type IN ('evidence.imported', 'item.imported')) = (${at("origin")} = 'imported'))`,
   // Every statement has all parameters.
   `coalesce(${FIRST}, ${SECOND}, ?3, 0) IS NOT NULL`,
 ].join("\n  AND ");
