@@ -21,6 +21,9 @@ export interface AgentModel extends AsyncDisposable {
 
 const SAID_AT_THE_END = "done";
 
+/** As the answer is, whatever was asked: with a fault of its own nothing is looked at. */
+const WHOLE: Fault = { kind: "pieces", bytes: 1024 * 1024 };
+
 export async function startAgentModel(subject: Subject): Promise<AgentModel> {
   let steps: readonly ModelStep[] = [];
   let requests: RecordedRequest[] = [];
@@ -43,7 +46,7 @@ export async function startAgentModel(subject: Subject): Promise<AgentModel> {
 
   const server: ModelServer = await startModelServer({
     respond: next,
-    faults: ({ number }) => faults.get(number),
+    faults: ({ number }) => faults.get(number) ?? (subject.isUncheckedWire === true ? WHOLE : undefined),
   });
   return {
     url: server.url,

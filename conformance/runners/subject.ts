@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { RecordedRequest } from "@heddle/models/testing";
 import type { Step } from "../exec-case.ts";
+import type { Abilities } from "./suite.ts";
 
 /** What the agent's model does next. */
 export type AgentStep =
@@ -46,9 +47,25 @@ export interface Subject {
   isOfTurn(request: RecordedRequest): boolean;
   /** The folder it is given for a file of a step: some want whole paths. */
   readonly wantsWholePaths?: boolean;
+  /** Of its abilities: what it says of itself at its start, or is known for, in place of what its runner declares. */
+  readonly says?: Partial<Abilities>;
+  /** Of a command it says neither its exit code nor whether it failed. */
+  readonly tellsNoExitCode?: boolean;
+  /** It asks in a way that the service behind its wire refuses, and other servers of that wire accept. */
+  readonly isUncheckedWire?: boolean;
 }
 
 const FOLDER = path.join(import.meta.dirname, "..");
+
+/** A step in which the model only speaks. */
+export function spoken({ says, thinks }: Extract<AgentStep, { readonly says: string }>): Step {
+  return { text: says, ...(thinks === undefined ? {} : { reasoning: thinks }) };
+}
+
+/** Files that make folders which are there on every machine that has been used. */
+export function keeping(...folders: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(folders.map((folder) => [`${folder}/.keep`, ""]));
+}
 
 export function fileOf({ file }: Subject): string {
   return path.join(FOLDER, "node_modules", file);

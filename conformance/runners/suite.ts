@@ -8,7 +8,7 @@ import { chosenSubjects } from "./subjects.ts";
 import type { Subject } from "./subject.ts";
 import { eventsOf, expectClosed, startTurn, type RunningTurn, type TurnOptions } from "./turns.ts";
 
-type Abilities = Awaited<ReturnType<typeof listRunners>>[number]["capabilities"];
+export type Abilities = Awaited<ReturnType<typeof listRunners>>[number]["capabilities"];
 
 export interface Scene {
   readonly client: HeddleClient;
@@ -88,12 +88,12 @@ async function openScene(world: RunnerWorld, client: () => HeddleClient, steps: 
 }
 
 /** As it is declared, whether the program is there or not. */
-async function abilitiesOf({ name, protocol }: Subject): Promise<Abilities> {
+async function abilitiesOf({ name, protocol, says }: Subject): Promise<Abilities> {
   const [listed] = await listRunners(
     { [name]: { protocol, command: "/dev/null" } },
     {},
     { only: name, signal: AbortSignal.timeout(10_000) },
   );
   if (listed === undefined) throw new Error(`there is no runner ${name}`);
-  return listed.capabilities;
+  return { ...listed.capabilities, ...says };
 }

@@ -169,9 +169,11 @@ function createCalls(
   }
 
   return {
-    async heard(update: unknown): Promise<void> {
-      const part = Call.safeParse(update).data;
-      if (part === undefined) return unknown("tool_call");
+    async heard(update: { readonly sessionUpdate: string }): Promise<void> {
+      const told = Call.safeParse(update).data;
+      if (told === undefined) return unknown("tool_call");
+      const hasEnded = told.status === "completed" || told.status === "failed";
+      const part = update.sessionUpdate === "tool_call" && !hasEnded ? explained(told) : told;
       const { now } = await begin(part);
       const name = now.toolCallId;
       const delta = part._meta?.terminal_output_delta?.data;
@@ -182,10 +184,7 @@ function createCalls(
       await items.end(name, (id) => callItem(now, { id, result: commandOf(now), ...shown }));
     },
     async beginCall(raw: unknown): ReturnType<AcpItems["beginCall"]> {
-      const part = Call.parse(raw);
-      // What else it shows explains the question, and is no output.
-      const content = part.content?.filter(({ type }) => type === "diff");
-      const { id, now } = await begin({ ...part, content });
+      const { id, now } = await begin(explained(Call.parse(raw)));
       return { id, item: callItem(now, { id, workspace }) };
     },
     refused: (callId: string): void => void refused.add(callId),
@@ -200,6 +199,11 @@ function createCalls(
       }
     },
   };
+}
+
+/** Of a call that begins, or is asked for: what it shows besides changes explains it, and is no output. */
+function explained(call: Call): Call {
+  return { ...call, content: call.content?.filter(({ type }) => type === "diff") };
 }
 
 const IGNORED: ReadonlySet<string> = new Set([
@@ -240,8 +244,8 @@ function callItem(call: Call, { id, workspace, isRefused = false, streamed = "",
   const { toolCallId: callId, kind, title, rawInput } = call;
   const exitCode = call._meta?.terminal_exit?.exit_code ?? result?.exitCode;
   // For some a command has completed whatever its exit code is.
-  const hasFailed = call.status === "completed" && exitCode !== undefined && exitCode !== 0;
-  const begun = { id, callId, status: statusOf(hasFailed ? "failed" : call.status, isRefused) };
+  const isBad = result?.isCancelled === true || (exitCode !== undefined && exitCode !== 0);
+  const begun = { id, callId, status: statusOf(call.status === "completed" && isBad ? "failed" : call.status, isRefused) };
   const diffs = changesIn(call);
   if (kind === "execute") {
     const input = ShellInput.safeParse(rawInput).data;

@@ -18,6 +18,10 @@ export interface AcpQuirks {
   readonly heldMode?: string;
   /** In the output of a command: its exit code. After a success there is none. */
   readonly exitText?: RegExp;
+  /** The output of a command that was stopped, and that it calls completed. */
+  readonly cancelText?: RegExp;
+  /** It loads nothing: it empties the record of the session first. */
+  readonly forgets?: true;
   /** A whole message that is an error of its provider. */
   readonly errorText?: RegExp;
   /** In `_meta` of news about its session: its thread has failed. */
@@ -37,7 +41,11 @@ const PLAIN: AcpQuirks = { usage: "none" };
 const ROWS: readonly QuirkRow[] = [
   { name: /^opencode$/, major: [1], quirks: { usage: "lastCall" } },
   // Of a command it tells neither the exit code nor, unless its own settings say so, the output.
-  { name: /^gemini-cli$/, major: [0], quirks: { usage: "turn", askMode: "default" } },
+  {
+    name: /^gemini-cli$/,
+    major: [0],
+    quirks: { usage: "turn", askMode: "default", cancelText: /^Command cancelled by user\./, forgets: true },
+  },
   {
     name: /copilot/,
     major: [0, 1],

@@ -216,13 +216,22 @@ test.each([
     { status: "failed", exitCode: 3, output: "one" },
   ],
   [
-    "gemini-cli 0.61 does not tell how a command ended",
+    "gemini-cli 0.61 explains a command where others show output, and does not tell how it ended",
+    GEMINI,
+    [
+      { ...COMMAND, title: "make", ...textual("[current working directory /ws] (build it)") },
+      { ...ENDED, status: "completed", ...textual("one") },
+    ],
+    { status: "completed", output: "one" },
+  ],
+  [
+    "gemini-cli 0.61 calls a command completed that was stopped",
     GEMINI,
     [
       { ...COMMAND, title: "make" },
-      { ...ENDED, status: "completed", content: [] },
+      { ...ENDED, status: "completed", ...textual("Command cancelled by user.\n\nOutput before cancellation:\none") },
     ],
-    { status: "completed", output: "" },
+    { status: "failed" },
   ],
 ] as const)("%s", async (_, agent, updates, told) => {
   const { items } = await heard(agent, updates);
@@ -313,3 +322,20 @@ test.each([[{ details: "400 no such model" }], [{ message: "400 no such model" }
     expect(await prompted).toMatchObject({ kind: "failed", error });
   },
 );
+
+test("gemini-cli 0.61 is not asked to load a session, because it would empty its record", async () => {
+  const declared: Record<string, boolean> = {};
+  const handle = { id: "ses_0", isOfOther: false };
+  const origins: string[] = [];
+  const turn = dialectTurn({
+    changes: {
+      handle,
+      declared: (found) => void Object.assign(declared, found),
+      connected: async ({ origin }) => void origins.push(origin),
+    },
+  });
+  const { wire } = await begun(turn, GEMINI);
+  expect(wire.sent.map(({ method }) => method)).toEqual(["initialize", "session/new", "session/set_mode"]);
+  expect(declared).toMatchObject({ resume: false });
+  expect(origins).toEqual(["retold"]);
+});

@@ -104,12 +104,10 @@ function open(wire: Wire, turn: ProgramTurn): Conversation {
       const { agentInfo, agentCapabilities } = Initialized.parse(await rpc.request("initialize", params, BEGIN_MS));
       state.quirks = quirksOf(agentInfo ?? undefined);
       state.readsImages = agentCapabilities?.promptCapabilities?.image === true;
-      const canResume =
-        Boolean(agentCapabilities?.sessionCapabilities?.resume) || agentCapabilities?.loadSession === true;
-      turn.declared({ images: state.readsImages, resume: canResume });
+      const resume = resumeMethod(agentCapabilities ?? undefined, state.quirks);
+      turn.declared({ images: state.readsImages, resume: resume !== undefined });
       if (state.quirks.heldMode !== undefined) declareUnasking(turn);
-      if (agentCapabilities?.sessionCapabilities?.resume) return enter({ rpc, turn, state }, "session/resume");
-      return enter({ rpc, turn, state }, agentCapabilities?.loadSession === true ? "session/load" : undefined);
+      return enter({ rpc, turn, state }, resume);
     },
     receive: (message) => rpc.receive(message),
     async prompt(input, told) {
@@ -136,6 +134,15 @@ function open(wire: Wire, turn: ProgramTurn): Conversation {
     },
     lost: (error) => rpc.lost(error),
   };
+}
+
+type Able = NonNullable<z.infer<typeof Initialized>["agentCapabilities"]>;
+
+/** Undefined: it cannot continue a conversation of an earlier process. */
+function resumeMethod(able: Able | undefined, { forgets }: AcpQuirks): string | undefined {
+  if (forgets === true) return undefined;
+  if (able?.sessionCapabilities?.resume) return "session/resume";
+  return able?.loadSession === true ? "session/load" : undefined;
 }
 
 /** `runner.unsupported` for a turn in which it has to ask before every act. */
