@@ -91,7 +91,7 @@ function install(): void {
   if (lstatSync(path.join(HERE, "node_modules"), { throwIfNoEntry: false })?.isSymbolicLink() === true) {
     throw new Error("conformance/node_modules is a link to another install; remove it, and run this again");
   }
-  console.log("installing Codex, its clients and the agent programs (about 1 GB)");
+  console.log("installing Codex, its clients and the agent programs (about 2 GB)");
   const { status } = spawnSync("npm", ["ci", "--ignore-scripts"], { cwd: HERE, stdio: "inherit" });
   if (status !== 0) throw new Error("npm ci failed in conformance/");
 }

@@ -39,7 +39,9 @@ await eachSubject("says and does", ({ subject, can, scene }) => {
     const turn = await t.start("run it");
     await expectCompleted(turn);
     const [item] = itemsOf(await t.closed(), "commandExecution");
-    expect(item).toMatchObject(subject.tellsNoExitCode === true ? { status: "completed" } : { status: "failed", exitCode: 3 });
+    expect(item).toMatchObject(
+      subject.tellsNoExitCode === true ? { status: "completed" } : { status: "failed", exitCode: 3 },
+    );
     expect(item?.output).toContain("it broke");
   });
 

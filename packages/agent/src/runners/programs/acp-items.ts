@@ -245,7 +245,11 @@ function callItem(call: Call, { id, workspace, isRefused = false, streamed = "",
   const exitCode = call._meta?.terminal_exit?.exit_code ?? result?.exitCode;
   // For some a command has completed whatever its exit code is.
   const isBad = result?.isCancelled === true || (exitCode !== undefined && exitCode !== 0);
-  const begun = { id, callId, status: statusOf(call.status === "completed" && isBad ? "failed" : call.status, isRefused) };
+  const begun = {
+    id,
+    callId,
+    status: statusOf(call.status === "completed" && isBad ? "failed" : call.status, isRefused),
+  };
   const diffs = changesIn(call);
   if (kind === "execute") {
     const input = ShellInput.safeParse(rawInput).data;

@@ -33,7 +33,10 @@ export interface CommandResult {
 type Told = ToldOfCommand;
 type Ends = Pick<AcpQuirks, "exitText" | "cancelText">;
 
-export function commandResult({ text, status, rawInput, rawOutput }: Told, { exitText, cancelText }: Ends): CommandResult {
+export function commandResult(
+  { text, status, rawInput, rawOutput }: Told,
+  { exitText, cancelText }: Ends,
+): CommandResult {
   const raw = ShellOutput.safeParse(rawOutput).data;
   // Some show what the command is for before they show what it prints.
   const shown = text === ShellInput.safeParse(rawInput).data?.description ? "" : text;
