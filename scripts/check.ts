@@ -27,7 +27,7 @@ function steps(isFast: boolean): Step[] {
   return [
     { name: "format", command: tool("oxfmt", "--check", ".") },
     { name: "lint", command: tool("oxlint", "--deny-warnings") },
-    { name: "types", command: tool("tsc", "-p", "tsconfig.json") },
+    { name: "types", command: ["npm", "run", "--silent", "types"] },
     { name: "import direction", command: script("import-direction") },
     { name: "test habits", command: script("test-habits") },
     { name: "file length", command: script("file-length") },
