@@ -68,7 +68,7 @@ export class Http {
       });
     } catch (cause) {
       signal?.throwIfAborted();
-      throw new HeddleApiError("server.unreachable", `${url.origin} cannot be reached`, { cause });
+      throw new HeddleApiError("server.unreachable", `cannot reach ${url.origin}`, { cause });
     }
     if (response.ok) return response;
     throw await refusalOf(response);

@@ -53,7 +53,7 @@ async function openSocket({ url, token, WebSocket: given, signal }: ConnectOptio
   address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
   address.searchParams.set("token", token);
   const socket = new Socket(address);
-  const refused = new HeddleApiError("server.unreachable", `${origin} cannot be reached, or refuses this token`);
+  const refused = new HeddleApiError("server.unreachable", `cannot reach ${origin}, or it refuses this token`);
   const stop = (): void => socket.close();
   signal?.addEventListener("abort", stop, { once: true });
   try {

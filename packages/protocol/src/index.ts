@@ -20,6 +20,7 @@ export {
   type HeddleErrorOptions,
   diskFaultOf,
 } from "./errors.ts";
+export { counted } from "./text/counted.ts";
 export { jsonProblem } from "./text/json-problem.ts";
 export { PLAIN } from "./text/plain-issues.ts";
 export {

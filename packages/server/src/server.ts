@@ -125,7 +125,7 @@ export class AppServer implements AsyncDisposable {
       accounts: options.host?.accounts,
       skills: options.host?.skills,
     });
-    this.#queue.resume().catch((error: unknown) => log(`input that waits could not be looked for: ${reasonOf(error)}`));
+    this.#queue.resume().catch((error: unknown) => log(`queued input could not be read: ${reasonOf(error)}`));
   }
 
   /** What is asked for could be stored. */

@@ -129,7 +129,7 @@ test("a question that nobody answers ends at its deadline, and a late answer is 
   );
   const { t } = world;
   const { events } = await run(world, "asker", "ask");
-  expect(outputs(events)).toEqual(["No answer (expired): nobody answered in time"]);
+  expect(outputs(events)).toEqual(["No answer (expired): no answer came in time"]);
   const [sent] = ofType(events, "message.sent");
   const threadId = world.threadOf("helper");
   const acts = await t.heddle.as("agent:embedded").messages();

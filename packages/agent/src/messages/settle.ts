@@ -4,7 +4,7 @@
  *
  *   sent ──▶ delivered ──▶ given to an agent ──▶ answered
  *    │           ├──────────────┼──▶ refused     its receiver is gone, or its turn ended without an answer
- *    │           ├──────────────┼──▶ expired     nobody answered in time; whoever looks next says so
+ *    │           ├──────────────┼──▶ expired     no answer came in time; whoever looks next says so
  *    │           └──────────────┴──▶ withdrawn   the turn that asked was stopped
  *    └──▶ refused                                not deliverable: gone, or too many wait
  */
@@ -38,7 +38,7 @@ const GONE: StandingEnd = {
   failure: { code: "agent.gone", message: "the thread that was asked was deleted" },
 };
 const ARCHIVED = { code: "agent.gone", message: "the thread that was asked was archived" } as const;
-const EXPIRED = { code: "message.expired", message: "nobody answered in time" } as const;
+const EXPIRED = { code: "message.expired", message: "no answer came in time" } as const;
 const WITHDRAWN = { code: "tool.cancelled", message: "the sender no longer waits for an answer" } as const;
 
 export async function settle(journal: Journal, id: string, { by, ...end }: MessageEnd): Promise<StandingEnd> {

@@ -42,7 +42,7 @@ export function createTurnsByOthers(heddle: Heddle, options: HeddleOptions, begi
       if (task !== "outside" && task !== "attached") return undefined;
       const found = task === "outside" ? outside?.runner : attached?.runner;
       if (found !== undefined) return found;
-      throw new HeddleError("internal", `the agent of turn ${turnId} is at another process`);
+      throw new HeddleError("internal", `the agent of turn ${turnId} runs in another process`);
     },
   };
 }

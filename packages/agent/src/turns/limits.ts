@@ -119,7 +119,7 @@ function budgetLeft(limits: TurnLimits, spent: Spent, line: "at" | "over"): Hedd
     );
   }
   if (!isBeyond(costUsd, maxCostUsd)) return undefined;
-  return new HeddleError("limit.reached", `the limit of $${maxCostUsd} is reached: $${costUsd.toFixed(6)} were spent`, {
+  return new HeddleError("limit.reached", `the limit of $${maxCostUsd} is reached: $${costUsd.toFixed(6)} was spent`, {
     details: { limit: "cost", allowed: maxCostUsd, used: costUsd },
   });
 }

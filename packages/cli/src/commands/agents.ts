@@ -51,7 +51,7 @@ export const agentsCommand: Command = {
     { name: "json", help: "JSON lines: agents and messages as they are" },
     { name: "all", of: "list", help: "Archived ones too" },
     { name: "limit", value: "N", of: "list", help: `How many to list (default ${DEFAULT_LIMIT})` },
-    { name: "none", of: "name", help: "Take the name away" },
+    { name: "none", of: "name", help: "Remove the name" },
   ],
   examples: [
     "heddle agents",

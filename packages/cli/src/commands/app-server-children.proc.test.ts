@@ -126,7 +126,7 @@ test("kill -9: neither the parent nor its child is left running, and the parent 
     world,
     env: KEY,
   });
-  expect(resumed.stderr).toContain("2 turns of dead processes were closed");
+  expect(resumed.stderr).toContain("2 turns of processes that have ended were closed");
   expect(resumed.stdout).toContain("I am back");
   const rows = (await run(["threads", "list", "--json"], { world })).stdout
     .trim()

@@ -88,7 +88,7 @@ test.runIf(hasTerminal)("the program gets the terminal, and the thread goes on a
   const ran = await inTerminal(world, "attach", threadId);
   expect(ran).toMatchObject({ code: 0, shown: expect.stringContaining("by hand: --resume ") });
   expect(ran.shown).toContain(world.workspace);
-  expect(ran.shown).toContain("the thread is back; heddle exec resume");
+  expect(ran.shown).toContain("Heddle has the thread again; heddle exec resume");
   const again = await run(["exec", "resume", threadId, "and now?"], { world });
   expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining(ANSWER) });
   const shown = await run(["threads", "show", threadId], { world });

@@ -21,8 +21,8 @@ export const attachCommand: Command = {
   usage: "attach ID [--wait | --print]",
   about:
     "Takes a thread over: its agent's own interface (codex resume, claude --resume and the like) gets the terminal, in the\n" +
-    "thread's folder and outside the sandbox, as when you start it yourself. A turn that runs is interrupted first. Nobody\n" +
-    "else gets the thread meanwhile; when the program has ended, what was said and done there becomes items of a turn of\n" +
+    "thread's folder and outside the sandbox, as when you start it yourself. A turn that runs is interrupted first. No\n" +
+    "other client can use the thread meanwhile; when the program has ended, what was said and done there becomes items of a turn of\n" +
     "its own. ID is an id, its first 8 characters or more, or a name.",
   options: [
     { name: "wait", help: "Wait for the end of a turn that runs, instead of interrupting it" },
@@ -118,7 +118,7 @@ async function withTerminal(heddle: Heddle, { turnId, threadId, done }: TurnHand
     process.off("SIGINT", leave).off("SIGQUIT", leave);
   }
   const { status, failure } = terminal.body;
-  if (status === "completed") say(`the thread is back; heddle exec resume ${threadId} "…" continues it`);
+  if (status === "completed") say(`Heddle has the thread again; heddle exec resume ${threadId} "…" continues it`);
   if (failure !== undefined) say(failure.message);
   return exitCodeOfTurn(terminal, { exitCode });
 }

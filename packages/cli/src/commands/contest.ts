@@ -25,7 +25,7 @@ export const contestCommand: Command = {
   about:
     "A task with agents: in its file is a contest: each agent does it in a tree of its own, and only work that the checks verify\n" +
     "can be picked; heddle task run FILE runs it. show prints who was verified or why not, with cost, time and size of change.\n" +
-    "run is a benchmark of agents on your own tasks: nothing of it comes to your folders. It prints, for each agent, how often it\n" +
+    "run is a benchmark of agents on your own tasks: it changes nothing in your folders. It prints, for each agent, how often it\n" +
     "was verified with a 95 % interval, and its cost and time. Run again after a crash or Ctrl-C, the same command continues it;\n" +
     "once it has ended, the same command begins another one. show LABEL prints it again.",
   subcommands: VERBS,

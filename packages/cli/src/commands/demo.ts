@@ -112,7 +112,7 @@ function withoutSandbox(namespaces: string | undefined, bwrap: string | undefine
     "!! NO KERNEL SANDBOX on this machine:",
     `!!   namespaces: ${namespaces}`,
     `!!   bubblewrap: ${bwrap}`,
-    "!! The demo plays its own known script without one. Nothing else in Heddle does by itself: heddle exec refuses.",
+    "!! The demo plays its own known script without one. Nothing else in Heddle runs without one by itself: heddle exec refuses.",
   ].join("\n");
 }
 

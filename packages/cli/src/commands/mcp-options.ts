@@ -14,5 +14,9 @@ export const SERVE_OPTIONS: readonly OptionSpec[] = [
     help: "Questions wait for a user at another door; absent: policy answers, and what needs a user is refused",
   },
   { name: "tasks", of: "serve", help: "Carry out the tasks of this home too, as heddle watch does" },
-  { name: "finish", of: "serve", help: "When the client has gone, let its turns finish; absent: they are interrupted" },
+  {
+    name: "finish",
+    of: "serve",
+    help: "When the client disconnects, let its turns finish; absent: they are interrupted",
+  },
 ];

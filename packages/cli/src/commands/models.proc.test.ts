@@ -89,14 +89,14 @@ describe("12.19: heddle models", () => {
     });
     expect(await readFile(path.join(world.home, "models.jsonl"), "utf8")).toBe(before);
     const reset = await run(["models", "--reset"], { world });
-    expect(reset).toMatchObject({ code: 0, stdout: expect.stringContaining("is dropped; the snapshot") });
+    expect(reset).toMatchObject({ code: 0, stdout: expect.stringContaining("is removed; the snapshot") });
     expect(existsSync(path.join(world.home, "models.jsonl"))).toBe(false);
     expect(await run(["models", "mine"], { world })).toMatchObject({ code: 2 });
   });
 
   test.each([
     [["models", "a", "b"], /name one provider/],
-    [["models", "--refresh", "--reset"], /exclude each other/],
+    [["models", "--refresh", "--reset"], /contradict each other/],
     [["models", "--min-context", "big"], /takes a number of tokens/],
   ])("%j is refused", async (args, message) => {
     await using world = await openWorld();

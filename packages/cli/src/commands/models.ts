@@ -28,7 +28,7 @@ export const modelsCommand: Command = {
     { name: "min-context", value: "TOKENS", help: "Only models with at least this window" },
     { name: "json", help: "One JSON object per provider" },
     { name: "refresh", help: "Fetch the catalog of models.dev again into the home, and ask providers again" },
-    { name: "reset", help: "Drop the refreshed catalog; the snapshot of this version counts again" },
+    { name: "reset", help: "Remove the refreshed catalog; the snapshot of this version is used again" },
   ],
   examples: [
     "heddle models",
@@ -44,14 +44,15 @@ export const modelsCommand: Command = {
 async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
   const [provider, ...more] = args.positionals;
   if (more.length > 0) throw usage("name one provider: heddle models PROVIDER");
-  if (args.has("refresh") && args.has("reset")) throw usage("--refresh and --reset exclude each other");
+  if (args.has("refresh") && args.has("reset"))
+    throw usage("--refresh and --reset contradict each other; give one of them");
   const isWanted = filterOf(args);
   const home = heddleHome(env);
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
   const isJson = args.has("json");
   if (args.has("reset")) {
     const wasThere = await resetCatalog(home);
-    const notice = wasThere ? "the refreshed catalog is dropped" : "there is no refreshed catalog";
+    const notice = wasThere ? "the refreshed catalog is removed" : "there is no refreshed catalog";
     await out.write(isJson ? toLine({ reset: wasThere }) : `${notice}; the snapshot of this version is in use\n`);
     return EXIT.ok;
   }

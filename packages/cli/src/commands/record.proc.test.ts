@@ -57,7 +57,7 @@ test("verify says clean with what it examined, for all and for one thread", asyn
   await using world = await openWorld();
   const id = await runOnce(world);
   const all = await run(["verify"], { world });
-  expect(all).toMatchObject({ code: 0, stdout: expect.stringMatching(/^clean: [1-9]\d* events in 1 streams, [1-9]/) });
+  expect(all).toMatchObject({ code: 0, stdout: expect.stringMatching(/^clean: [1-9]\d* events in 1 stream, [1-9]/) });
   const one = await run(["verify", id, "--json"], { world });
   expect(one.code).toBe(0);
   expect(JSON.parse(one.stdout)).toMatchObject({ result: "clean", report: { streams: 1, damage: [] }, violations: [] });

@@ -43,10 +43,39 @@ function lines(runner: ListedRunner, style: Style, isWhole: boolean): string {
   const head = `${markOf(runner, style)}   ${name.padEnd(12)} ${visibleText([version, loginText(runner), program].filter((part) => part !== undefined && part !== "").join(", "))}`;
   const wrong = problems.map(({ message, fix }) => `         ${visibleText(`${message}: ${fix}`)}`);
   const able = RUNNER_ABILITIES.map(
-    (ability) => `         ${capabilities[ability] ? "yes" : style.dim("no ")}  ${ability}`,
+    (ability) => `         ${capabilities[ability] ? "yes" : style.dim("no ")}  ${ABILITIES[ability]}`,
   );
   return [head, ...wrong, ...(isWhole ? able : [])].join("\n");
 }
+
+/** As the table of docs/use/agents.md has them. */
+const ABILITIES: Readonly<Record<(typeof RUNNER_ABILITIES)[number], string>> = {
+  steering: "input while a turn runs",
+  approvals: "approvals",
+  asksFirst: "asking before every act",
+  images: "images",
+  outputSchema: "answers of a given shape",
+  resume: "next turn without repeating the past",
+  fork: "the same for a fork",
+  compact: "compaction",
+  goals: "goals",
+  messages: "turns that messages start",
+  clientTools: "tools of clients",
+  mcpServers: "MCP servers of clients",
+  toolList: "a list of tools to be held to",
+  hooks: "hooks around calls",
+  requests: "limit of model requests",
+  usage: "token usage",
+  cost: "limit of cost",
+  models: "model can be named",
+  effort: "effort can be named",
+  turnChanges: "another model or effort in a running turn",
+  planMode: "plan mode",
+  instructions: "instructions of owner and client",
+  reasoning: "reasoning is shown",
+  plan: "plan",
+  liveOutput: "output of commands as it is printed",
+};
 
 function markOf({ isInstalled, problems }: ListedRunner, style: Style): string {
   if (!isInstalled) return style.dim("none  ");

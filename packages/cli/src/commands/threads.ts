@@ -3,6 +3,7 @@ import { exportThread, findThread, openHeddle, type Heddle } from "@heddle/agent
 import { readTakeover } from "@heddle/agent/takeover";
 import { createRedactor, type Journal, type ThreadRow } from "@heddle/journal";
 import {
+  counted,
   didYouMean,
   EXIT,
   HeddleError,
@@ -207,7 +208,7 @@ async function page(
 
 function rowLine(row: ThreadRow, hasFolder: boolean): string {
   const when = localTime(row.updatedAt);
-  const turns = `${row.turnCount} turn${row.turnCount === 1 ? "" : "s"}`;
+  const turns = counted(row.turnCount, "turn");
   const columns = [row.name ?? row.title, row.preview].filter((text) => text !== undefined).map(visibleLine);
   const folder = hasFolder ? `  ${visibleLine(row.workspace)}` : "";
   const parent = row.parent === undefined ? "" : `  (child of ${row.parent.threadId})`;

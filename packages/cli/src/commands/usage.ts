@@ -1,6 +1,6 @@
 /** `heddle usage`: the ledger of this home. What models took, each answer counted once on its day (UTC). */
 import { USAGE_KEYS, type Journal, type UsageKey, type UsageRow } from "@heddle/journal";
-import { EXIT, isHeddleError, OWNER, visibleLine } from "@heddle/protocol";
+import { counted, EXIT, isHeddleError, OWNER, visibleLine } from "@heddle/protocol";
 import { openRecord } from "@heddle/runtime/record";
 import { openTasks } from "@heddle/tasks";
 import { usage, type ParsedArgs } from "../args.ts";
@@ -84,5 +84,5 @@ function line({ of, requests, unpriced, usage: tokens, costUsd }: UsageRow, by: 
   const names = by.map((key) => visibleLine(of[key] || "-").padEnd(key === "day" ? 10 : 24));
   const cost = unpriced === requests ? "no price known" : `$${costUsd.toFixed(4)}${unpriced > 0 ? " and more" : ""}`;
   const read = `${tokens.inputTokens} in (${tokens.cachedInputTokens} cached)`;
-  return `${names.join("  ")}  ${requests} requests  ${read}  ${tokens.outputTokens} out  ${cost}`;
+  return `${names.join("  ")}  ${counted(requests, "request")}  ${read}  ${tokens.outputTokens} out  ${cost}`;
 }

@@ -30,8 +30,8 @@ test("verify prints what each level examined, and takes the highest one", async 
   await using world = await openWorld();
   const id = await runOnce(world);
   const text = (await run(["verify", id], { world })).stdout;
-  expect(text).toMatch(/^clean: \d+ events in 1 streams, \d+ checkpoints examined\n/);
-  for (const line of ["level 1 chain: ", "level 2 checkpoints: ", "level 3 structure: ", "level 4 envelopes: 1 turns"])
+  expect(text).toMatch(/^clean: \d+ events in 1 stream, \d+ checkpoints examined\n/);
+  for (const line of ["level 1 chain: ", "level 2 checkpoints: ", "level 3 structure: ", "level 4 envelopes: 1 turn,"])
     expect(text).toContain(line);
   expect((await verdict(world, "--all", "--level", "2")).levels.map(({ level }) => level)).toEqual([1, 2]);
   expect(await verdict(world, id, "--level", "4")).toMatchObject({ code: 0, result: "clean" });

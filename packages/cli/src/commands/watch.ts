@@ -11,10 +11,10 @@ import { watchTasks } from "../tasks/watch-tasks.ts";
 
 const OPTIONS: readonly OptionSpec[] = [
   { name: "once", help: "End when all tasks have ended; the exit code is their outcome" },
-  { name: "queue", help: "Add nothing, also where this folder has a task file" },
+  { name: "queue", help: "Run what is queued; do not add the task file of this folder" },
   { name: "json", help: "JSON lines: every stored event of the tasks, and how it ended" },
   { name: "items", help: "Show what the agents say and do too" },
-  { name: "ui", help: "Open the doors of heddle serve meanwhile, to look and to act: HTTP, WebSocket, a socket" },
+  { name: "ui", help: "Serve clients meanwhile, as heddle serve does: HTTP, WebSocket, a socket" },
   { name: "accept-spec", help: "Take a task file as the agent of an earlier task left it" },
   { name: "verbose", short: "v", help: "First print the settings tasks run with; secrets are masked" },
   ...CONFIG_OPTIONS,
@@ -42,7 +42,7 @@ export const watchCommand: Command = {
 async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const [named, ...more] = args.positionals;
   if (more.length > 0) throw usage("name one file or folder: heddle watch FILE");
-  if (named !== undefined && args.has("queue")) throw usage(`--queue adds nothing; leave out it or ${named}`);
+  if (named !== undefined && args.has("queue")) throw usage(`--queue adds no task file; leave out --queue or ${named}`);
   const door = DOOR_OPTIONS.find(({ name }) => args.has(name));
   if (door !== undefined && !args.has("ui")) throw usage(`--${door.name} is for --ui; write heddle watch --ui`);
   const file = args.has("queue") ? undefined : (named ?? fileHere(context.cwd));

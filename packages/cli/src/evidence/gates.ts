@@ -41,6 +41,9 @@ export async function listGates({ args, context, out }: Asked): Promise<number> 
     const line = `${gate.name.padEnd(20)}  ${source.padEnd(8)}  ${visibleLine(description || kinds)}\n`;
     await out.write(args.has("json") ? toLine({ ...gate, description, source, file }) : line);
   }
-  if (known.size === 0 && !args.has("json")) await out.write("there are no gates here\n");
+  if (known.size === 0 && !args.has("json"))
+    await out.write(
+      "there are no gates here; one is a file gates/NAME.yaml in HEDDLE_HOME, or .heddle/gates/NAME.yaml in a project\n",
+    );
   return EXIT.ok;
 }

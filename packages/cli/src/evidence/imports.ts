@@ -37,7 +37,7 @@ export async function importOne(file: string, args: ParsedArgs, context: Command
 
 async function openBundle(file: string): Promise<Readable> {
   const found = await stat(file).catch(() => undefined);
-  if (found?.isFile() !== true) throw usage(`${visibleLine(file)} is no file`);
+  if (found?.isFile() !== true) throw usage(`${visibleLine(file)} is not a file`);
   return createReadStream(file);
 }
 

@@ -46,7 +46,7 @@ test("an output that does not fit is kept whole, found by its hash, printed, sav
   expect(await readFile(file, "utf8")).toBe(WHOLE);
   expect(await run(["verify", thread, "--level", "5"], { world })).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining("1 whole outputs"),
+    stdout: expect.stringContaining("1 whole output"),
   });
   expect((await run(["evidence", "collect"], { world })).stdout).toBe("0 outputs removed, 0 bytes\n");
 

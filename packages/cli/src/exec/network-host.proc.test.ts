@@ -34,7 +34,7 @@ test("S3: --network-host and network_hosts let commands reach one host, and the 
   expect(said.stdout).toContain("heddle: evil.example:80 is not among the hosts");
   const [, id = ""] = /"thread_id":"([^"]+)"/.exec(said.stdout) ?? [];
   const shown = await run(["threads", "show", id], { world });
-  expect(shown.stdout).toMatch(new RegExp(`localhost:${web.port} 1 requests, \\d+ bytes sent, \\d+ received`));
+  expect(shown.stdout).toMatch(new RegExp(`localhost:${web.port} 1 request, \\d+ bytes sent, \\d+ received`));
   expect(shown.stdout).toContain("evil.example:80 not-listed, 1 times");
 
   const list = `sandbox_workspace_write.network_hosts=["localhost:${web.port}"]`;

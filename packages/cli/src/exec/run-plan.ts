@@ -11,7 +11,16 @@ import {
   type ThreadSelector,
   type TurnHandle,
 } from "@heddle/agent";
-import { HeddleError, NO_USAGE, OWNER, reasonOf, toHeddleError, type TurnSettings, type Usage } from "@heddle/protocol";
+import {
+  counted,
+  HeddleError,
+  NO_USAGE,
+  OWNER,
+  reasonOf,
+  toHeddleError,
+  type TurnSettings,
+  type Usage,
+} from "@heddle/protocol";
 import {
   limitOptions,
   providerConfigs,
@@ -80,7 +89,10 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
     ...(surface.batch === undefined ? {} : { masked: surface.batch.masked }),
   });
   const notice = (text: string): Promise<void> => err.write(`heddle: ${behind(text)}\n`);
-  if (heddle.recoveredTurns > 0) await notice(`${heddle.recoveredTurns} turns of dead processes were closed`);
+  if (heddle.recoveredTurns > 0)
+    await notice(
+      `${counted(heddle.recoveredTurns, "turn")} of processes that have ended ${heddle.recoveredTurns === 1 ? "was" : "were"} closed`,
+    );
   const { scriptFile } = plan.choices;
   if (args.has("json") && scriptFile !== undefined) await notice(`the script ${scriptFile} is run, no model is used`);
   stop.signal.throwIfAborted();

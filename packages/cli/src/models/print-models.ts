@@ -53,7 +53,9 @@ export function noteOf({ provider, isLoggedIn, isStale, source, problem, models 
   // One that was not asked needs no explanation.
   if (!isStale || (problem === undefined && models.length === 0)) return undefined;
   const what = source === "cache" ? "listed is what it said before" : "listed is what is known of it";
-  return `cannot reach ${provider}; ${what}${why}`;
+  const failed =
+    problem?.code === "provider.unreachable" || problem === undefined ? "cannot reach" : "no list of models from";
+  return `${failed} ${provider}; ${what}${why}`;
 }
 
 export function refreshLines(report: RefreshReport): string {

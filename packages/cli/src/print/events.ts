@@ -1,14 +1,15 @@
 /** One stored event as a person reads it in `heddle threads show`: when, what, by whom, and the few words that matter. */
 import {
-  type EventOf,
-  isOutsideThreads,
-  never,
-  visibleLine,
   type ClientAct,
+  counted,
   type EventBody,
+  type EventOf,
   type InputPart,
+  isOutsideThreads,
   type Item,
+  never,
   type StoredEvent,
+  visibleLine,
 } from "@heddle/protocol";
 import { holdsText } from "./holds.ts";
 import { childText, collabText } from "./items.ts";
@@ -208,7 +209,7 @@ function boundsTexts(body: BoundsEvent): readonly string[] {
       return [`${body.callId} ${body.failure.code}: ${body.failure.message}`];
     case "network.used":
       return [
-        `${body.host}:${body.port} ${body.requests} requests, ${body.bytesSent} bytes sent, ${body.bytesReceived} received`,
+        `${body.host}:${body.port} ${counted(body.requests, "request")}, ${body.bytesSent} bytes sent, ${body.bytesReceived} received`,
       ];
     case "files.compared":
       return comparedTexts(body);

@@ -1,5 +1,5 @@
 /** Colour for people, and the shapes of figures they read. */
-import { visibleLine } from "@heddle/protocol";
+import { counted, visibleLine } from "@heddle/protocol";
 
 export interface Style {
   dim(text: string): string;
@@ -66,6 +66,6 @@ export function money(costUsd: number | undefined): string {
 
 /** Said once an answer: it is whole, and something that came with it could not be read. */
 export function skippedText({ events, firstBytes }: { readonly events: number; readonly firstBytes: string }): string {
-  const what = events === 1 ? "1 event" : `${events} events`;
+  const what = counted(events, "event");
   return visibleLine(`${what} in the answer could not be read; nothing of the answer is missing: ${firstBytes}`);
 }

@@ -36,7 +36,7 @@ export async function showContest(selector: string, args: ParsedArgs, { env }: C
   const task =
     named.contestant === undefined || named.parentId === undefined ? named : await tasks.find(named.parentId);
   if (task.spec.agents === undefined)
-    throw new HeddleError("task.illegal", `${task.id} is no contest: it has no agents; heddle task show ${task.id}`);
+    throw new HeddleError("task.illegal", `${task.id} is not a contest: it has no agents; heddle task show ${task.id}`);
   const rows = await contestRows(journal, task);
   await print(shownContest(task, rows), `${contestLines(task, rows, style).join("\n")}\n`);
   return EXIT.ok;

@@ -1,7 +1,6 @@
 /** `heddle task diff`: what a task changed, and what of it the verdict stands for. */
-import { EXIT, visibleLine } from "@heddle/protocol";
+import { counted, EXIT, visibleLine } from "@heddle/protocol";
 import type { DiffFile, WorkDiff } from "@heddle/tasks";
-import { count } from "@heddle/protocol/task-words";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { quoted } from "../print/screen.ts";
@@ -27,7 +26,7 @@ const OF: Readonly<Record<WorkDiff["of"], string>> = {
 
 export function diffLines(taskId: string, diff: WorkDiff, style: Style): readonly string[] {
   const { folder, files, count: all, of, isCut } = diff;
-  const head = `${count(all, "file")} changed in ${visibleLine(folder)}, ${OF[of]}`;
+  const head = `${counted(all, "file")} changed in ${visibleLine(folder)}, ${OF[of]}`;
   const left = all > files.length ? [`and ${all - files.length} more`] : [];
   const cut = isCut
     ? [style.yellow(`some of it is too long to be shown; name files: heddle task diff ${taskId} PATH`)]

@@ -42,7 +42,7 @@ ${deliver === undefined ? "# deliver: [src/**]" : deliverLine(deliver)}
 #   - Look at the code
 #   - { title: Write it down, acceptance: [every command in it was tried] }
 
-# model: gpt-5.5 # that of config.toml unless said
+# model: gpt-5.5 # default: that of config.toml
 # sandbox: workspace-write # read-only, workspace-write, danger-full-access
 # envelope: explore # what the agent may do, by name; heddle envelopes lists them
 # hops: [edit, test] # envelopes that it goes through after it, each when it is done in the one before

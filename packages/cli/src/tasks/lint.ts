@@ -1,6 +1,6 @@
 /** `heddle task lint`: what is wrong with task files, before anything runs; with --run, what their checks say as things are. */
 import path from "node:path";
-import { EXIT, exitCodeOf, toHeddleError, visibleLine, visibleText, type CheckResult } from "@heddle/protocol";
+import { type CheckResult, counted, EXIT, exitCodeOf, toHeddleError, visibleLine, visibleText } from "@heddle/protocol";
 import {
   deliverLine,
   hopProblem,
@@ -14,7 +14,6 @@ import {
 } from "@heddle/tasks";
 import { heddleHome, loadConfig, type ConfigFile } from "@heddle/runtime/config";
 import { resolveSettings, type Choices } from "@heddle/runtime/settings";
-import { count } from "@heddle/protocol/task-words";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
@@ -54,14 +53,14 @@ export async function lintTasks(file: string, args: ParsedArgs, context: Command
   for (const [index, one] of found.entries()) await printDeliver(out, one, proposals[index]);
   for (const one of found) await printMakes(out, one);
   if (args.has("run")) await printRuns(out, linted, runs, context.env);
-  if (code === EXIT.ok) await out.write(`${count(found.length, "task")}, nothing wrong\n`);
+  if (code === EXIT.ok) await out.write(`${counted(found.length, "task")}, nothing wrong\n`);
   return code;
 }
 
 /** What a spec without `deliver` cannot promise, and the line that does. */
 async function printDeliver(out: Output, { spec }: FoundSpec, proposed: readonly string[] | undefined): Promise<void> {
   if (!lacksDeliver(spec)) return;
-  const line = proposed === undefined ? "say deliver: [paths or globs]" : `for example ${deliverLine(proposed)}`;
+  const line = proposed === undefined ? "add deliver: [paths or globs]" : `for example ${deliverLine(proposed)}`;
   await out.write(
     `note: ${visibleLine(spec.name)} does not say what it delivers: whatever the agent leaves is judged with it, and work that rests on a file no check names is put to you instead of being verified; ${visibleLine(line)}\n`,
   );

@@ -1,16 +1,17 @@
 /** One task: how it stands, and what happened to it. */
 import {
+  type Author,
   budgetOf,
+  counted,
   EXIT,
   hasEnded,
   isTaskEvent,
   isUser,
   principalName,
-  visibleLine,
-  type Author,
   type StoredEvent,
   type TaskEventBody,
   type TaskRecord,
+  visibleLine,
 } from "@heddle/protocol";
 import { allEvents } from "@heddle/runtime/record";
 import type { ParsedArgs } from "../args.ts";
@@ -19,7 +20,6 @@ import { isQuoted, marked, quoted } from "../print/screen.ts";
 import { duration, localTime, money, zonedTime, type Style } from "../print/style.ts";
 import { watchForStop } from "../stop.ts";
 import { contestRows } from "@heddle/tasks";
-import { count } from "@heddle/protocol/task-words";
 import { rowLines } from "./contest-lines.ts";
 import { onTask } from "./on-task.ts";
 import { paintState, standing } from "./outcome.ts";
@@ -62,7 +62,7 @@ function taskPage(task: TaskRecord, by: Author | undefined, style: Style): reado
       "undone",
       task.undone === undefined
         ? undefined
-        : `${zonedTime(task.undone.at)}, ${count(task.undone.files, "file")} put back`,
+        : `${zonedTime(task.undone.at)}, ${counted(task.undone.files, "file")} put back`,
     ),
     ...line(
       "contest",
@@ -74,7 +74,7 @@ function taskPage(task: TaskRecord, by: Author | undefined, style: Style): reado
     ...line("attempt", task.attempt === 0 ? undefined : `${task.attempt}, turn ${task.round}`),
     ...line(
       "used",
-      `${duration(spent.timeMs)} of ${duration(budget.timeMs)}, ${spent.turns} of ${count(budget.turns, "turn")}, ${spent.tokens} of ${budget.tokens} tokens, ${cost}`,
+      `${duration(spent.timeMs)} of ${duration(budget.timeMs)}, ${spent.turns} of ${counted(budget.turns, "turn")}, ${spent.tokens} of ${budget.tokens} tokens, ${cost}`,
     ),
     ...line("nudges", `${spent.nudges} of ${spec.maxNudges} (turns the harness started by itself)`),
     ...line("waits for", spec.dependsOn.length === 0 ? undefined : spec.dependsOn.map(visibleLine).join(", ")),

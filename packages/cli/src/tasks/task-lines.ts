@@ -1,6 +1,13 @@
 /** What happens to a task, as lines for people. Who started a turn and why is always said; only `verified` is green. */
-import { visibleLine, type CheckResult, type EventOf, type StoredEvent, type TaskEventBody } from "@heddle/protocol";
-import { count, PROMPT_WORDS } from "@heddle/protocol/task-words";
+import {
+  type CheckResult,
+  counted,
+  type EventOf,
+  type StoredEvent,
+  type TaskEventBody,
+  visibleLine,
+} from "@heddle/protocol";
+import { PROMPT_WORDS } from "@heddle/protocol/task-words";
 import type { JudgedWork } from "@heddle/protocol/tasks";
 import { quoted } from "../print/screen.ts";
 import { duration, money, type Style } from "../print/style.ts";
@@ -100,7 +107,7 @@ function other(body: Other, style: Style): string {
     case "task.contest-ended":
       return `the contest ended: ${body.number === undefined ? "" : `contestant ${body.number}, `}${visibleLine(body.reason)}`;
     case "task.undone":
-      return `the workspace was reverted: ${count(body.files, "file")}`;
+      return `the workspace was reverted: ${counted(body.files, "file")}`;
     case "task.archived":
       return body.isArchived ? "archived" : "restored from the archive";
     case "task.deleted":
@@ -131,7 +138,7 @@ function checked(
 ): readonly string[] {
   const passed = results.filter(({ outcome }) => outcome === "passed").length;
   return [
-    `the harness ran ${count(results.length, "check")}: ${passed} passed`,
+    `the harness ran ${counted(results.length, "check")}: ${passed} passed`,
     ...results.flatMap((result) => checkLines(result, style, work)),
     ...workLines(work, style),
     ...violations.map(({ message }) => style.red(`  VIOLATION ${visibleLine(message)}`)),

@@ -1,7 +1,6 @@
 /** `heddle task undo` and `heddle task retry --from-baseline`: back to how the workspace was when the task began. */
-import { EXIT, hasOwnTree, visibleLine } from "@heddle/protocol";
+import { counted, EXIT, hasOwnTree, visibleLine } from "@heddle/protocol";
 import type { Undone } from "@heddle/tasks";
-import { count } from "@heddle/protocol/task-words";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { say } from "../print/screen.ts";
@@ -45,6 +44,6 @@ function undoLines({ task, files, count: all, later, isDone }: Undone): readonly
   const more = all > shown.length ? [`  and ${all - shown.length} more`] : [];
   // Of a draft it is what came out of it into the workspace.
   const where = visibleLine(hasOwnTree(task.spec) ? task.spec.workspace : (task.folder ?? task.spec.workspace));
-  const what = all === 0 ? "nothing has changed since the task began" : `${count(all, "file")}:`;
+  const what = all === 0 ? "nothing has changed since the task began" : `${counted(all, "file")}:`;
   return [`${isDone ? "put back" : "would be put back"} in ${where}: ${what}`, ...shown, ...more];
 }

@@ -12,7 +12,7 @@ import {
   type Level,
   type LevelExamined,
 } from "@heddle/journal/verification";
-import { HeddleError, toHeddleError } from "@heddle/protocol";
+import { counted, HeddleError, toHeddleError } from "@heddle/protocol";
 import { cannot } from "@heddle/tasks/verification";
 import type { Verdict } from "./verdict.ts";
 
@@ -78,7 +78,9 @@ export async function judgeBundle(
 }
 
 function outputLevel({ blobs }: Pick<ExportReport, "blobs">): readonly LevelExamined[] {
-  return blobs === 0 ? [] : [{ level: OUTPUTS, name: "effects", examined: blobs, what: `${blobs} whole outputs` }];
+  return blobs === 0
+    ? []
+    : [{ level: OUTPUTS, name: "effects", examined: blobs, what: counted(blobs, "whole output") }];
 }
 
 /** undefined: it names no file, so that it is the id of a key. */

@@ -1,7 +1,7 @@
 /** What a verification comes to, and how it is printed. */
 import type { VerifyReport, ExportReport } from "@heddle/journal";
 import type { Finding, Result } from "@heddle/journal/verification";
-import { visibleLine } from "@heddle/protocol";
+import { counted, visibleLine } from "@heddle/protocol";
 import type { RecordVerdict } from "@heddle/tasks/verification";
 
 export const VERIFY_EXIT: Readonly<Record<Result, number>> = { clean: 0, violation: 1, tampered: 2, cannotVerify: 3 };
@@ -24,7 +24,7 @@ export function verdictText({ result, reason, report, levels, findings, running 
   const counts =
     report === undefined
       ? ""
-      : `${report.events} events in ${report.streams} streams, ${report.checkpoints} checkpoints examined`;
+      : `${counted(report.events, "event")} in ${counted(report.streams, "stream")}, ${counted(report.checkpoints, "checkpoint")} examined`;
   const lines = [
     `${TITLES[result]}: ${reason ?? counts}`,
     ...findings.map((found) => `  ${positionOf(found)}${wordOf(found)}${found.code}: ${found.message}`),

@@ -44,7 +44,7 @@ export function inputFrom(prompt: readonly ContentBlock[]): AcpInput {
 function image(mediaType: string, data: string): InputPart {
   const base64 = data.replaceAll(/\s/g, "");
   if (!/^image\/[a-z0-9.+-]+$/.test(mediaType) || !BASE64.test(base64)) {
-    throw new HeddleError("usage.invalid", "an image is no base64 of a picture");
+    throw new HeddleError("usage.invalid", "an image is not valid base64 of a picture");
   }
   return { type: "image", mediaType, base64 };
 }

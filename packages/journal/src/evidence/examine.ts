@@ -2,6 +2,7 @@
  * Levels 1 to 5 over the record of a home, for one stream, several, or all. Each level says how much it examined, because a
  * check that looked at nothing has shown nothing.
  */
+import { counted } from "@heddle/protocol";
 import { checkBlob, type BlobState } from "../blobs/blob-files.ts";
 import type { Journal, VerifyReport, VerifyWatch } from "../journal.ts";
 import { changedPaths, loadManifest } from "../manifests/manifest.ts";
@@ -69,14 +70,14 @@ export function recordLevels(
   report: Pick<VerifyReport, "events" | "streams" | "checkpoints"> & { readonly claims?: number },
 ): readonly LevelExamined[] {
   const { events, streams, checkpoints, claims } = report;
-  const lines = claims === undefined ? "" : `, ${claims} lines of the witness`;
+  const lines = claims === undefined ? "" : `, ${counted(claims, "line")} of the witness`;
   return [
-    { level: 1, name: "chain", examined: events, what: `${events} events in ${streams} streams` },
+    { level: 1, name: "chain", examined: events, what: `${counted(events, "event")} in ${counted(streams, "stream")}` },
     {
       level: 2,
       name: "checkpoints",
       examined: checkpoints + (claims ?? 0),
-      what: `${checkpoints} checkpoints${lines}`,
+      what: `${counted(checkpoints, "checkpoint")}${lines}`,
     },
   ];
 }
@@ -89,12 +90,12 @@ export function replayLevels({
   hosts,
 }: Omit<ReplayReport, "findings" | "spans" | "compared" | "blobs">): readonly LevelExamined[] {
   return [
-    { level: 3, name: "structure", examined: events, what: `${events} events, ${turns} turns` },
+    { level: 3, name: "structure", examined: events, what: `${counted(events, "event")}, ${counted(turns, "turn")}` },
     {
       level: 4,
       name: "envelopes",
       examined: turns + calls + hops + hosts,
-      what: `${turns} turns, ${calls} calls, ${hops} hops, ${hosts} hosts`,
+      what: `${counted(turns, "turn")}, ${counted(calls, "call")}, ${counted(hops, "hop")}, ${counted(hosts, "host")}`,
     },
   ];
 }
@@ -179,8 +180,8 @@ async function examineEffects(
   const lists =
     spans.length === 0 && turns.examined === 0
       ? "no lists of files (an envelope with manifest: true records them)"
-      : `${files} files in ${spans.length} spans, ${turns.files} files in ${turns.examined} turns that may not write them`;
-  const what = `${lists}, ${blobs.length} whole outputs`;
+      : `${counted(files, "file")} in ${counted(spans.length, "span")}, ${counted(turns.files, "file")} in ${counted(turns.examined, "turn")} that may not write them`;
+  const what = `${lists}, ${counted(blobs.length, "whole output")}`;
   const examined = spans.length + turns.examined + blobs.length;
   return { level: { level: 5, name: "effects", examined, what }, findings: kept };
 }

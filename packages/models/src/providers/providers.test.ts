@@ -84,12 +84,12 @@ describe("configuration", () => {
 
   test.each([
     [{ id: "x" }, "wire: one of"],
-    [{ id: "x", wire: "gemini" as const }, "baseUrl: it is needed"],
-    [{ id: "x", wire: "gemini" as const, baseUrl: "nonsense" }, 'baseUrl: "nonsense" is not a URL'],
+    [{ id: "x", wire: "gemini" as const }, "base_url: it is needed"],
+    [{ id: "x", wire: "gemini" as const, baseUrl: "nonsense" }, 'base_url: "nonsense" is not a URL'],
     [{ id: "x", wire: "gemini" as const, baseUrl: "ftp://x/" }, "is not http or https"],
     [
       { id: "x", wire: "gemini" as const, baseUrl: "http://me:hunter2@x/" },
-      "baseUrl: it holds credentials; use headers or envKey",
+      "base_url: it holds credentials; use http_headers or env_key",
     ],
     [
       { id: "x", wire: "gemini" as const, baseUrl: "http://x/", headers: { "a b": "c" } },

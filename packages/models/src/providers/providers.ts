@@ -170,7 +170,7 @@ function requireEnabled({ id, isEnabled }: ProviderConfig, name: string): void {
 /** A login is sent only to its vendor; the configuration cannot name another address. */
 export function pinnedBaseUrl(configs: readonly ProviderConfig[], config: ProviderConfig): string | undefined {
   if (configs.some(({ id, baseUrl }) => id === config.id && baseUrl !== undefined)) {
-    throw invalid(config.id, "baseUrl", "a login is never sent to another address; leave base_url out");
+    throw invalid(config.id, "base_url", "a login is never sent to another address; leave base_url out");
   }
   return config.credential?.baseUrl ?? config.baseUrl;
 }
@@ -203,14 +203,14 @@ function otherVariables(configs: readonly ProviderConfig[], id: string): Readonl
 
 function checkBaseUrl(id: string, baseUrl: string | undefined): string {
   if (baseUrl === undefined)
-    throw invalid(id, "baseUrl", `it is needed; write heddle config set model_providers.${id}.base_url ADDRESS`);
+    throw invalid(id, "base_url", `it is needed; write heddle config set model_providers.${id}.base_url ADDRESS`);
   const url = URL.parse(baseUrl);
-  if (url === null) throw invalid(id, "baseUrl", `"${baseUrl}" is not a URL`);
+  if (url === null) throw invalid(id, "base_url", `"${baseUrl}" is not a URL`);
   // Checked before the text is quoted: the part before the @ is a secret.
   if (url.username !== "" || url.password !== "")
-    throw invalid(id, "baseUrl", "it holds credentials; use headers or envKey");
+    throw invalid(id, "base_url", "it holds credentials; use http_headers or env_key");
   if (url.protocol !== "http:" && url.protocol !== "https:")
-    throw invalid(id, "baseUrl", `"${baseUrl}" is not http or https`);
+    throw invalid(id, "base_url", `"${baseUrl}" is not http or https`);
   return baseUrl;
 }
 

@@ -3,6 +3,7 @@
  * glyph and the word stand together everywhere, never a colour alone; only `verified` has the tone that is drawn green.
  */
 import type { PromptReason } from "../events/task-events.ts";
+import { counted } from "../text/counted.ts";
 import type { TaskState } from "./task-record.ts";
 
 /** `proven` is green, `said` amber (a word without proof), `refused` red, `yours` the accent; the others are grey. */
@@ -117,7 +118,7 @@ function waitingWords({ wait }: TaskStanding, words: StateWords): StateWords {
 export function standingOf(task: TaskStanding, timeText: (ms: number) => string): string {
   switch (task.state) {
     case "verified":
-      return `${count(task.lastCheck?.results.length ?? 0, "check")} passed${task.undone === undefined ? "" : "; its workspace has been reverted since"}`;
+      return `${counted(task.lastCheck?.results.length ?? 0, "check")} passed${task.undone === undefined ? "" : "; its workspace has been reverted since"}`;
     case "claimed":
       if (task.hasEnded === false) return "not verified yet";
       return task.claim?.by === "user"
@@ -171,7 +172,3 @@ export const PROMPT_WORDS: Readonly<Record<PromptReason, string>> = {
   hopped: "started by the harness, in the next envelope",
   "hop-refused": "started by the harness, because the next envelope may not be entered yet",
 };
-
-export function count(number: number, word: string): string {
-  return `${number} ${word}${number === 1 ? "" : "s"}`;
-}

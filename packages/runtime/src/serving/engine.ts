@@ -2,7 +2,7 @@
 import { openHeddle, type Heddle } from "@heddle/agent";
 import type { Redactor } from "@heddle/journal";
 import type { ProviderConfig } from "@heddle/models";
-import { isHeddleError } from "@heddle/protocol";
+import { counted, isHeddleError } from "@heddle/protocol";
 import type { Host } from "@heddle/server";
 import type { ConfigFile } from "../config/schema.ts";
 import { backgroundOf, hooksOf, mcpServersOf } from "../settings/extensions.ts";
@@ -45,7 +45,10 @@ export async function openEngine(options: EngineOptions): Promise<Heddle> {
     ...(config.session_idle_sec === undefined ? {} : { sessionIdleMs: config.session_idle_sec * 1000 }),
     ...(config.client_tool_timeout_sec === undefined ? {} : { clientToolMs: config.client_tool_timeout_sec * 1000 }),
   });
-  if (heddle.recoveredTurns > 0) log(`${heddle.recoveredTurns} turns of dead processes were closed`);
+  if (heddle.recoveredTurns > 0)
+    log(
+      `${counted(heddle.recoveredTurns, "turn")} of processes that have ended ${heddle.recoveredTurns === 1 ? "was" : "were"} closed`,
+    );
   return heddle;
 }
 

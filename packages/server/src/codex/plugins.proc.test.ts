@@ -48,7 +48,7 @@ test("plugins of a repository are listed and read: skills, hooks and MCP servers
   const found = await client.call("plugin/list", { cwds: [path.join(root, "inner")] });
   const problem = (name: string) => ({
     marketplacePath,
-    message: `plugin \`${name}\` is no folder with a manifest below ${root}`,
+    message: `plugin \`${name}\` is not a folder with a manifest below ${root}`,
   });
   expect(found).toMatchObject({
     marketplaces: [{ name: "ours", path: marketplacePath, interface: null }],

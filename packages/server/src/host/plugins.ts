@@ -56,7 +56,7 @@ export async function readMarketplace(file: string, rules: PathRules): Promise<M
     const folder = folderOf(entry, root);
     const manifest = folder === undefined ? undefined : await readManifest(folder, rules).catch(() => undefined);
     if (folder === undefined || manifest === undefined)
-      problems.push(`plugin \`${entry.name}\` is no folder with a manifest below ${root}`);
+      problems.push(`plugin \`${entry.name}\` is not a folder with a manifest below ${root}`);
     else plugins.push({ entry, manifest, folder });
   }
   return { name: read.name, displayName: read.interface?.displayName ?? undefined, file, plugins, problems };

@@ -131,7 +131,7 @@ function readMessage<M>(text: string, parse: (value: unknown) => M): Read<M> {
   try {
     value = JSON.parse(text);
   } catch {
-    return { id: null, code: RPC.parseError, problem: "Parse error: the message is no JSON" };
+    return { id: null, code: RPC.parseError, problem: "Parse error: the message is not JSON" };
   }
   const given = typeof value === "object" && value !== null ? fieldsOf(value).id : undefined;
   const invalid = (why: string) => ({
@@ -139,13 +139,13 @@ function readMessage<M>(text: string, parse: (value: unknown) => M): Read<M> {
     code: RPC.invalidRequest,
     problem: `Invalid request: ${why}`,
   });
-  if (Array.isArray(value)) return invalid("batches are not taken; send one message a line");
+  if (Array.isArray(value)) return invalid("batches are not supported; send one message a line");
   const excess = excessOf(text);
   if (excess !== undefined) return invalid(`the message ${excess}`);
   try {
     return { message: parse(value) };
   } catch (error) {
-    return invalid(`it is no message of JSON-RPC 2.0: ${reasonOf(error).slice(0, 200)}`);
+    return invalid(`it is not a message of JSON-RPC 2.0: ${reasonOf(error).slice(0, 200)}`);
   }
 }
 

@@ -85,7 +85,7 @@ function serverOf(library: Library, { surface, version, log, gone }: McpServing,
   const changes = surface.onChange?.(() => {
     server
       .sendToolListChanged()
-      .catch((error: unknown) => log(`a client was not told of its tools: ${reasonOf(error)}`));
+      .catch((error: unknown) => log(`the list of tools could not be sent to a client: ${reasonOf(error)}`));
   });
   server.onclose = () => changes?.[Symbol.dispose]();
   return server;

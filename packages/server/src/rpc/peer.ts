@@ -279,7 +279,7 @@ function whatIsWrong(text: string): { readonly id: RequestId | null; readonly co
   try {
     value = JSON.parse(text);
   } catch {
-    return { id: null, code: RPC.parseError, message: "Parse error: the message is no JSON" };
+    return { id: null, code: RPC.parseError, message: "Parse error: the message is not JSON" };
   }
   const message = "Invalid request: a request is an object with a method, a string, and an id, a string or a number";
   const given = typeof value === "object" && value !== null && "id" in value ? value.id : undefined;

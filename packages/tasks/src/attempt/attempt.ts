@@ -134,7 +134,7 @@ const MAX_REVIEW = 2000;
 
 function ending({ closing, now }: HarnessContext, { task }: Hold, error: unknown): TaskEventBody {
   const { id, attempt, faults = 0 } = task;
-  if (closing.aborted) return { type: "task.retried", v: 1, attempt, reason: "the harness closed" };
+  if (closing.aborted) return { type: "task.retried", v: 1, attempt, reason: "its worker was stopped" };
   const { code, message } = toHeddleError(error);
   const failure: Failure = { code, message };
   if (!code.startsWith("store.") && code !== "turn.active") return settleFailure(task, failure, now());
@@ -289,7 +289,7 @@ async function settleTurn(round: Round, { followed, claim, ended }: EndedTurn): 
     }
   };
   if (followed.stoppedFor === "closing") {
-    await store({ type: "task.retried", v: 1, attempt, reason: "the harness closed" });
+    await store({ type: "task.retried", v: 1, attempt, reason: "its worker was stopped" });
     return undefined;
   }
   const verdict = judgeEnd(hold, followed);

@@ -33,7 +33,7 @@ test("14.5: where a task stands is told from a few marked events, however long i
     Array.from({ length: 500 }, () => checking),
     { id },
   );
-  await store.happen([{ type: "task.retried", v: 1, attempt, reason: "the harness closed" }], { id });
+  await store.happen([{ type: "task.retried", v: 1, attempt, reason: "its worker was stopped" }], { id });
   const task = await store.journal.tasks.get(id);
   if (task === undefined) throw new Error("no task");
   let read = 0;

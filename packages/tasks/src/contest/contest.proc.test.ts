@@ -119,7 +119,7 @@ test("best by a score picks the highest; a score that breaks ranks last and neve
     'verified, but its score could not be taken: its last line is not a number: "plenty"',
   ]);
   expect(answerIn(t)).toBe("42\n20\n");
-  expect(nobody).toMatchObject({ state: "failed", reason: "of no verified contestant could the score be taken" });
+  expect(nobody).toMatchObject({ state: "failed", reason: "no verified contestant could be scored" });
 });
 
 test("two that do the same are told apart by the order of the spec", async () => {

@@ -124,7 +124,7 @@ test("the highest score is best; a score that cannot be taken ranks last with th
   ]);
   expect(decide(contest([broken], best(...order)))).toMatchObject({
     kind: "nobody",
-    reason: "of no verified contestant could the score be taken",
+    reason: "no verified contestant could be scored",
   });
 });
 

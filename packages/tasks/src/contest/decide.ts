@@ -194,7 +194,7 @@ function whyNot(one: Standing, contest: ContestCase): string {
 }
 
 function nobody(contest: ContestCase): string {
-  if (candidatesOf(contest).length > 0) return "of no verified contestant could the score be taken";
+  if (candidatesOf(contest).length > 0) return "no verified contestant could be scored";
   return contest.refused.length > 0
     ? "no contestant is verified when it is judged for the contest"
     : `none of the ${contest.standings.length} contestants is verified`;

@@ -49,7 +49,7 @@ export function admit({ spec, folder, base, frozen }: AdmitOptions, picks: reado
   for (const [path, folderNow] of lostBehind(frozen.changes, picked))
     why.set(
       path,
-      `${toText(folderNow)} is no folder any more, and is not delivered: what lies behind it now is not this file`,
+      `${toText(folderNow)} is no longer a folder, and is not delivered: what lies behind it now is not this file`,
     );
   if (spec.worktree === undefined || spec.worktree.merge === "none") return { picked, why };
   const carried = inGitForm(base.manifest, picked);

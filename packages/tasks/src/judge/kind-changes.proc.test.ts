@@ -45,7 +45,7 @@ test("13: a repair that is written through a link in the place of its folder is 
     await link(fixture, "easy", "src");
     await fixture.write("src/a.sh", "echo 5\n");
   });
-  const why = "src is no folder any more, and is not delivered: what lies behind it now is not this file";
+  const why = "src is no longer a folder, and is not delivered: what lies behind it now is not this file";
   expect(verdict).toMatchObject({ passed: false, work: { delivered: [{ path: "src/a.sh", how: "removed", why }] } });
   expect(verdict.work?.others.map(({ path }) => path)).toContain("easy/a.sh");
 });

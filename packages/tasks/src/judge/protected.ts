@@ -25,7 +25,7 @@ export function protectedChanges(
     .slice(0, MAX_VIOLATIONS)
     .map(({ path: raw, how }): CheckViolation => {
       const path = toText(raw);
-      const free = `put it back as it was, or, if that is the work, say deliver: [${JSON.stringify(literalGlob(path))}] and take it out of protect`;
+      const free = `put it back as it was, or, if that is the work, add deliver: [${JSON.stringify(literalGlob(path))}] and take it out of protect`;
       return how === "removed"
         ? { kind: "protected-removed", path, message: `${visibleName(path)} is protected and was removed; ${free}` }
         : { kind: "protected-changed", path, message: `${visibleName(path)} is protected and was changed; ${free}` };

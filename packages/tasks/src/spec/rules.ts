@@ -76,7 +76,7 @@ function contestRules(spec: TaskSpec, tell: Tell): void {
         tell([key], `${key} is about contestants, and there are none; add agents: [codex, claude]`);
     return;
   }
-  if (spec.checks.length === 0) tell(["agents"], "nobody is picked who is not verified; add checks");
+  if (spec.checks.length === 0) tell(["agents"], "only verified work can be picked; add checks");
   if (spec.thread !== undefined) tell(["thread"], "contestants cannot share a thread; leave out thread or agents");
   if (apply === "live")
     tell(["apply"], "contestants work in trees of their own, of which one is applied; leave out apply: live");
@@ -84,7 +84,8 @@ function contestRules(spec: TaskSpec, tell: Tell): void {
     if (spec[key] !== undefined && pick !== "best") tell([key], `${key} ranks contestants; it needs pick: best`);
   if (order?.includes("score") === true && score === undefined)
     tell(["order"], 'order names score; add the command that prints it: score: "npm run -s score"');
-  if (order !== undefined && new Set(order).size < order.length) tell(["order"], "each measure stands in order once");
+  if (order !== undefined && new Set(order).size < order.length)
+    tell(["order"], "order names a measure twice; keep one");
 }
 
 function isFolder(folder: string): boolean {

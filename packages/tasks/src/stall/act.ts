@@ -1,4 +1,5 @@
 /** Actions against a stall. Each returns what it did, which is stored. */
+import { counted } from "@heddle/protocol";
 import type { Heddle, RunningCommand } from "@heddle/agent";
 import type { StallAction } from "@heddle/protocol/tasks";
 import { endProcess, type ProcessIdentity } from "@heddle/tools";
@@ -73,5 +74,5 @@ export function awaited(commands: readonly RunningCommand[]): readonly RunningCo
 }
 
 function many(count: number): string {
-  return count === 1 ? "1 command" : `${count} commands`;
+  return counted(count, "command");
 }

@@ -1,4 +1,5 @@
 /** Levels 5 and 6 of a task: what was kept of its work is as the record says, and, on request, its checks say the same again. */
+import { counted } from "@heddle/protocol";
 import { finding, type Finding, type LevelExamined } from "@heddle/journal/verification";
 import { checkKept } from "../owner/verify-again.ts";
 import type { Subject } from "./subject.ts";
@@ -17,7 +18,7 @@ export async function examineKept(
   const { id: stream } = task;
   const { files, altered, missing } = await checkKept({ home, task, log: await tasks.log(stream), signal });
   return {
-    level: { level: 5, name: "kept work", examined: files, what: `${files} kept files of the task` },
+    level: { level: 5, name: "kept work", examined: files, what: `${counted(files, "kept file")} of the task` },
     findings: [
       ...altered.map((path) => finding("unexplained_change", `the kept file ${path} is not as recorded`, { stream })),
       ...(missing === undefined ? [] : [finding("artifact_missing", missing, { stream })]),
@@ -36,5 +37,8 @@ export async function runAgain(
   const code = outcome === "differs" ? "verdict_differs" : "artifact_missing";
   const findings =
     reasons.length === 0 ? [] : [{ ...finding(code, reasons.join("; "), { stream }), level: 6 as const }];
-  return { level: { level: 6, name: "checks", examined: checks, what: `${checks} checks run again` }, findings };
+  return {
+    level: { level: 6, name: "checks", examined: checks, what: `${counted(checks, "check")} run again` },
+    findings,
+  };
 }

@@ -194,7 +194,7 @@ async function open(target: Target | undefined, { rules, resolve, log, own }: Wi
   if (way.kind === "lost") return { kind: "closed", status: 502, line: `heddle: ${way.why}` };
   const upstream = await connectTo(way.addresses, target.port);
   if (upstream === undefined) {
-    return { kind: "closed", status: 502, line: `heddle: ${named(target)} cannot be reached` };
+    return { kind: "closed", status: 502, line: `heddle: cannot reach ${named(target)}` };
   }
   log.follow(to, own(upstream));
   return { kind: "open", upstream };

@@ -56,7 +56,9 @@ export async function importRecord({ turn, io, program, mark }: Importing): Prom
     void (await io.record(warning(turnId, "runner.not-imported", message), "system"));
   const reader = READERS[program.protocol];
   if (reader === undefined || mark === undefined) {
-    await tell(`what was said to ${runner} in the terminal is not on record here: Heddle cannot read its own record`);
+    await tell(
+      `what was done with ${runner} in the terminal is not on record here: Heddle cannot read the record that this program keeps`,
+    );
     return { spent: NOTHING_SPENT, unknown: new Map() };
   }
   const bounded = boundedIo(io);

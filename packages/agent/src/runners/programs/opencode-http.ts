@@ -72,7 +72,9 @@ export function createOpenCodeHttp(wire: Wire): OpenCodeHttp {
       clearTimeout(one.timer);
       if (answer.status !== undefined) one.resolve({ status: answer.status, body: answer.body });
       else
-        one.reject(new HeddleError("runner.failed", `opencode cannot be asked ${one.path}: ${answer.problem ?? ""}`));
+        one.reject(
+          new HeddleError("runner.failed", `the request ${one.path} to opencode failed: ${answer.problem ?? ""}`),
+        );
       return true;
     },
     lost(error) {

@@ -106,7 +106,7 @@ export class Sessions {
     if (entry === undefined) return;
     requireOwn(entry, connection);
     if (entry.connection === connection) return;
-    const how = entry.connection === undefined ? "its connection has ended" : "another connection speaks for it";
+    const how = entry.connection === undefined ? "its connection has ended" : "another connection is its agent now";
     throw new HeddleError("session.elsewhere", `${how}; take session ${turnId} over with envelope/attach`);
   }
 

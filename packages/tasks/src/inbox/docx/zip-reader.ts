@@ -126,7 +126,7 @@ function unpack(packed: Buffer, { method, sizeBytes }: Entry, maxBytes: number):
     // One byte more than the declared size is enough to detect a lie.
     return inflateRawSync(packed, { maxOutputLength: Math.min(sizeBytes, maxBytes) + 1 });
   } catch (error) {
-    throw damaged("what is packed in it does not unpack to what it says", error);
+    throw damaged("its content does not match its size or checksum", error);
   }
 }
 
