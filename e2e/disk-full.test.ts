@@ -102,7 +102,10 @@ describe.runIf(canMountSmallDisk)("12.9: a disk that is full (where a small one 
     expect(lines.filter(({ type }) => type === "turn.failed")).toMatchObject([{ error: { code: "store.full" } }]);
     await disk.free();
     const next = await run(execArgs(...askServer(model)), options);
-    expect(next).toMatchObject({ code: 0, stderr: expect.stringContaining("1 turn of processes that have ended was closed") });
+    expect(next).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("1 turn of processes that have ended was closed"),
+    });
     expect(await run(["verify"], options)).toMatchObject({ code: 0, stdout: expect.stringContaining("clean") });
     const acknowledged = [lines, jsonLines(next.stdout)].map(([begun]) => ({ threadId: begun?.thread_id ?? "" }));
     expect(await check(disk, world, acknowledged)).toEqual(NOTHING_FOUND);
