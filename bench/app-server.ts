@@ -7,7 +7,9 @@ const STARTS = 20;
 const TURNS = 20;
 const THREADS_AT_ONCE = 20;
 const TURNS_EACH = 5;
-const IDLE_THREADS = 100;
+/** Caches and the heap grow to their size with the first of them. */
+const FIRST_IDLE_THREADS = 100;
+const IDLE_THREADS = 200;
 const WARM_UP_TURNS = 3;
 
 export interface ServerFigures {
@@ -15,7 +17,6 @@ export interface ServerFigures {
   readonly threadStartMs: number;
   readonly turnOverheadMs: number;
   readonly turnsPerSecond: number;
-  readonly idleThreadKb: number;
 }
 
 /** How long the model took for the last request, as its server saw it. */
@@ -37,10 +38,23 @@ export async function measureServer(subject: Subject, options: RunOptions, model
     }),
   );
   const turnsPerSecond = await manyTurns(server, options.cwd);
-  const before = await server.memoryKb();
+  return { readyMs, threadStartMs, turnOverheadMs, turnsPerSecond };
+}
+
+/** What the tree keeps resident for a thread that waits for its next turn, after a collection of garbage. */
+export async function measureIdleThread(subject: Subject, options: RunOptions): Promise<number> {
+  await using server = openAppServer(subject.collectingServer ?? subject.server, options);
+  await server.call("initialize", { clientInfo: { name: "bench", version: "1" }, capabilities: {} });
+  const keptKb = async (): Promise<number> => {
+    if (subject.collectingServer !== undefined) await server.collectGarbage();
+    return server.memoryKb();
+  };
+  const threadId = await startThread(server, options.cwd);
+  await repeat(WARM_UP_TURNS, () => runTurn(server, threadId));
+  await repeat(FIRST_IDLE_THREADS, () => startThread(server, options.cwd));
+  const before = await keptKb();
   await repeat(IDLE_THREADS, () => startThread(server, options.cwd));
-  const idleThreadKb = Math.max(0, (await server.memoryKb()) - before) / IDLE_THREADS;
-  return { readyMs, threadStartMs, turnOverheadMs, turnsPerSecond, idleThreadKb };
+  return Math.max(0, (await keptKb()) - before) / IDLE_THREADS;
 }
 
 async function startThread(server: AppServer, cwd: string): Promise<string> {

@@ -81,8 +81,8 @@ const ROWS: readonly Row[] = [
   { label: "`thread/start`", key: "threadStartMs", unit: "ms", toCodex: 0.2 },
   { label: "warm turn, without the model's time", key: "turnOverheadMs", unit: "ms", toCodex: 0.16, absolute: 8 },
   { label: "20 threads, 5 turns each, at once", key: "turnsPerSecond", unit: "turns/s", atLeastToCodex: 8 },
-  // A tenth of the 1.4 MB that Codex was once measured with; how much it takes varies with when it gives memory back.
-  { label: "memory of an idle loaded thread", key: "idleThreadKb", unit: "kB", absolute: 140 },
+  // A tenth of the 1.4 MB that Codex was once measured with. Resident, after a collection of garbage where there is any.
+  { label: "memory kept for an idle loaded thread", key: "idleThreadKb", unit: "kB", absolute: 140 },
   { label: "`thread/read` of 50 turns of 10,000 items", key: "longReadMs", unit: "ms", absolute: 50 },
   { label: "`exec resume` of 20,000 items, wall", key: "resumeMs", unit: "ms", absolute: 500 },
   { label: "the same, peak memory", key: "resumeKb", unit: "MB", scale: 1 / 1024, absolute: 120 },

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
+import { Readable } from "node:stream";
 import type { RunOptions } from "./measure.ts";
 
 interface Message {
@@ -22,6 +23,8 @@ export interface AppServer extends AsyncDisposable {
   next(method: string, threadId: string): Promise<number>;
   /** Resident memory of the whole tree. */
   memoryKb(): Promise<number>;
+  /** For one that is started with `collect-garbage.ts`. */
+  collectGarbage(): Promise<void>;
 }
 
 export function openAppServer(argv: readonly string[], { cwd, env }: RunOptions): AppServer {
@@ -29,8 +32,12 @@ export function openAppServer(argv: readonly string[], { cwd, env }: RunOptions)
   const child = spawn(file, args, {
     cwd,
     env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...env },
-    stdio: ["pipe", "pipe", "ignore"],
+    // The fourth is for `collect-garbage.ts`.
+    stdio: ["pipe", "pipe", "ignore", "pipe"],
   });
+  const { stdin, stdout } = child;
+  const collected = child.stdio[3];
+  if (stdin === null || stdout === null) throw new Error(`${argv.join(" ")} has no pipes`);
   const answers = new Map<number, PromiseWithResolvers<unknown>>();
   const notices = new Map<string, PromiseWithResolvers<number>[]>();
   const deadline = setTimeout(() => child.kill("SIGKILL"), DEADLINE_MS);
@@ -51,7 +58,7 @@ export function openAppServer(argv: readonly string[], { cwd, env }: RunOptions)
       ?.resolve(performance.now());
   }
 
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+  stdout.setEncoding("utf8").on("data", (text: string) => {
     const lines = (rest + text).split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) receive(JSON.parse(line) as Message);
@@ -65,7 +72,7 @@ export function openAppServer(argv: readonly string[], { cwd, env }: RunOptions)
       const id = nextId++;
       const answer = Promise.withResolvers<unknown>();
       answers.set(id, answer);
-      child.stdin.write(`${JSON.stringify({ id, method, params })}\n`);
+      stdin.write(`${JSON.stringify({ id, method, params })}\n`);
       return answer.promise;
     },
     next(method, threadId) {
@@ -75,10 +82,15 @@ export function openAppServer(argv: readonly string[], { cwd, env }: RunOptions)
       return notice.promise;
     },
     memoryKb: () => treeKb(child.pid ?? 0),
+    async collectGarbage() {
+      if (!(collected instanceof Readable)) throw new Error("nothing tells of a collection");
+      child.kill("SIGUSR2");
+      await once(collected, "data");
+    },
     async [Symbol.asyncDispose]() {
       const tree = await treeOf(child.pid ?? 0);
       const closed = once(child, "close");
-      child.stdin.end();
+      stdin.end();
       await closed;
       clearTimeout(deadline);
       // What still works behind a program that has ended would be charged to the next one.

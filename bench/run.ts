@@ -16,7 +16,7 @@ import { parseArgs } from "node:util";
 import { startModelServer } from "@heddle/models/testing";
 import { calm, measure, median, percentile, type Run } from "./measure.ts";
 import { openSubjects, type Subject } from "./subjects.ts";
-import { measureServer } from "./app-server.ts";
+import { measureIdleThread, measureServer } from "./app-server.ts";
 import { measureEnvelopeCost } from "./envelope-cost.ts";
 import { measureEvidence } from "./evidence.ts";
 import { measureFanOut } from "./fan-out.ts";
@@ -37,6 +37,7 @@ const rounds = Number(values.rounds);
 
 const DELTAS = 5000;
 const FAN_OUTS = 3;
+const IDLE_ROUNDS = 3;
 const HELLO = "say hello";
 const ECHO = "run echo";
 /** Asks for the same of a model that thinks first. */
@@ -186,7 +187,8 @@ async function serverRound(subject: Subject, of: SubjectFigures, cwd: string): P
   of.threadStartMs.push(figures.threadStartMs);
   of.turnOverheadMs.push(figures.turnOverheadMs);
   of.turnsPerSecond.push(figures.turnsPerSecond);
-  of.idleThreadKb.push(figures.idleThreadKb);
+  if (of.idleThreadKb.length < IDLE_ROUNDS)
+    of.idleThreadKb.push(await measureIdleThread(subject, { cwd, env: subject.env }));
 }
 
 /** From the end of the model's first answer to the next request. */

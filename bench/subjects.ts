@@ -10,6 +10,8 @@ export interface Subject {
   argv(prompt: string): readonly string[];
   /** What to spawn for its app-server on standard streams. */
   readonly server: readonly string[];
+  /** The same, collecting its garbage when it is told to; absent: it makes none. */
+  readonly collectingServer?: readonly string[];
   /** What to spawn for its HTTP door; Codex has none. */
   readonly serve?: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -22,6 +24,7 @@ export interface SubjectOptions {
 }
 
 const REPOSITORY = join(import.meta.dirname, "..");
+const COLLECTOR = join(import.meta.dirname, "collect-garbage.ts");
 const CODEX = join(REPOSITORY, "conformance", "node_modules", "@openai", "codex", "bin", "codex.js");
 
 /** Heddle always; Codex when `npm run conformance` has installed it. */
@@ -39,6 +42,7 @@ async function openHeddle({ root, serverUrl }: SubjectOptions): Promise<Subject>
     name: "heddle",
     argv: (prompt) => [process.execPath, launcher, "exec", "--json", "-s", "workspace-write", prompt],
     server: [process.execPath, launcher, "app-server"],
+    collectingServer: [process.execPath, "--expose-gc", "--import", COLLECTOR, launcher, "app-server"],
     serve: [process.execPath, launcher, "serve"],
     env: { HOME: await emptyHome(root), HEDDLE_HOME: home, MOCK_KEY: "bench" },
   };
