@@ -74,6 +74,7 @@ async function bundleInto(dir: string): Promise<Bundle> {
   const { output: natural } = await build.generate(options);
   const start = modulesBehind(natural, ["packages/cli/src/main.ts", "packages/cli/src/commands/exec.ts"]);
   const run = modulesBehind(natural, ["packages/cli/src/exec/run-exec.ts"]);
+  const sandbox = modulesBehind(natural, ["packages/tools/src/sandbox/open-confined.ts"]);
   const group = (name: string, modules: ReadonlySet<string>, priority: number): CodeSplittingGroup => ({
     name,
     test: (id) => modules.has(id),
@@ -81,7 +82,7 @@ async function bundleInto(dir: string): Promise<Bundle> {
   });
   const { output } = await build.write({
     ...options,
-    codeSplitting: { groups: [group("start", start, 2), group("run", run, 1)] },
+    codeSplitting: { groups: [group("start", start, 3), group("run", run, 2), group("sandbox", sandbox, 1)] },
   });
   for (const file of output)
     if (file.type === "chunk") await writeFile(path.join(dir, file.fileName), inAscii(withShortExports(file.code)));

@@ -14,8 +14,8 @@ const USAGE = 2;
 const INFRASTRUCTURE = 8;
 const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"];
 const WRAPPER = "(function (exports, require, module, __filename, __dirname) { ";
-// Loads watchers and a line editor, and most runs use nothing of it.
-const LATER = "node:fs/promises";
+// The first loads watchers and a line editor, the second sockets for datagrams, and a run that starts no program uses neither.
+const LATER = ["node:fs/promises", "node:child_process"];
 // Runs differ in what they call; after a few of them little is new.
 const MAX_UPDATES = 4;
 // A server is not waited for: V8 drops the compiled code of functions that were not called for a while.
@@ -124,7 +124,7 @@ function openBundle(cacheFolder) {
   const updates = [];
   const own = function (id) {
     if (id.startsWith("./")) return loadFile(id.slice(2));
-    return id === LATER ? whenUsed(id) : require(id);
+    return LATER.includes(id) ? whenUsed(id) : require(id);
   };
   const loadFile = function (name) {
     const loaded = modules.get(name);

@@ -21,7 +21,7 @@ async function openGuards() {
   const { writeRoots, masked, network } = envelope;
   const sandbox = await openSandbox(
     { workspace, writeRoots, masked, network },
-    { backend: "auto", quarantineDir: join(folder, "quarantine"), mayWait: false },
+    { backend: "auto", quarantineDir: join(folder, "quarantine") },
   );
   const context: GuardContext = {
     threadId: "thread-1",

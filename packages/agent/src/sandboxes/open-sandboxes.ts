@@ -45,8 +45,8 @@ export interface SandboxOptions {
   /** Removes secrets from command output, as from events. */
   readonly redactor: Redactor;
   readonly mcpLogins: McpTokenSource;
-  /** The sandbox may be opened when something first runs in it. */
-  readonly mayWait: boolean;
+  /** Nobody can be asked, and no thread waits for its next turn. */
+  readonly isUnattended: boolean;
   readonly limits?: SandboxLimits | undefined;
   readonly onMcpState: (threadId: string, state: McpState) => void;
   readonly networkLogs: NetworkLogs;
@@ -226,12 +226,12 @@ async function openServers(
   options: SandboxOptions & Pick<EnterOptions, "threadId" | "mcpServers">,
   within: Pick<McpServersOptions, "workspace" | "allowTools" | "sandbox" | "openSandbox">,
 ): Promise<Pick<TurnSandbox, "mcp">> {
-  const { mcpServers: servers, threadId, env, mcpLogins: logins, mayWait: mayElicit } = options;
+  const { mcpServers: servers, threadId, env, mcpLogins: logins, isUnattended } = options;
   if (servers.length === 0) return {};
   const { openMcpServers } = await import("@heddle/tools/mcp");
   const onState = (state: McpState): void => options.onMcpState(threadId, state);
   const environment = commandEnvironment(env, QUIET);
-  return { mcp: openMcpServers({ ...within, servers, environment, env, logins, mayElicit, onState }) };
+  return { mcp: openMcpServers({ ...within, servers, environment, env, logins, mayElicit: !isUnattended, onState }) };
 }
 
 async function inEach(entry: OpenSandbox, look: (sandbox: Sandbox) => Promise<Violations>): Promise<Violations> {
@@ -308,7 +308,8 @@ async function openFor(
     hosts,
     backend: options.backend,
     quarantineDir: join(options.home, "quarantine", options.threadId),
-    mayWait: options.mayWait,
+    // Among many threads most are idle, and a pause of one is no reason to hold processes for it.
+    opensAt: options.isUnattended ? "pause" : "call",
     memoryFile: join(options.home, "cache", "host-sandbox"),
   });
 }

@@ -56,7 +56,7 @@ export function createThreadSandboxes(options: HeddleOptions, { journal, mcpLogi
     redactor: journal.redactor,
     isKey: keyCheck(options, journal.redactor),
     mcpLogins,
-    mayWait: !options.isUnattended,
+    isUnattended: options.isUnattended,
     limits: options.sandboxLimits,
     onMcpState: (threadId, state) => mcpStates.tell(threadId, state),
     onViolations: record,

@@ -6,12 +6,12 @@ import { lstatSync, readlinkSync, realpathSync, type Stats } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { attempt } from "../attempt.ts";
-import { requireOwnFolder } from "../files/own-folder.ts";
 import { foldersOfSockets, type HostSockets } from "./host-sockets.ts";
 import { isInSight, type LayoutInput, type MaskedPath, type Readable } from "./layout.ts";
 import { isWithin } from "./mountinfo.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 import type { Scratch } from "./scratch.ts";
+import { checkedRoots, outermost } from "./write-roots.ts";
 
 export type HostFacts = Omit<LayoutInput, "protectedPaths" | "gitFolders">;
 
@@ -40,16 +40,6 @@ export async function readHostFacts(
     emptyFile: scratch.emptyFile,
     deadSocket: needsDeadSocket ? await scratch.deadSocket() : "",
   };
-}
-
-/** Throws `workspace.missing` for a folder that does not exist, `workspace.moved` for one behind a link. */
-export function checkedRoots({ workspace, writeRoots }: SandboxPolicy): Pick<HostFacts, "workspace" | "writeRoots"> {
-  for (const root of [workspace, ...writeRoots]) requireOwnFolder(root);
-  return { workspace, writeRoots: outermost(writeRoots) };
-}
-
-function outermost(roots: readonly string[]): string[] {
-  return [...new Set(roots)].filter((root) => !roots.some((other) => root !== other && root.startsWith(`${other}/`)));
 }
 
 function existingPaths(paths: readonly string[]): MaskedPath[] {

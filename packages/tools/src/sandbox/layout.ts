@@ -77,20 +77,6 @@ export interface Layout {
 /** Each is a mount; a thousand take about a second. */
 export const MAX_SOCKET_COVERS = 4096;
 
-const KERNEL_FOLDERS = ["/proc", "/sys", "/dev"] as const;
-
-/** Refused first: walking a whole disk for protected paths would take minutes. */
-export function checkWriteRoots(roots: readonly string[]): void {
-  for (const root of roots) {
-    const isKernelFolder = KERNEL_FOLDERS.some((folder) => isWithin(root, folder)) && !isBelow(root, "/dev/shm");
-    if (root !== "/" && !isKernelFolder) continue;
-    throw new HeddleError(
-      "usage.invalid",
-      `${root} cannot be a folder a sandboxed command may write; choose a project folder, or danger-full-access`,
-    );
-  }
-}
-
 /** The nearest folder around the path is one of `covers`. */
 function isCloser(
   path: string,

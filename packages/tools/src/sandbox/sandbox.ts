@@ -84,7 +84,7 @@ export interface Sandbox extends AsyncDisposable {
   readonly ready: Promise<SandboxHolds>;
   enter(argv: readonly string[], options: EnterOptions): Promise<SandboxedCommand>;
   /**
-   * Only saves time: enters the sandbox ahead of a command that is coming (`call`) or likely (`pause`; opens nothing).
+   * Only saves time: enters the sandbox ahead of a command that is coming (`call`) or likely (`pause`).
    * Callers may ignore it, and a sandbox may do nothing.
    */
   standBy(sign?: "call" | "pause"): void;

@@ -1,11 +1,21 @@
 /**
- * A sandbox that is opened by its first call. Only for a host that has given this process such a sandbox before: a server with
- * many threads then holds processes only for those that work.
+ * A sandbox that is opened when something first runs in it. Only for a host that has given such a sandbox before: a run asks the
+ * model first, and a server with many threads holds processes only for those that work.
  */
 import { HeddleError } from "@heddle/protocol";
 import type { Sandbox, SandboxPolicy } from "./sandbox.ts";
 
-export function waitingSandbox(level: Sandbox["level"], policy: SandboxPolicy, open: () => Promise<Sandbox>): Sandbox {
+interface Opening {
+  /** The first sign that opens it. */
+  readonly opensAt: "call" | "pause";
+  readonly open: () => Promise<Sandbox>;
+}
+
+export function waitingSandbox(
+  level: Sandbox["level"],
+  policy: SandboxPolicy,
+  { opensAt, open }: Opening,
+): Sandbox {
   let opened: Promise<Sandbox> | undefined;
   let isClosed = false;
   const sandbox = async (): Promise<Sandbox> => {
@@ -25,8 +35,7 @@ export function waitingSandbox(level: Sandbox["level"], policy: SandboxPolicy, o
     },
     enter: async (argv, options) => await (await sandbox()).enter(argv, options),
     standBy(sign = "call") {
-      // A call has to wait for the opening in any case; a pause opens nothing.
-      if (sign === "pause" && opened === undefined) return;
+      if (sign === "pause" && opensAt === "call" && opened === undefined) return;
       sandbox().then(
         (opening) => opening.standBy(),
         () => undefined,
