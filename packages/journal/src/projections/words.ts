@@ -11,7 +11,8 @@ const MAX_WORD_CHARS = 40;
 
 const ASCII = /^[\0-\x7f]*$/;
 const ASCII_WORD = /[a-z0-9]+/g;
-const WORD =
+/** A function, because to read these classes of characters takes a run that needs none of them 0.4 ms. */
+const word = (): RegExp =>
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]|[^\0-\x2f\x3a-\x60\x7b-\x7f\p{P}\p{Z}\p{C}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]+/gu;
 
 /** Each once, in the order of the text. */
@@ -19,9 +20,9 @@ export function wordsOf(text: string): readonly string[] {
   const isPlain = ASCII.test(text);
   const even = isPlain ? text.toLowerCase() : text.normalize("NFKD").toLowerCase().replaceAll(/\p{M}/gu, "");
   const words = new Set<string>();
-  for (const [word] of even.matchAll(isPlain ? ASCII_WORD : WORD)) {
+  for (const [found] of even.matchAll(isPlain ? ASCII_WORD : word())) {
     // Never half of a surrogate pair.
-    words.add(word.length <= MAX_WORD_CHARS ? word : word.slice(0, MAX_WORD_CHARS).replace(/[\uD800-\uDBFF]$/, ""));
+    words.add(found.length <= MAX_WORD_CHARS ? found : found.slice(0, MAX_WORD_CHARS).replace(/[\uD800-\uDBFF]$/, ""));
     if (words.size >= MAX_WORDS) break;
   }
   return [...words];

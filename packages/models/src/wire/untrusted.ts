@@ -65,9 +65,8 @@ export function briefText(value: Json): string | undefined {
 
 /** Programs make links of it: an address of the web, and nothing that hides in one. */
 export function webAddress(url: string | undefined): string | undefined {
-  return url !== undefined && WEB_ADDRESS.test(url) ? url : undefined;
+  return url !== undefined && /^https?:\/\/[^\s\p{Cc}\p{Cf}]+$/iu.test(url) ? url : undefined;
 }
-const WEB_ADDRESS = /^https?:\/\/[^\s\p{Cc}\p{Cf}]+$/iu;
 
 /** Of one answer; a longer list is made to fill the conversation, and is not sent back with its text. */
 const MAX_CITATION_CHARS = 128 * 1024;
