@@ -2,7 +2,7 @@
  * Keeps the whole outputs of commands within the owner's rule: after a turn, where one was kept since this process has looked
  * last. It delays no turn; who closes waits for it.
  */
-import { stat } from "node:fs/promises";
+import { statSync } from "node:fs";
 import { blobsFolder, type Journal } from "@heddle/journal";
 import { clockMs, toHeddleError } from "@heddle/protocol";
 import type { HeddleOptions } from "../heddle.ts";
@@ -20,7 +20,8 @@ export function createOutputCollector(journal: Journal, options: Pick<HeddleOpti
   const stop = new AbortController();
 
   async function collect(): Promise<void> {
-    const found = await stat(blobsFolder(home)).catch(() => undefined);
+    // Of one name the kernel knows: most runs have kept nothing and need no thread for it.
+    const found = statSync(blobsFolder(home), { throwIfNoEntry: false });
     if (found === undefined || found.mtimeMs < seenMs) return;
     seenMs = Date.now();
     beganMs = clockMs();

@@ -65,9 +65,12 @@ function signedText(head: Omit<Checkpoint, "signature">): string {
   return canonical({ checkpoint: 1, ...head });
 }
 
-/** Ids of Heddle fit a file name; other stream names are hashed. */
+const MAX_NAME = 100;
+
+/** Ids of Heddle fit a file name; other stream names are hashed. The length is no part of the pattern, which takes long to compile then. */
 function fileOf(folder: string, stream: string): string {
-  return join(folder, `${/^[A-Za-z0-9_-]{1,100}$/.test(stream) ? stream : `sha256.${sha256(stream)}`}.jsonl`);
+  const fits = stream.length <= MAX_NAME && /^[A-Za-z0-9_-]+$/.test(stream);
+  return join(folder, `${fits ? stream : `sha256.${sha256(stream)}`}.jsonl`);
 }
 
 export interface CheckpointFile {
