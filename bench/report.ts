@@ -123,6 +123,14 @@ const ROWS: readonly Row[] = [
   { label: "the same, of a call of a tool", key: "envelopeCallMs", unit: "ms", absolute: 1 },
 ];
 
+const NOTES = [
+  "Answer to next request: on a host that is known to give a sandbox, it is opened while the model is asked. A model that calls a " +
+    "command at once, as the scripted one does in the first of the two rows, waits for it here; one that takes 150 ms does not.",
+  "Memory kept for an idle loaded thread: what the tree of processes keeps resident for each of 200 threads that are started after " +
+    "100 others, once its garbage is collected (in Node, started with `--expose-gc` for this row alone). Without a collection " +
+    "the row showed how long ago the last one was.",
+];
+
 export function report(figures: Figures, rounds: number): string {
   const names = Object.keys(figures.subjects);
   const node = median(figures.node.wallMs);
@@ -142,6 +150,7 @@ export function report(figures: Figures, rounds: number): string {
     const cells = names.map((name) => `${figureOf(figures, name, row)?.toFixed(1) ?? "–"} ${row.unit}`);
     lines.push(`| ${row.label} | ${cells.join(" | ")} | ${ratio(figures, row)} | ${budget(row)} |`);
   }
+  lines.push("", ...NOTES.map((note) => `- ${note}`));
   const missed = checkBudgets(figures);
   if (missed.length > 0) lines.push("", "Not reached:", "", ...missed.map((line) => `- ${line}`));
   return `${lines.join("\n")}\n`;
