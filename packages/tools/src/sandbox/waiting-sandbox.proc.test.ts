@@ -116,7 +116,9 @@ test("time to spare opens one that was to be opened then", async () => {
 
 test("what is wrong with the policy is told at once, not when something runs", async () => {
   await using _first = await openSandbox(policy(), { tmpDir });
-  await expect(openSandbox(policy(["/"]), { opensAt: "call", tmpDir })).rejects.toMatchObject({ code: "usage.invalid" });
+  await expect(openSandbox(policy(["/"]), { opensAt: "call", tmpDir })).rejects.toMatchObject({
+    code: "usage.invalid",
+  });
   const missing = { ...policy(), workspace: join(workspace, "gone") };
   await expect(openSandbox(missing, { opensAt: "call", tmpDir })).rejects.toMatchObject({ code: "workspace.missing" });
 });

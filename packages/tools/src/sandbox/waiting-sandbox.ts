@@ -11,11 +11,7 @@ interface Opening {
   readonly open: () => Promise<Sandbox>;
 }
 
-export function waitingSandbox(
-  level: Sandbox["level"],
-  policy: SandboxPolicy,
-  { opensAt, open }: Opening,
-): Sandbox {
+export function waitingSandbox(level: Sandbox["level"], policy: SandboxPolicy, { opensAt, open }: Opening): Sandbox {
   let opened: Promise<Sandbox> | undefined;
   let isClosed = false;
   const sandbox = async (): Promise<Sandbox> => {
