@@ -23,7 +23,7 @@ export interface AppServer extends AsyncDisposable {
   next(method: string, threadId: string): Promise<number>;
   /** Resident memory of the whole tree. */
   memoryKb(): Promise<number>;
-  /** For one that is started with `collect-garbage.ts`. */
+  /** For one that is started with `collect-garbage-worker.ts`. */
   collectGarbage(): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export function openAppServer(argv: readonly string[], { cwd, env }: RunOptions)
   const child = spawn(file, args, {
     cwd,
     env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...env },
-    // The fourth is for `collect-garbage.ts`.
+    // The fourth is for `collect-garbage-worker.ts`.
     stdio: ["pipe", "pipe", "ignore", "pipe"],
   });
   const { stdin, stdout } = child;

@@ -24,7 +24,7 @@ export interface SubjectOptions {
 }
 
 const REPOSITORY = join(import.meta.dirname, "..");
-const COLLECTOR = join(import.meta.dirname, "collect-garbage.ts");
+const COLLECTOR = join(import.meta.dirname, "collect-garbage-worker.ts");
 const CODEX = join(REPOSITORY, "conformance", "node_modules", "@openai", "codex", "bin", "codex.js");
 
 /** Heddle always; Codex when `npm run conformance` has installed it. */
