@@ -127,7 +127,7 @@ const NOTES = [
   "Answer to next request: on a host that is known to give a sandbox, it is opened while the model is asked. A model that calls a " +
     "command at once, as the scripted one does in the first of the two rows, waits for it here; one that takes 150 ms does not.",
   "Memory kept for an idle loaded thread: what the tree of processes keeps resident for each of 200 threads that are started after " +
-    "100 others, once its garbage is collected (in Node, started with `--expose-gc` for this row alone). Without a collection " +
+    "100 others, once its garbage is collected (by `node --expose-gc`, for this row alone). Without a collection " +
     "the row showed how long ago the last one was.",
 ];
 
