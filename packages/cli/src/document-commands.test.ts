@@ -64,3 +64,19 @@ test("14: documents name only commands, options and scripts that exist", async (
   expect(checked.flatMap(({ findings }) => findings)).toEqual([]);
   expect(checked.reduce((sum, { examined }) => sum + examined, 0)).toBeGreaterThan(300);
 });
+
+test("14: every command, subcommand and option is on a page for users", async () => {
+  const root = path.join(import.meta.dirname, "../../..");
+  const pages = globSync(["README.md", "docs/use/*.md", "docs/build/*.md"], { cwd: root });
+  const text = pages.map((page) => readFileSync(path.join(root, page), "utf8")).join("\n");
+  const missing: string[] = [];
+  for (const [name, entry] of Object.entries(commands)) {
+    const { subcommands = [], options } = await entry.load();
+    if (!text.includes(`heddle ${name}`)) missing.push(name);
+    for (const one of subcommands)
+      if (!new RegExp(`heddle ${name}[^\`\\n]*\\b${one}\\b|\`${one}\\b`).test(text)) missing.push(`${name} ${one}`);
+    for (const { name: option, short = "-" } of options)
+      if (!new RegExp(`--${option}(?![\\w-])|(?<![\\w-])-${short}\\b`).test(text)) missing.push(`${name} --${option}`);
+  }
+  expect(missing).toEqual([]);
+});

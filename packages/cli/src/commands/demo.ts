@@ -183,7 +183,7 @@ function summary(
     `  ${prefix} task log ${task.id}`,
     ...(task.threadId === undefined ? [] : [`  ${prefix} threads show ${task.threadId}`]),
     `  ${prefix} verify`,
-    "Make one of your own: heddle task init, and docs/use/tasks.md",
+    'Make one of your own: heddle task init "what is to be done"',
     "",
   ].join("\n");
 }

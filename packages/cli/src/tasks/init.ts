@@ -15,7 +15,7 @@ interface Parts {
 
 function template({ goal, tests, deliver }: Parts): string {
   return `# A task of Heddle: what is to be done, and the checks that decide whether it is.
-# Every key: docs/use/tasks.md
+# Every key: heddle schema task
 
 name: ${JSON.stringify(goal === PLACEHOLDER.goal ? "first task" : nameOf(goal))}
 workspace: . # relative to this file
