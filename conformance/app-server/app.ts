@@ -20,7 +20,7 @@ export async function runApp({ pattern, isRecorded }: AppRun): Promise<number> {
   const schema = MessageSchema.generate();
   if (isWhole || isRecorded) {
     console.log(`playing ${scenarios.length} scenarios through app-server of Codex`);
-    await playAll(codex(), scenarios, ({ seen }) => writeSeen(seen));
+    await playAll(codex(), scenarios, { onPlayed: ({ seen }) => writeSeen(seen) });
   }
   console.log(`playing ${scenarios.length} scenarios through app-server of Heddle`);
   const played = await playAll(heddle, scenarios);

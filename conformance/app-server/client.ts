@@ -1,9 +1,9 @@
 /** One client of `app-server`: messages in both directions over a pipe or a socket, kept in the order they came. */
-import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
 import { WebSocket } from "ws";
+import type { Started } from "./start.ts";
 
 export type Message = Readonly<Record<string, unknown>>;
 
@@ -97,12 +97,10 @@ export class Client {
   }
 }
 
-export function overPipes(child: ChildProcess, client: Client): void {
-  const { stdin, stdout } = child;
-  if (stdin === null || stdout === null) throw new Error("the program has no pipes");
-  stdin.on("error", () => undefined);
-  createInterface({ input: stdout }).on("line", (line) => client.receive(line));
-  client.attach({ send: (text) => stdin.write(`${text}\n`), leave: () => stdin.end() });
+export function overPipes({ input, output }: Pick<Started, "input" | "output">, client: Client): void {
+  input.on("error", () => undefined);
+  createInterface({ input: output }).on("line", (line) => client.receive(line));
+  client.attach({ send: (text) => input.write(`${text}\n`), leave: () => input.end() });
 }
 
 const MAX_TRIES = 100;

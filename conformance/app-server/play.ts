@@ -1,5 +1,4 @@
 /** Plays one scenario through one program and writes down what each client was sent. */
-import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import { startModelServer, type ModelServer } from "@heddle/models/testing";
@@ -9,6 +8,7 @@ import { instructionsIn } from "../instructions-in-request.ts";
 import { blankAll } from "./blank.ts";
 import { Client, overPipes, overSocket, type Message } from "./client.ts";
 import { namespacedAnswer } from "./namespaced.ts";
+import type { Start, Started } from "./start.ts";
 import type { Move, Scenario } from "./scenario.ts";
 
 /** What one client was sent, in order. An answer carries the method it answers. */
@@ -34,7 +34,7 @@ const DEADLINE_MS = 8_000;
 const QUIET_MS = 200;
 const EXIT_MS = 12_000;
 
-export async function playScenario(program: Program, scenario: Scenario): Promise<Played> {
+export async function playScenario(program: Program, scenario: Scenario, start: Start): Promise<Played> {
   const { faults, script } = scenario;
   const opened: { fixture?: Fixture } = {};
   await using server = await startModelServer({
@@ -49,7 +49,7 @@ export async function playScenario(program: Program, scenario: Scenario): Promis
   });
   await using fixture = await openFixture(program, server.url, scenario);
   opened.fixture = fixture;
-  const table = new Table(program, scenario, fixture);
+  const table = new Table(start, scenario, fixture);
   const exit = await table.play();
   const raw = table.received();
   return {
@@ -74,30 +74,26 @@ function askedOf(scenario: Scenario, { requests }: ModelServer): readonly Receiv
 class Table {
   readonly #scenario: Scenario;
   readonly #fixture: Fixture;
-  readonly #program: Program;
-  #child: ChildProcess;
+  readonly #startServer: Start;
+  #server: Started;
   readonly #clients = new Map<string, Client>();
   readonly #names = new Map<string, string>();
   readonly #socket: string;
   #threads = 0;
   #isRefused = false;
 
-  constructor(program: Program, scenario: Scenario, fixture: Fixture) {
-    this.#program = program;
+  constructor(start: Start, scenario: Scenario, fixture: Fixture) {
+    this.#startServer = start;
     this.#scenario = scenario;
     this.#fixture = fixture;
     this.#socket = path.join(fixture.root, "s");
-    this.#child = this.#start();
+    this.#server = this.#start();
   }
 
-  #start(): ChildProcess {
+  #start(): Started {
     const listen = this.#scenario.door === undefined ? [] : ["--listen", `unix://${this.#socket}`];
-    return spawn(this.#program.file, ["app-server", ...listen], {
-      cwd: this.#fixture.workspace,
-      env: this.#fixture.env,
-      stdio: ["pipe", "pipe", process.env["CONFORMANCE_STDERR"] === undefined ? "ignore" : "inherit"],
-      detached: true,
-    });
+    const { workspace, env } = this.#fixture;
+    return this.#startServer({ args: listen, cwd: workspace, env });
   }
 
   async play(): Promise<number | string | undefined> {
@@ -161,15 +157,15 @@ class Table {
   async #open(name: string): Promise<void> {
     const client = new Client();
     this.#clients.set(name, client);
-    if (this.#scenario.door === undefined) overPipes(this.#child, client);
+    if (this.#scenario.door === undefined) overPipes(this.#server, client);
     else await overSocket(this.#socket, client);
   }
 
   async #restart(name: string): Promise<void> {
-    const exited = once(this.#child, "exit");
+    const { ended } = this.#server;
     this.#end();
-    await exited;
-    this.#child = this.#start();
+    await ended;
+    this.#server = this.#start();
     await this.#open(name);
   }
 
@@ -194,24 +190,16 @@ class Table {
 
   async #exit(): Promise<number | string | undefined> {
     if (this.#scenario.door !== undefined) return undefined;
-    this.#child.stdin?.end();
-    if (this.#child.exitCode === null) {
-      await Promise.race([once(this.#child, "exit"), once(AbortSignal.timeout(EXIT_MS), "abort")]);
-    }
-    return this.#child.exitCode ?? this.#child.signalCode ?? "deadline";
+    const { input, ended } = this.#server;
+    input.end();
+    const [exit] = await Promise.race([ended.then((code) => [code]), once(AbortSignal.timeout(EXIT_MS), "abort")]);
+    return typeof exit === "number" || typeof exit === "string" ? exit : "deadline";
   }
 
   /** The program and whatever it left running. */
   #end(): void {
     for (const client of this.#clients.values()) client.leave();
-    const { pid } = this.#child;
-    if (pid === undefined) return;
-    try {
-      process.kill(-pid, "SIGKILL");
-    } catch (error) {
-      // Nobody is left.
-      if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
-    }
+    this.#server.kill();
   }
 }
 
