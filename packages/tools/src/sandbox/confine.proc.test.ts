@@ -34,8 +34,17 @@ const HIDE = `
   done
   exec "$@"`;
 
-function onHostWithout(hidden: string, backend: string, folder: string): { stdout: string; stderr: string } {
-  const look = "grep -E '^(Seccomp|NoNewPrivs|CapBnd|CapEff|CapAmb|SigIgn):' /proc/self/status; env | grep ^LC_";
+const CONFINEMENT = "grep -E '^(Seccomp|NoNewPrivs|CapBnd|CapEff|CapAmb|SigIgn):' /proc/self/status; env | grep ^LC_";
+/** Where, with which options and from which file system. */
+const MOUNTS =
+  "sed -E 's/heddle-sandbox-[^/ ]+/S/g; s/ - / /' /proc/self/mountinfo | cut -d ' ' -f 5- | grep -v /perl | sort";
+
+function onHostWithout(
+  hidden: string,
+  backend: string,
+  folder: string,
+  look = CONFINEMENT,
+): { stdout: string; stderr: string } {
   const keeper = [process.execPath, "--conditions=heddle-source", KEEPER, backend, folder, "", look];
   return spawnSync("unshare", ["--user", "--map-root-user", "--mount", "sh", "-c", HIDE, "sh", ...keeper], {
     encoding: "utf8",
@@ -56,6 +65,13 @@ test.runIf(kind === "perl")("12.7: with perl, commands have no capability and a 
   expect(onHostWithout("", "namespaces", await tempFolder())).toMatchObject({ stderr: "", stdout: status(2) });
 });
 
+test.runIf(kind === "perl")("12.7: with perl and without the mounts are the same", async () => {
+  const folder = await tempFolder();
+  const [withPerl, without] = ["", "perl"].map((hidden) => onHostWithout(hidden, "namespaces", folder, MOUNTS));
+  expect(withPerl).toMatchObject({ stderr: "", stdout: expect.stringContaining("/dev/shm rw,nosuid,nodev") });
+  expect(without?.stdout).toBe(withPerl?.stdout);
+});
+
 test.runIf(hasPython)("12.7: with python3 alone the same holds", async () => {
   expect(onHostWithout("perl", "namespaces", await tempFolder())).toMatchObject({ stderr: "", stdout: status(2) });
 });
@@ -72,17 +88,29 @@ test.runIf(hasBwrap)(`12.7: bwrap loads the filter by itself there${hasBwrap ? "
   expect(stdout).toBe(status(2));
 });
 
-test.runIf(kind === "perl")("12.7: where the filter cannot be loaded although it should be, nothing runs", async () => {
-  // A perl that cannot make system calls.
-  const folder = await tempFolder();
-  const script = `printf '#!/bin/sh\\nexit 1\\n' > "$HOME/perl" && chmod 755 "$HOME/perl" && mount --bind "$HOME/perl" /usr/bin/perl && exec "$@"`;
+/** What a sandbox comes to on a host whose perl is a shell script. */
+function onHostWithPerl(perl: string, folder: string): { stdout: string; stderr: string } {
+  const script = `cp /usr/bin/perl "$HOME/real" && printf '%s\\n' '#!/bin/sh' "$PERL" > "$HOME/perl" && chmod 755 "$HOME/perl" && mount --bind "$HOME/perl" /usr/bin/perl && exec "$@"`;
   const keeper = [process.execPath, "--conditions=heddle-source", KEEPER, "namespaces", folder, "", "echo ran"];
-  const { stdout, stderr } = spawnSync("unshare", ["-Urm", "sh", "-c", script, "sh", ...keeper], {
+  return spawnSync("unshare", ["-Urm", "sh", "-c", script, "sh", ...keeper], {
     encoding: "utf8",
-    env: { PATH: process.env["PATH"], HOME: folder, TMPDIR: tmpdir() },
+    env: { PATH: process.env["PATH"], HOME: folder, TMPDIR: tmpdir(), PERL: perl },
   });
+}
+
+test.runIf(kind === "perl")("12.7: where the filter cannot be loaded although it should be, nothing runs", async () => {
+  const folder = await tempFolder();
+  // The mounts are made, and then no filter can be loaded.
+  const perl = `case "$3" in "# heddle-holder"*) exec ${folder}/real "$@" ;; esac; exit 1`;
+  const { stdout, stderr } = onHostWithPerl(perl, folder);
   expect(stdout).toBe("sandbox.failed");
   expect(stderr).toContain("commands cannot be confined on this host");
+});
+
+test.runIf(kind === "perl")("12.7: with a perl that cannot make system calls, nothing runs", async () => {
+  const { stdout, stderr } = onHostWithPerl("exit 1", await tempFolder());
+  expect(stdout).toBe("sandbox.unavailable");
+  expect(stderr).toContain("namespaces: the holder ended");
 });
 
 async function run(sandbox: Sandbox, command: string): Promise<{ code: number | undefined; text: string }> {

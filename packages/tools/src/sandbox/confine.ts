@@ -61,7 +61,7 @@ const NUMBERS: Readonly<Record<Machine, readonly number[]>> = {
 const MOUNT: Readonly<Record<Machine, number>> = { x64: 165, arm64: 40 };
 
 /** undefined: neither the filter nor the numbers above are written for it. */
-function machine(): Machine | undefined {
+export function machine(): Machine | undefined {
   const { arch } = process;
   return arch === "x64" || arch === "arm64" ? arch : undefined;
 }

@@ -12,8 +12,9 @@ import { HeddleError, reasonOf, type Network } from "@heddle/protocol";
 import { onlyStandardStreams } from "../commands/inherited-descriptors.ts";
 import { childrenOf } from "../commands/proc-stat.ts";
 import { sendSignal } from "../commands/process-tree.ts";
-import { findConfiner, loaderCommand, type Confiner } from "./confine.ts";
+import { findConfiner, loaderCommand, machine, type Confiner } from "./confine.ts";
 import { findHostTool } from "./host-tools.ts";
+import { perlHolder } from "./holder-perl.ts";
 import { HOLDER_SCRIPT } from "./holder-script.ts";
 import type { Scratch } from "./scratch.ts";
 
@@ -69,11 +70,11 @@ let triedOut: Confiner["kind"] | undefined;
 export function startHolder(network: Network, scratch: Scratch) {
   const tools = findNamespaceTools();
   const isOpen = network === "all";
-  const args = [...UNSHARE, ...(isOpen ? [] : ["--net"]), "--", tools.sh, "-c", HOLDER_SCRIPT, "heddle-holder"];
   const who = process.getuid?.() === 0 ? "root" : "user";
   const confiner = findConfiner();
+  const holder = holderCommand(confiner, tools.sh, { scratch: scratch.path, network: isOpen ? "open" : "closed", who });
   const trial = triedOut === confiner.kind ? [] : loaderCommand(confiner, { writable: [], network });
-  const child = spawn(tools.unshare, [...args, scratch.path, isOpen ? "open" : "closed", who, ...trial], {
+  const child = spawn(tools.unshare, [...UNSHARE, ...(isOpen ? [] : ["--net"]), "--", ...holder, ...trial], {
     cwd: "/",
     env: { LC_ALL: "C" },
     stdio: onlyStandardStreams("pipe", "pipe", "pipe"),
@@ -132,6 +133,21 @@ export function startHolder(network: Network, scratch: Scratch) {
       await ended;
     },
   };
+}
+
+interface HolderOptions {
+  readonly scratch: string;
+  readonly network: "open" | "closed";
+  readonly who: "root" | "user";
+}
+
+function holderCommand(confiner: Confiner, sh: string, options: HolderOptions): readonly string[] {
+  const { scratch, network, who } = options;
+  const known = machine();
+  if (confiner.kind === "perl" && known !== undefined) {
+    return perlHolder({ ...options, perl: confiner.program, sh, machine: known });
+  }
+  return [sh, "-c", HOLDER_SCRIPT, "heddle-holder", scratch, network, who];
 }
 
 function treeOf(pid: number | undefined): number[] {

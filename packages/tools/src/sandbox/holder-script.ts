@@ -6,6 +6,33 @@
  */
 
 /**
+ * What the holder does when it is ready. `maps` and `pids` are what it has reported, for the script by which a standby
+ * enters; descriptor 3 is the folder with the streams of standbys.
+ */
+const MAKE_STANDBYS = `
+stand() {
+  streams=/proc/self/fd/3/$1
+  if [ -p "$streams.order" ] && [ -p "$streams.output" ] && [ -p "$streams.status" ] && [ -p "$streams.life" ]; then
+    # In both directions, because to open one end waits for the other. Its first order waits for it: to say that it is there.
+    exec 4<>"$streams.life" 5<>"$streams.status" 6<>"$streams.order" 7<>"$streams.output"
+    printf '%s\\n' "printf 'standing $1\\\\n' >&8; exec 2>&1 4>&- 8>&-" >&6
+    . /proc/self/fd/3/enter || printf 'gone %s\\n' "$1"
+    exec 4<&- 5<&- 6<&- 7<&-
+  else
+    printf 'gone %s\\n' "$1"
+  fi
+  (cd /proc/self/fd/3 && next=$(($1 + 1)) && { [ -p "$next.life" ] || mkfifo -m 600 "$next.order" "$next.output" "$next.status" "$next.life"; })
+}
+
+# Orphans come to this process, which buries whatever ends while it waits. Another one reads, because a shell gives up
+# reading when a child of its own ends.
+(while read -r number; do stand "$number"; done)
+`;
+
+/** The same as a script of its own, after holder-perl.ts. */
+export const STANDBY_LOOP = `set -u\nmaps=$1 pids=$2\n${MAKE_STANDBYS}`;
+
+/**
  * Arguments: the private folder of the sandbox, `open` or `closed` for its network, `root` or `user`, and the program
  * that confines a command (confine.ts), which is tried before any command depends on it. `mount -c` leaves the look-up
  * of paths to the kernel, and the result is checked. The pid it prints is the host's, read while the host's /proc is
@@ -78,24 +105,7 @@ wait
 cd "$root" && pivot_root . . && umount -c -l . && cd / || die "cannot enter the new root"
 printf 'ready %s %s %s\\n' "$pid" "$maps" "$pids"
 
-stand() {
-  streams=/proc/self/fd/3/$1
-  if [ -p "$streams.order" ] && [ -p "$streams.output" ] && [ -p "$streams.status" ] && [ -p "$streams.life" ]; then
-    # In both directions, because to open one end waits for the other. Its first order waits for it: to say that it is there.
-    exec 4<>"$streams.life" 5<>"$streams.status" 6<>"$streams.order" 7<>"$streams.output"
-    printf '%s\\n' "printf 'standing $1\\\\n' >&8; exec 2>&1 4>&- 8>&-" >&6
-    . /proc/self/fd/3/enter || printf 'gone %s\\n' "$1"
-    exec 4<&- 5<&- 6<&- 7<&-
-  else
-    printf 'gone %s\\n' "$1"
-  fi
-  (cd /proc/self/fd/3 && next=$(($1 + 1)) && mkfifo -m 600 "$next.order" "$next.output" "$next.status" "$next.life")
-}
-
-# Orphans come to this process, which buries whatever ends while it waits. Another one reads, because a shell gives up
-# reading when a child of its own ends.
-(while read -r number; do stand "$number"; done)
-`;
+${MAKE_STANDBYS}`;
 
 /** Sets the variables that no earlier program may see. Arguments: their number, the variables, the command. */
 const SET_LATE = `
