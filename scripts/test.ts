@@ -7,6 +7,7 @@
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { testEnvironment } from "./test-environment.ts";
@@ -107,8 +108,9 @@ async function secondRun(options: Options, tally: Tally): Promise<StopSignal | u
 
 function startVitest(options: Options, folders: Folders): ChildProcess {
   const args = [VITEST, "run", "--root", options.root, "--reporter=default", `--reporter=${REPORTER}`];
-  // Vite bundles its config into the checkout and vitest caches there; the checkout may belong to somebody else.
-  args.push("--configLoader=runner", "--no-cache", "--fsModuleCache=false");
+  // Vite bundles its config into the checkout and vitest caches there; the checkout may belong to somebody else. What one
+  // project has transformed serves the others too.
+  args.push("--configLoader=runner", "--no-cache", `--fsModuleCachePath=${join(folders.compiled, "modules")}`);
   if (process.stdout.isTTY !== true) args.push("--no-color");
   if (options.isFast) args.push("--project=unit");
   // Those that look closer use the disk.
