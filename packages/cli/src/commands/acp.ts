@@ -11,6 +11,7 @@ import { openServing } from "@heddle/runtime/serving";
 import { configChoices } from "../config-options.ts";
 import { callerIn } from "../exec/caller.ts";
 import { CONFIG_OPTIONS } from "./exec-options.ts";
+import { abandonSilentOutput } from "../print/output.ts";
 import { say } from "../print/screen.ts";
 import { reportUnstoredEnds, untilAborted } from "../until-end.ts";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
@@ -80,5 +81,6 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const served = server.accept(stdioChannel(process.stdin, process.stdout), LOCAL_OWNER, acpDialect);
   await Promise.race([served, untilAborted(stop.signal)]);
   await ends.disposeAsync();
+  await abandonSilentOutput(process.stdout);
   return reportUnstoredEnds(heddle, stop.exitCode ?? EXIT.ok);
 }

@@ -13,6 +13,7 @@ import { readConfigOf } from "../config-options.ts";
 import { callerIn } from "../exec/caller.ts";
 import { CONFIG_OPTIONS } from "./exec-options.ts";
 import { TLS_OPTIONS, tlsFiles } from "../door-options.ts";
+import { abandonSilentOutput } from "../print/output.ts";
 import { say } from "../print/screen.ts";
 import { reportUnstoredEnds, untilAborted } from "../until-end.ts";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
@@ -111,6 +112,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
     ? Promise.race([server.accept(stdioChannel(process.stdin, process.stdout)), stopped])
     : stopped);
   await ends.disposeAsync();
+  if (at.kind === "stdio") await abandonSilentOutput(process.stdout);
   return reportUnstoredEnds(heddle, stop.exitCode ?? EXIT.ok);
 }
 

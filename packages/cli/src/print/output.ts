@@ -2,6 +2,7 @@
  * Writing to stdout and stderr. A reader that is slow holds up only the printing; a reader that has gone away ends it:
  * the turn continues, its record is in the journal.
  */
+import { setTimeout } from "node:timers/promises";
 import type { ItemDelta, StoredEvent } from "@heddle/protocol";
 
 export interface Output {
@@ -42,6 +43,17 @@ const abandoned = new WeakSet<NodeJS.WriteStream>();
 /** Of a connection that is over: what its client has not read by now is not waited for. Node cannot close standard streams. */
 export function abandonOutput(stream: NodeJS.WriteStream): void {
   abandoned.add(stream);
+}
+
+/** A reader that takes nothing for so long has stopped reading. */
+const SILENT_MS = 2_000;
+
+/** The same once its reader has stopped reading: one that is slow gets everything. */
+export async function abandonSilentOutput(stream: NodeJS.WriteStream): Promise<void> {
+  for (let left = stream.writableLength; left > 0 && !stream.destroyed; left = stream.writableLength) {
+    await setTimeout(SILENT_MS);
+    if (stream.writableLength === left) return abandonOutput(stream);
+  }
 }
 
 /** Resolves when everything written has been handed over, or the reader has gone. */
