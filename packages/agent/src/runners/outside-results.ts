@@ -69,9 +69,12 @@ export async function findResult(
   for await (const { body, version } of eventsOf(journal, turn, turn.admittedVersion)) {
     if (body.type === "tool.intended" && body.callId === call.callId) intended = body;
     if (body.type !== "tool.settled" || body.callId !== call.callId) continue;
-    if (intended !== undefined && call.arguments !== undefined && !isSame(journal, intended, call.arguments)) {
-      const message = `the call id ${call.callId} was used before with other arguments`;
-      throw new HeddleError("store.id-conflict", message);
+    const isOther = call.tool !== undefined && !isSame(journal, body.tool, call.tool);
+    const hasOthers =
+      intended !== undefined && call.arguments !== undefined && !isSame(journal, intended.arguments, call.arguments);
+    if (isOther || hasOthers) {
+      const what = isOther ? "for another tool" : "with other arguments";
+      throw new HeddleError("store.id-conflict", `the call id ${call.callId} was used before ${what}`);
     }
     return { ...resultOf(body), cursor: version };
   }
@@ -79,7 +82,7 @@ export async function findResult(
 }
 
 /** Secrets are in no record. */
-function isSame({ redactor }: ReadJournal, { arguments: before }: EventOf<"tool.intended">, now: unknown): boolean {
+function isSame({ redactor }: ReadJournal, before: unknown, now: unknown): boolean {
   const text = canonical(now);
   return canonical(before) === text || canonical(before) === canonical(redactor.body(now, text));
 }
