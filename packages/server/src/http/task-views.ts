@@ -48,10 +48,11 @@ export async function createdView(
 export function taskSummary(task: TaskRecord): z.output<typeof TaskSummary> {
   const { id, state, source, createdAt, updatedAt, attempt, spent, parentId, threadId, nextAt, wait, reason } = task;
   const { name, workspace, labels, priority, steps } = task.spec;
+  const { contestant } = task;
   const known = { id, name, state, workspace, labels, priority, source, createdAt, updatedAt, attempt, spent };
   return {
     ...known,
-    ...defined({ parentId, threadId, nextAt, wait, reason, passedLastCheck: task.lastCheck?.passed }),
+    ...defined({ parentId, contestant, threadId, nextAt, wait, reason, passedLastCheck: task.lastCheck?.passed }),
     steps: { done: task.stepsDone.length, all: steps.length },
     isStalled: task.stall?.isOpen === true,
   };

@@ -263,3 +263,27 @@ test("a contest in which every contestant stopped with a question does not hang"
   await t.work();
   expect(await t.settled(id)).toMatchObject([{ state: "failed" }]);
 });
+
+test("each time of a schedule is a contest of its own, with contestants of its own", async () => {
+  let time = Date.now();
+  await using t = await openTestHarness({
+    providers: contestants({ liar: LIES, one: answers("echo 42 > answer.txt") }),
+    now: () => time,
+  });
+  const parent = await t.add(contest(["liar", "one"], { schedule: { everyMs: 3_600_000 }, pick: "best" }));
+  expect(parent).toMatchObject({ state: "waiting", wait: { cause: "schedule" } });
+  const first = parent.nextAt ?? 0;
+  await t.work();
+  time = first;
+  // Any task that is added wakes the harness.
+  const knock = await t.add({ name: "knock", workspace: t.folder, schedule: { at: "2999-01-01" } });
+  await t.until(parent.id, ({ nextAt }) => nextAt !== undefined && nextAt > first);
+  await t.tasks.cancel(knock.id);
+  const [child, ...more] = await childrenOf(t, parent.id);
+  expect(more).toEqual([]);
+  expect(await t.settled(child?.id ?? "")).toMatchObject([
+    { state: "verified", occurrence: first, contest: { generation: 1, picked: { number: 2 } } },
+  ]);
+  expect((await childrenOf(t, child?.id ?? "")).map(({ contestant }) => contestant)).toEqual([1, 2]);
+  expect(answerIn(t)).toBe("42\n");
+});
