@@ -155,6 +155,10 @@ test("a thread of Heddle's own loop, one that is not there and a missing name ar
   expect(await run(["attach", threadId, "--print"], { world })).toMatchObject({
     code: 2,
     stdout: "",
+    stderr: expect.stringContaining(`continue it here: heddle attach ${threadId}`),
+  });
+  expect(await run(["attach", threadId], { world })).toMatchObject({
+    code: 2,
     stderr: expect.stringContaining(`heddle exec resume ${threadId} "…"`),
   });
   expect(await run(["attach", "nobody"], { world })).toMatchObject({ stderr: expect.stringContaining("nobody") });

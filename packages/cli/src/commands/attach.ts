@@ -1,9 +1,9 @@
 /** `heddle attach`: a person takes a thread over in its agent's own interface, and gives it back when that ends. */
-import { awaitTerminal, openHeddle, type Heddle, type TerminalEvent, type TurnHandle } from "@heddle/agent";
-import { requireTakeover } from "@heddle/agent/takeover";
+import { awaitTerminal, findThread, openHeddle, type Heddle, type TerminalEvent, type TurnHandle } from "@heddle/agent";
+import { isOfOwnLoop, requireTakeover } from "@heddle/agent/takeover";
 import { createRedactor, type ThreadRow } from "@heddle/journal";
-import { EXIT, HeddleError, isHeddleError, OWNER } from "@heddle/protocol";
-import { heddleHome, loadConfig } from "@heddle/runtime/config";
+import { ApprovalPolicy, defined, EXIT, HeddleError, isHeddleError, OWNER, SandboxMode } from "@heddle/protocol";
+import { heddleHome, loadConfig, readConfiguration } from "@heddle/runtime/config";
 import { knownSecrets } from "@heddle/runtime/known-secrets";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
@@ -11,6 +11,7 @@ import { exitCodeOfTurn } from "../exec/exit-code.ts";
 import { toLine } from "../print/jsonl.ts";
 import { openScreen, say } from "../print/screen.ts";
 import { byHand } from "../print/takeover.ts";
+import { watchForStop } from "../stop.ts";
 import { requireRecord } from "./threads.ts";
 
 /** A turn ends within seconds of being told to. */
@@ -22,24 +23,41 @@ export const attachCommand: Command = {
   about:
     "Takes a thread over: its agent's own interface (codex resume, claude --resume and the like) gets the terminal, in the\n" +
     "thread's folder and outside the sandbox, as when you start it yourself. A turn that runs is interrupted first. No\n" +
-    "other client can use the thread meanwhile; when the program has ended, what was said and done there becomes items of a turn of\n" +
-    "its own. ID is an id, its first 8 characters or more, or a name.",
+    "other client can use the thread meanwhile; when the program has ended, what was said and done there becomes items of\n" +
+    "a turn of its own. A thread of Heddle's own loop has no such program: what you type is its next input, its items are\n" +
+    "printed as they come, questions are answered with y, n or a, Ctrl-C interrupts the turn, and Ctrl-D leaves.\n" +
+    "ID is an id, its first 8 characters or more, or a name.",
   options: [
     { name: "wait", help: "Wait for the end of a turn that runs, instead of interrupting it" },
     { name: "print", help: "Only print the command to run by hand; Heddle records nothing of what is done then" },
+    {
+      name: "ask-for-approval",
+      short: "a",
+      value: "POLICY",
+      choices: ApprovalPolicy.options,
+      help: "When you are asked in a thread of Heddle's own loop (default: approval_policy of config.toml, or on-request)",
+    },
+    {
+      name: "sandbox",
+      short: "s",
+      value: "MODE",
+      choices: SandboxMode.options,
+      help: "What it may change from here on (default: as before)",
+    },
     { name: "json", help: "The same as JSON: the command by its arguments, and its folder" },
   ],
   examples: ["heddle attach 01a1ddef", "heddle attach 01a1ddef --wait", "heddle attach 01a1ddef --print"],
   run,
 };
 
-async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
+async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
+  const { env } = context;
   const [id, ...more] = args.positionals;
   if (id === undefined || more.length > 0) throw usage("write heddle attach ID; heddle threads list shows them");
   const isPrinted = args.has("print") || args.has("json");
   if (isPrinted && args.has("wait")) throw usage("--wait belongs to heddle attach without --print and --json");
-  // Only to see that there is something to take over; nothing is made where nothing is.
-  await (await requireRecord(env, id))[Symbol.asyncDispose]();
+  // To see that there is something to take over; nothing is made where nothing is.
+  if (!isPrinted && (await isHere(env, id))) return await here(args, context, id);
   const { config } = await loadConfig(env);
   const redactor = createRedactor(await knownSecrets(env));
   const { runners, ceiling } = config;
@@ -59,12 +77,46 @@ async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
     await out.write(args.has("json") ? toLine(takeover) : `${byHand(takeover)}\n`);
     return EXIT.ok;
   }
-  if (!process.stdin.isTTY || !process.stdout.isTTY) {
-    throw usage(`heddle attach needs a terminal; heddle attach ${thread.id} --print prints the command to run in one`);
-  }
+  requireTerminal(`heddle attach ${thread.id} --print prints the command to run in one`);
   await stopRunning(heddle, thread, args.has("wait"));
   const turn = await heddle.as(OWNER).attach({ threadId: thread.id, terminal: [0, 1, 2], ceiling });
   return await withTerminal(heddle, turn);
+}
+
+/** Whether its agent has no program: it is continued at this terminal. */
+async function isHere(env: NodeJS.ProcessEnv, id: string): Promise<boolean> {
+  await using journal = await requireRecord(env, id);
+  return await isOfOwnLoop(journal, (await findThread(journal, id)).id);
+}
+
+/** A person is there to be asked, also where the thread was begun without one. */
+const UNLESS_SAID = "on-request";
+
+/** Ending a turn takes some seconds; then the process ends, whatever hangs. */
+const END_MS = 9_500;
+
+async function here(args: ParsedArgs, { env, version }: CommandContext, id: string): Promise<number> {
+  requireTerminal(`heddle exec resume ${id} "…" continues the thread without one`);
+  const [{ openServing }, { attachHere }] = await Promise.all([
+    import("@heddle/runtime/serving"),
+    import("../attach/attach-here.ts"),
+  ]);
+  using stop = watchForStop(undefined, END_MS);
+  const configuration = await readConfiguration({}, env);
+  await using ends = new AsyncDisposableStack();
+  const { heddle, settings } = await openServing(ends, { configuration, home: heddleHome(env), env, log: say });
+  const thread = await heddle.findThread(id);
+  await stopRunning(heddle, thread, args.has("wait"));
+  const approval_policy = args.value("ask-for-approval") ?? configuration.config.approval_policy ?? UNLESS_SAID;
+  const patch = settings.patchOf({ approval_policy, ...defined({ sandbox_mode: args.value("sandbox") }) });
+  await attachHere({ heddle, settings, thread, env, version, stop, patch });
+  await ends.disposeAsync();
+  return stop.exitCode ?? EXIT.ok;
+}
+
+function requireTerminal(instead: string): void {
+  if (process.stdin.isTTY && process.stdout.isTTY) return;
+  throw usage(`heddle attach needs a terminal; ${instead}`);
 }
 
 /** Two programs that continue one conversation lose what one of them does. */

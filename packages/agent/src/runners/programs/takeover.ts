@@ -21,11 +21,19 @@ export async function readTakeover(journal: ReadJournal, threadId: string): Prom
   return program && { command: `heddle attach ${threadId}`, program: [...program], folder };
 }
 
+/** Its agent is Heddle's own loop, which has no program of another maker. */
+export async function isOfOwnLoop(journal: ReadJournal, threadId: string): Promise<boolean> {
+  return ((await readLastSettings(journal, threadId))?.runner ?? EMBEDDED) === EMBEDDED;
+}
+
 /** `runner.unsupported` where there is none, with what can be done. */
 export async function requireTakeover(journal: ReadJournal, threadId: string): Promise<Takeover> {
   const found = await readTakeover(journal, threadId);
   if (found !== undefined) return found;
-  const message = `thread ${threadId} has no conversation that a person could continue in a program of its agent; continue it here: heddle exec resume ${threadId} "…"`;
+  const here = (await isOfOwnLoop(journal, threadId))
+    ? `heddle attach ${threadId}`
+    : `heddle exec resume ${threadId} "…"`;
+  const message = `thread ${threadId} has no conversation that a person could continue in a program of its agent; continue it here: ${here}`;
   throw new HeddleError("runner.unsupported", message);
 }
 
