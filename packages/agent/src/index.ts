@@ -26,6 +26,7 @@ export { MessageTurns } from "./messages/message-turns.ts";
 export { readMessage, readMessages } from "./messages/read.ts";
 export type { MessageRules } from "./messages/rules.ts";
 export type { Sending } from "./messages/send.ts";
+export { findEntry } from "./evidence/find-entry.ts";
 export { noteEvidence, purgeNote, type GivenNote } from "./evidence/notes.ts";
 export { purgeEvidence, purgeImport, type Purged } from "./evidence/purge.ts";
 export { searchThreads, type Found } from "./threads/search.ts";

@@ -158,9 +158,10 @@ function version(): string {
 }
 
 function report(error: unknown): number {
-  const { code, message } = toHeddleError(error);
+  const { code, message, details } = toHeddleError(error);
   if (code !== "internal") {
-    say(visibleLine(message));
+    // What an id may mean is a list; the lines of anything else are text of others.
+    say("candidates" in details ? message : visibleLine(message));
     return exitCodeOf(code);
   }
   // A failure without a code is a defect of Heddle; its stack is what a report needs.

@@ -38,8 +38,23 @@ test("heddle evidence finds, counts, shows, notes, exports and purges what a run
     stdout: "1\n",
   });
   const [settled] = entries;
+  // 14: ids by their beginnings, with and without evt_, as those of threads; a short one is never silently nothing.
+  const short = thread.slice(0, 13);
+  const ofThread = ["evidence", "count", "--type", "turn.completed", "--thread"];
+  expect(await run([...ofThread, short], { world })).toMatchObject({ stdout: "1\n" });
+  expect(await run([...ofThread, "00000000"], { world })).toMatchObject({ code: 2, stdout: "" });
+  expect(await run(["evidence", "query", "--turn", "01a1ddef"], { world })).toMatchObject({
+    code: 2,
+    stderr: "heddle: --turn 01a1ddef must be a whole id, as heddle evidence query shows it\n",
+  });
+  const byBeginning = await run(["evidence", "show", settled?.id.slice(4, -4) ?? "", "--json"], { world });
+  expect(entriesIn(byBeginning.stdout)).toMatchObject([{ id: settled?.id }]);
+  expect(await run(["evidence", "chain", settled?.id.slice(0, 12) ?? ""], { world })).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/fits more than one entry; write more of its id:\n\| +evt_/),
+  });
   const note = ["evidence", "note", thread.slice(0, 20), "it is cold", "--claim", "correction", "--tag", "kettle"];
-  const noted = await run([...note, "--reply-to", settled?.id ?? "", "--json"], { world });
+  const noted = await run([...note, "--reply-to", settled?.id.slice(0, -2) ?? "", "--json"], { world });
   const [correction] = entriesIn(noted.stdout);
   expect(correction).toMatchObject({ author: "user:owner", type: "evidence.noted", text: "it is cold" });
   const shown = await run(["evidence", "show", settled?.id ?? "", "--json"], { world });

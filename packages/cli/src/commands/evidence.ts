@@ -1,5 +1,5 @@
 /** `heddle evidence`: what anybody did, asked and concluded here, found by what it is about. */
-import { findThread, noteEvidence, purgeNote } from "@heddle/agent";
+import { findEntry, findThread, noteEvidence, purgeNote } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
 import {
   didYouMean,
@@ -19,6 +19,7 @@ import { foreignOption, usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { FILTER_OPTIONS, queryFrom } from "../evidence/filters.ts";
 import { listGates, runGate } from "../evidence/gates.ts";
+import { wholeIds } from "../evidence/whole-ids.ts";
 import { toLine } from "../print/jsonl.ts";
 import type { Output } from "../print/output.ts";
 import { openScreen } from "../print/screen.ts";
@@ -180,8 +181,9 @@ async function answer(
   verb: "query" | "count" | "tail",
   { args, context, out, text }: Asked & { readonly text: readonly string[] },
 ): Promise<number> {
-  const query = queryFrom(args, text, Date.now());
+  const filters = queryFrom(args, text, Date.now());
   await using journal = await openRecord(context.env);
+  const query = { ...filters, ...(await wholeIds(journal, args)) };
   const print = (entry: EvidenceEntry): Promise<void> =>
     out.write(args.has("json") ? toLine(entry) : entryLines(entry));
   if (verb === "count") {
@@ -219,9 +221,10 @@ async function tail(journal: Journal, args: ParsedArgs, { query, print, out }: T
   }
 }
 
-async function look(verb: "show" | "chain", id: string, { args, context, out }: Asked): Promise<number> {
+async function look(verb: "show" | "chain", selector: string, { args, context, out }: Asked): Promise<number> {
   await using journal = await openRecord(context.env);
   if (journal === undefined) throw noRecord(context);
+  const id = await findEntry(journal, selector);
   const record = await journal.evidence.get(id);
   if (record === undefined) {
     throw new HeddleError(
@@ -253,7 +256,10 @@ async function note({ thread, text }: NoteWords, { args, context, out }: Asked):
   const claim = EvidenceClaim.safeParse(args.values("claim")[0] ?? "conclusion");
   if (!claim.success) throw usage(`--claim must be one of ${EvidenceClaim.options.join(", ")}`);
   const subject = args.value("subject");
-  const replyTo = args.value("reply-to");
+  await using journal = await openRecord(context.env);
+  if (journal === undefined) throw noRecord(context);
+  const answered = args.value("reply-to");
+  const replyTo = answered === undefined ? undefined : await findEntry(journal, answered);
   const given: EvidenceNote = {
     claim: claim.data,
     text,
@@ -262,17 +268,16 @@ async function note({ thread, text }: NoteWords, { args, context, out }: Asked):
     ...(subject === undefined ? {} : { subject: wholeRef(subject) }),
     ...(replyTo === undefined ? {} : { replyTo }),
   };
-  await using journal = await openRecord(context.env);
-  if (journal === undefined) throw noRecord(context);
   const threadId = thread === undefined ? undefined : (await findThread(journal, thread)).id;
   const entry = await noteEvidence(journal, { threadId, note: given, by: OWNER });
   await out.write(args.has("json") ? toLine(entry) : `noted as ${entry.id}\n`);
   return EXIT.ok;
 }
 
-async function purgeOne(id: string, { args, context, out }: Asked): Promise<number> {
+async function purgeOne(selector: string, { args, context, out }: Asked): Promise<number> {
   await using journal = await openRecord(context.env);
   if (journal === undefined) throw noRecord(context);
+  const id = await findEntry(journal, selector);
   await purgeNote(journal, { id, by: OWNER });
   await journal.settled();
   await out.write(args.has("json") ? toLine({ id, purged: true }) : `${id} is purged\n`);

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
-import { findAgent, openHeddle, readMessage, type Heddle, type Sending } from "@heddle/agent";
+import { findAgent, findEntry, openHeddle, readMessage, type Heddle, type Sending } from "@heddle/agent";
 import {
   defined,
   EXIT,
@@ -29,6 +29,7 @@ import { watchForStop } from "../stop.ts";
 import { noRecord } from "./agents.ts";
 
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
+const WHOLE_ENTRY_CHARS = 40;
 const DEFAULT_TIMEOUT_SEC = 120;
 const MAX_TIMEOUT_SEC = 86_400;
 
@@ -84,21 +85,24 @@ async function send(
   if (agent === undefined || words.length === 0) throw usage(`write heddle ${isAsk ? "ask" : "tell"} AGENT "TEXT"`);
   const role = args.value("role") === undefined ? undefined : InputRole.parse(args.value("role"));
   const timeoutMs = isAsk ? timeoutOf(args) : undefined;
-  const inputs = [...(await fileInputs(args, context)), ...args.values("entry").map(entryInput)];
-  const sending: Sending = {
-    to: agent,
-    text: words.join(" "),
-    inputs,
-    ...defined({ messageId: args.value("id"), role, replyTo: args.value("reply-to"), timeoutMs }),
-  };
+  const files = await fileInputs(args, context);
   await (await requireRecord(agent, context))[Symbol.asyncDispose]();
   using stop = watchForStop(undefined);
   await using heddle = await open(args, context);
   const { id } = await findAgent(heddle.journal, agent);
+  const entries = await Promise.all(args.values("entry").map((entry) => wholeEntry(heddle, entry)));
+  const answered = args.value("reply-to");
+  const replyTo = answered === undefined ? undefined : await wholeEntry(heddle, answered);
+  const sending: Sending = {
+    to: id,
+    text: words.join(" "),
+    inputs: [...files, ...entries.map(entryInput)],
+    ...defined({ messageId: args.value("id"), role, replyTo, timeoutMs }),
+  };
   const acts = await heddle.as(OWNER).messages();
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
   if (timeoutMs === undefined) {
-    const { messageId, how } = await acts.send({ ...sending, to: id });
+    const { messageId, how } = await acts.send(sending);
     const when =
       how === "wakes" ? "a server starts a turn for it" : "it is kept, and given to the agent with its next turn";
     await out.write(
@@ -106,13 +110,18 @@ async function send(
     );
     return EXIT.ok;
   }
-  const { messageId } = await acts.ask({ ...sending, to: id, timeoutMs }, stop.signal);
+  const { messageId } = await acts.ask({ ...sending, timeoutMs }, stop.signal);
   const message = await readMessage(heddle.journal, messageId);
   if (args.has("json")) await out.write(toLine(message));
   else if (message.answer !== null)
     await out.write(`${out.isTerminal ? visibleText(message.answer) : message.answer}\n`);
   if (message.outcome === "answered") return EXIT.ok;
   throw noAnswer(message);
+}
+
+/** A message that is sent again may name an entry that was purged since. */
+async function wholeEntry({ journal }: Heddle, id: string): Promise<string> {
+  return id.length < WHOLE_ENTRY_CHARS ? findEntry(journal, id) : id;
 }
 
 function noAnswer({ messageId, outcome, failure }: Message): HeddleError {

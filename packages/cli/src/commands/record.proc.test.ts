@@ -104,10 +104,15 @@ test("Verify: wrong arguments are exit code 64, which is no verdict", async () =
   expect(await run(["threads", "--no-such-option"], { world })).toMatchObject({ code: 2 });
 });
 
-test("14: verify takes a short id like every other command", async () => {
+test("14: verify takes a short id like every other command, and one that fits two threads lists them", async () => {
   await using world = await openWorld();
   const id = await runOnce(world);
   expect(await run(["verify", id.slice(0, 8)], { world })).toMatchObject({ code: 0 });
+  await run(["threads", "name", id, "twice"], { world });
+  await run(["threads", "name", await runOnce(world), "twice"], { world });
+  const listed = /: twice fits more than one thread; name one by its id:\n\| +[0-9a-f-]{36} .*\n\| +[0-9a-f-]{36} /;
+  expect((await run(["threads", "show", "twice"], { world })).stderr).toMatch(listed);
+  expect((await run(["verify", "twice"], { world })).stdout).toMatch(listed);
 });
 
 test("nothing examined is no proof: no record, or no such thread, is exit code 3", async () => {

@@ -3,6 +3,7 @@ import type { VerifyReport, ExportReport } from "@heddle/journal";
 import type { Finding, Result } from "@heddle/journal/verification";
 import { counted, visibleLine } from "@heddle/protocol";
 import type { RecordVerdict } from "@heddle/tasks/verification";
+import { behind } from "../print/screen.ts";
 
 export const VERIFY_EXIT: Readonly<Record<Result, number>> = { clean: 0, violation: 1, tampered: 2, cannotVerify: 3 };
 /** As `sysexits.h` has it: 2, which other commands use, is a verdict here. */
@@ -26,7 +27,6 @@ export function verdictText({ result, reason, report, levels, findings, running 
       ? ""
       : `${counted(report.events, "event")} in ${counted(report.streams, "stream")}, ${counted(report.checkpoints, "checkpoint")} examined`;
   const lines = [
-    `${TITLES[result]}: ${reason ?? counts}`,
     ...findings.map((found) => `  ${positionOf(found)}${wordOf(found)}${found.code}: ${found.message}`),
     ...levels.map(({ level, name, what }) => `  level ${level} ${name}: ${what}`),
     ...(report !== undefined && "notices" in report ? noticeLines(report) : []),
@@ -34,7 +34,8 @@ export function verdictText({ result, reason, report, levels, findings, running 
     ...running.map((stream) => `  running: ${stream} has not ended; what is stored of it so far was verified`),
   ];
   // A path may hold a line end.
-  return `${lines.map(visibleLine).join("\n")}\n`;
+  const head = `${TITLES[result]}: ${behind(reason ?? counts)}`;
+  return `${[head, ...lines.map(visibleLine)].join("\n")}\n`;
 }
 
 function wordOf({ weight }: Finding): string {

@@ -26,6 +26,8 @@ export interface EvidenceQueries {
   query(query: EvidenceQuery, limits?: QueryLimits): Promise<EvidencePage>;
   count(query: EvidenceQuery, limits?: QueryLimits): Promise<number>;
   get(id: string): Promise<EvidenceRecord | undefined>;
+  /** Ids of entries that begin so, in the order of the ids. */
+  beginningWith(prefix: string, options: { readonly limit: number }): Promise<readonly string[]>;
   /** What the entry replies to, and so on: nearest first, without the entry. */
   ancestors(id: string, limit?: number): Promise<EvidenceChain>;
   /** What replies to the entry, and to that, oldest first. */

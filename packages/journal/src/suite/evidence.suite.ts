@@ -99,6 +99,13 @@ function filters(newStore: NewStore): void {
     const types = (await journal.evidence.query({ order: "oldest" })).entries.map(({ type }) => type);
     expect(types).toEqual(["turn.admitted", "tool.settled"]);
     expect(await journal.evidence.get(events[0]?.id ?? "")).toBeUndefined();
+    const beginning = (prefix: string | undefined, limit = 9) =>
+      journal.evidence.beginningWith(prefix ?? "", { limit });
+    const ids = events.flatMap(({ id, body }) => (types.includes(body.type) ? [id] : [])).toSorted();
+    expect(await beginning(last?.id.slice(0, -1))).toEqual([last?.id]);
+    expect(await beginning("evt_")).toEqual(ids);
+    expect(await beginning("evt_", 1)).toEqual(ids.slice(0, 1));
+    expect(await beginning(events[0]?.id)).toEqual([]);
   });
 }
 

@@ -5,6 +5,7 @@ import { wordsOf } from "../../projections/words.ts";
 import type { EvidenceRecord } from "../../queries/evidence.ts";
 import { EVENT_COLUMNS, integer, optionalText, text, toEvent, type Row } from "../../record/rows.ts";
 import type { Connection } from "../driver.ts";
+import { LAST_ID } from "./threads.ts";
 
 const COLUMNS = EVENT_COLUMNS.split(", ")
   .map((name) => `v.${name}`)
@@ -13,6 +14,8 @@ const ALIVE = "NOT EXISTS (SELECT 1 FROM threads x WHERE x.id = e.stream AND x.d
 const ENTRY = `SELECT ${COLUMNS}, e.task, e.envelope FROM evidence e CROSS JOIN events v ON v.position = e.position`;
 const AT = `${ENTRY} WHERE e.position = ? AND ${ALIVE}`;
 const BY_ID = `SELECT position FROM events WHERE id = ?`;
+const BEGINNING_WITH = `SELECT v.id FROM events v CROSS JOIN evidence e ON e.position = v.position
+  WHERE v.id >= ? AND v.id < ? AND v.body IS NOT NULL AND ${ALIVE} ORDER BY v.id LIMIT ?`;
 const CORRECTION = `SELECT v.id FROM evidence e INDEXED BY evidence_by_reply CROSS JOIN events v ON v.position = e.position
   WHERE e.reply_to = ? AND e.claim = 'correction' AND ${ALIVE} ORDER BY e.position DESC LIMIT 1`;
 const REPLIES = `SELECT e.position FROM evidence e INDEXED BY evidence_by_reply
@@ -24,6 +27,10 @@ const DEFAULT_CHAIN = 1_000;
 export function readEntry(connection: Connection, position: number): EvidenceEntry | undefined {
   const row = connection.get(AT, position);
   return row === undefined || row["body"] === null ? undefined : toEntry(connection, row, toEvent(row));
+}
+
+export function idsBeginningWith(connection: Connection, prefix: string, limit: number): readonly string[] {
+  return connection.all(BEGINNING_WITH, prefix, `${prefix}${LAST_ID}`, limit).map((row) => text(row, "id"));
 }
 
 export function readRecord(connection: Connection, id: string): EvidenceRecord | undefined {

@@ -5,7 +5,7 @@ import type { EvidenceQueries, EvidenceRecord, QueryLimits } from "../../queries
 import { breathe } from "../../record/breathe.ts";
 import { integer, text } from "../../record/rows.ts";
 import type { Connection, Read, Value } from "../driver.ts";
-import { ancestorsOf, descendantsOf, hasWords, readEntry, readRecord } from "./evidence-entries.ts";
+import { ancestorsOf, descendantsOf, hasWords, idsBeginningWith, readEntry, readRecord } from "./evidence-entries.ts";
 import { cursorAt, DEFAULT_LIMIT, planOf, type Plan, type Range } from "./evidence-plan.ts";
 import { counting, FILTERS, walk } from "./evidence-sql.ts";
 
@@ -60,6 +60,7 @@ export function evidenceQueries(store: EvidenceStore): EvidenceQueries {
       return sum;
     },
     get: (id) => read((connection): EvidenceRecord | undefined => readRecord(connection, id)),
+    beginningWith: (prefix, { limit }) => read((connection) => idsBeginningWith(connection, prefix, limit)),
     ancestors: (id, limit) => read((connection) => ancestorsOf(connection, id, limit)),
     descendants: (id, limit) => read((connection) => descendantsOf(connection, id, limit)),
     forks: (id) =>

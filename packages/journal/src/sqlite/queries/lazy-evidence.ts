@@ -10,6 +10,7 @@ export function lazyEvidence(store: EvidenceStore): EvidenceQueries {
     query: async (query, limits) => (await load()).query(query, limits),
     count: async (query, limits) => (await load()).count(query, limits),
     get: async (id) => (await load()).get(id),
+    beginningWith: async (prefix, options) => (await load()).beginningWith(prefix, options),
     ancestors: async (id, limit) => (await load()).ancestors(id, limit),
     descendants: async (id, limit) => (await load()).descendants(id, limit),
     forks: async (id) => (await load()).forks(id),
