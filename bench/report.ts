@@ -38,6 +38,8 @@ export const METRICS = [
   "evidenceWordsMs",
   "envelopeHelloMs",
   "envelopeCallMs",
+  "agentTurnMs",
+  "agentCpuPercent",
 ] as const;
 export type Metric = (typeof METRICS)[number];
 export type SubjectFigures = Record<Metric, number[]>;
@@ -121,6 +123,9 @@ const ROWS: readonly Row[] = [
   // Of CPU, against the same program without what they put on record.
   { label: "evidence and envelopes, of a turn", key: "envelopeHelloMs", unit: "ms", absolute: 2 },
   { label: "the same, of a call of a tool", key: "envelopeCallMs", unit: "ms", absolute: 1 },
+  // Against the same program without Heddle.
+  { label: "added to a turn of an outside agent, wall", key: "agentTurnMs", unit: "ms", absolute: 10 },
+  { label: "the same, of the processor time of the agent", key: "agentCpuPercent", unit: "%", absolute: 5 },
 ];
 
 const NOTES = [

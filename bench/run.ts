@@ -17,6 +17,7 @@ import { startModelServer } from "@heddle/models/testing";
 import { calm, measure, median, percentile, type Run } from "./measure.ts";
 import { openSubjects, type Subject } from "./subjects.ts";
 import { measureIdleThread, measureServer } from "./app-server.ts";
+import { measureAgentCost } from "./agent-cost.ts";
 import { measureEnvelopeCost } from "./envelope-cost.ts";
 import { measureEvidence } from "./evidence.ts";
 import { measureFanOut } from "./fan-out.ts";
@@ -112,6 +113,7 @@ async function measureAll(subjects: readonly Subject[], cwd: string): Promise<Fi
     await treeRound(own, root);
     await evidenceRound(own, root);
     await envelopeRound(own, root);
+    await agentRound(own, root);
   }
   for (let round = 0; round < rounds; round += 1) {
     await calm();
@@ -174,6 +176,12 @@ async function envelopeRound(of: SubjectFigures, folder: string): Promise<void> 
   const { helloMs, callMs } = await measureEnvelopeCost(folder);
   of.envelopeHelloMs.push(helloMs);
   of.envelopeCallMs.push(callMs);
+}
+
+async function agentRound(of: SubjectFigures, folder: string): Promise<void> {
+  const { wallMs, cpuPercent } = await measureAgentCost(folder);
+  of.agentTurnMs.push(wallMs);
+  of.agentCpuPercent.push(cpuPercent);
 }
 
 async function serverRound(subject: Subject, of: SubjectFigures, cwd: string): Promise<void> {
