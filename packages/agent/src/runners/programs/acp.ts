@@ -9,6 +9,7 @@ import { createAcpItems, type AcpItems } from "./acp-items.ts";
 import { createAcpPermissions } from "./acp-permissions.ts";
 import { quirksOf, type AcpQuirks } from "./acp-quirks.ts";
 import type { Conversation, Dialect, NativeOutcome, ProgramTurn, Wire } from "./conversation.ts";
+import { codeOfStatus } from "./provider-status.ts";
 import { BEGIN_MS, createRpc, REQUEST_MS, type RpcFailure, type RpcPeer } from "./rpc.ts";
 
 export const acpDialect: Dialect = {
@@ -302,10 +303,4 @@ function refusal({ code, message }: RpcFailure): HeddleError {
   const found = status === 0 ? undefined : codeOfStatus(status);
   const isLogin = code === -32_000 || /\b(?:log ?in|authenticat|api key)/i.test(message);
   return new HeddleError(found ?? (isLogin ? "runner.logged-out" : "runner.failed"), `the agent says: ${message}`);
-}
-
-function codeOfStatus(status: number): HeddleError["code"] {
-  if (status === 401 || status === 403) return "auth.rejected";
-  if (status === 429) return "provider.rate-limited";
-  return status >= 500 ? "provider.overloaded" : "provider.rejected";
 }

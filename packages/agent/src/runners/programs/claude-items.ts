@@ -287,6 +287,9 @@ function ended(item: Item, { block, detail, isRefused }: CallEnd): Item {
   }
 }
 
+/** What its model is told of a call that an interrupt has ended. */
+const STOPPED = /^The user doesn't want to proceed with this tool use\./;
+
 function endedCommand(
   item: ItemOf<"commandExecution">,
   {
@@ -296,7 +299,9 @@ function endedCommand(
   }: { readonly text: string; readonly detail: unknown; readonly status: "declined" | "failed" | "completed" },
 ): Item {
   const found = ShellResult.safeParse(detail).data;
-  const output = found === undefined ? text : [found.stdout, found.stderr].filter((part) => part !== "").join("\n");
+  // A failure is told as text, with the code before what was printed; that it was stopped or refused is no output.
+  const printed = status === "declined" || STOPPED.test(text) ? "" : text.replace(/^Exit code \d+(?:\n|$)/, "");
+  const output = found === undefined ? printed : [found.stdout, found.stderr].filter((part) => part !== "").join("\n");
   const [, code] = /^Exit code (\d+)/.exec(text) ?? [];
   const exitCode = code === undefined ? (status === "completed" ? 0 : undefined) : Number(code);
   return {

@@ -114,3 +114,30 @@ test("says that it has forgotten a conversation that it does not find", async ()
   });
   await expect(ready).rejects.toBeInstanceOf(ConversationLost);
 });
+
+test("says of every request that its provider refused why, and when it is sent again", async () => {
+  const warned: string[] = [];
+  const { talk } = await begun(
+    dialectTurn({ changes: { warn: async (code, message) => void warned.push(`${code} ${message}`) } }),
+  );
+  const retry = { type: "system", subtype: "api_retry", attempt: 1, max_retries: 10, retry_delay_ms: 501 };
+  await talk.receive({ ...retry, error_status: 401, error: "authentication_failed" });
+  await talk.receive({ ...retry, attempt: 2, retry_delay_ms: 1072, error_status: 529, error: "overloaded" });
+  await talk.receive({ ...retry, attempt: 3, retry_delay_ms: 2200, error_status: null, error: "unknown" });
+  const failed = "claude: the request to its model failed:";
+  expect(warned).toEqual([
+    `auth.rejected ${failed} authentication_failed, status 401; it asks again in 0.5 s (1 of 10)`,
+    `provider.overloaded ${failed} overloaded, status 529; it asks again in 1.1 s (2 of 10)`,
+    `provider.unreachable ${failed} unknown; it asks again in 2.2 s (3 of 10)`,
+  ]);
+});
+
+test("takes a request that got no whole answer for a provider that cannot be reached", async () => {
+  const { talk } = await begun(dialectTurn());
+  const prompted = talk.prompt(HELLO, undefined);
+  await settled();
+  const text = "API Error: the stream ended before it was complete";
+  const end = { ...DONE, is_error: true, terminal_reason: "api_error", api_error_status: null, result: text };
+  await talk.receive(end);
+  expect(await prompted).toMatchObject({ kind: "failed", error: { code: "provider.unreachable" } });
+});

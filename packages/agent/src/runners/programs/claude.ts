@@ -18,6 +18,7 @@ import {
   type ProgramTurn,
   type Wire,
 } from "./conversation.ts";
+import { codeOfStatus } from "./provider-status.ts";
 import { BEGIN_MS, REQUEST_MS } from "./rpc.ts";
 
 const ABILITIES = capabilities(
@@ -91,6 +92,13 @@ function launchArgs({ settings, envelope, model, handle, newHandle }: LaunchedTu
 
 const Kind = z.object({ type: z.string() });
 const System = z.object({ subtype: z.string(), session_id: z.string().optional(), model: z.string().optional() });
+const Retry = z.object({
+  attempt: z.number(),
+  max_retries: z.number(),
+  retry_delay_ms: z.number(),
+  error_status: z.number().nullish(),
+  error: z.string().nullish(),
+});
 const Lifecycle = z.object({ command_uuid: z.string(), state: z.string() });
 const Replay = z.object({ uuid: z.string(), isReplay: z.literal(true) });
 const Result = z.object({
@@ -187,6 +195,7 @@ function createEars(turn: ProgramTurn, hearing: Hearing): Conversation["receive"
 
   async function system(message: unknown): Promise<void> {
     const news = System.safeParse(message).data;
+    if (news?.subtype === "api_retry") return retrying(message);
     // Told again with every prompt.
     if (news?.subtype !== "init" || news.session_id === undefined) return;
     state.sessionId = news.session_id;
@@ -195,6 +204,19 @@ function createEars(turn: ProgramTurn, hearing: Hearing): Conversation["receive"
       origin: originOf(turn),
       model: news.model,
     });
+  }
+
+  /** It asks again up to ten times, for minutes, also with a key that was refused. */
+  async function retrying(message: unknown): Promise<void> {
+    const news = Retry.safeParse(message).data;
+    if (news === undefined) return turn.unknown("system api_retry");
+    const { attempt, max_retries: most, retry_delay_ms: delayMs, error_status: status, error } = news;
+    const why = [error ?? "no answer", ...(typeof status === "number" ? [`status ${status}`] : [])].join(", ");
+    const next = `it asks again in ${(delayMs / 1000).toFixed(1)} s (${attempt} of ${most})`;
+    await turn.warn(
+      typeof status === "number" ? codeOfStatus(status) : "provider.unreachable",
+      `claude: the request to its model failed: ${why}; ${next}`,
+    );
   }
 
   async function asked(message: unknown): Promise<void> {
@@ -314,15 +336,13 @@ function outcomeOf(end: z.infer<typeof Result>, hasAny: boolean): NativeOutcome 
     return { kind: "completed", native: { reason: said, confidence } };
   }
   const message = end.result ?? end.errors?.join("; ") ?? said;
-  return { kind: "failed", error: new HeddleError(codeOf(status, subtype), `claude: ${message}`) };
+  return { kind: "failed", error: new HeddleError(codeOf(status, said, subtype), `claude: ${message}`) };
 }
 
-function codeOf(status: number | null | undefined, subtype: string): HeddleError["code"] {
+function codeOf(status: number | null | undefined, reason: string, subtype: string): HeddleError["code"] {
   if (subtype === "error_max_turns" || subtype === "error_max_budget_usd") return "limit.reached";
-  if (typeof status !== "number") return "runner.failed";
-  if (status === 401 || status === 403) return "auth.rejected";
-  if (status === 429) return "provider.rate-limited";
-  return status >= 500 ? "provider.overloaded" : "provider.rejected";
+  if (typeof status === "number") return codeOfStatus(status);
+  return reason === "api_error" ? "provider.unreachable" : "runner.failed";
 }
 
 type ControlAnswer = { readonly subtype: string; readonly error?: string | undefined };

@@ -8,6 +8,7 @@ import { capabilities } from "../abilities.ts";
 import { createCodexItems, type CodexItems } from "./codex-items.ts";
 import { createCodexQuestions } from "./codex-questions.ts";
 import type { Conversation, Dialect, NativeOutcome, ProgramTurn, Wire } from "./conversation.ts";
+import { codeOfStatus } from "./provider-status.ts";
 import { BEGIN_MS, createRpc, REQUEST_MS, type RpcPeer } from "./rpc.ts";
 
 export const codexDialect: Dialect = {
@@ -37,7 +38,11 @@ const CLIENT = { name: "heddle", title: "Heddle", version: "1" };
 
 const Started = z.object({ thread: z.object({ id: z.string() }), model: z.string().optional() });
 const TurnStarted = z.object({ turn: z.object({ id: z.string() }) });
-const TurnError = z.object({ message: z.string(), codexErrorInfo: z.unknown().optional() });
+const TurnError = z.object({
+  message: z.string(),
+  codexErrorInfo: z.unknown().optional(),
+  additionalDetails: z.string().nullish(),
+});
 const TurnEnded = z.object({
   turn: z.object({ id: z.string(), status: z.string(), error: TurnError.nullish() }),
 });
@@ -119,7 +124,9 @@ function createEars(turn: ProgramTurn, items: CodexItems, state: State) {
 
   async function warned(params: unknown): Promise<void> {
     const news = ErrorNews.safeParse(params).data;
-    if (news?.willRetry === true) await turn.warn("provider.unreachable", news.error.message);
+    if (news?.willRetry !== true) return;
+    const { message, codexErrorInfo, additionalDetails: why } = news.error;
+    await turn.warn(codeOf(codexErrorInfo), typeof why === "string" ? `${message}: ${why}` : message);
   }
 
   async function ended(params: unknown): Promise<void> {
@@ -239,7 +246,14 @@ const CODES: Readonly<Record<string, HeddleError["code"]>> = {
   responseTooManyFailedAttempts: "provider.unreachable",
 };
 
+/** A failure of the connection too may hold the status of an answer. */
+const Info = z.record(z.string(), z.object({ httpStatusCode: z.number().nullish() }).nullish());
+
 function codeOf(info: unknown): HeddleError["code"] {
-  const name = typeof info === "string" ? info : typeof info === "object" && info !== null ? Object.keys(info)[0] : "";
-  return CODES[name ?? ""] ?? "provider.rejected";
+  if (typeof info === "string") return CODES[info] ?? "provider.rejected";
+  const [name, more] = Object.entries(Info.safeParse(info).data ?? {})[0] ?? [];
+  const status = more?.httpStatusCode;
+  return typeof status === "number" && status >= 400
+    ? codeOfStatus(status)
+    : (CODES[name ?? ""] ?? "provider.rejected");
 }

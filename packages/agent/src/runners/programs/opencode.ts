@@ -17,6 +17,7 @@ import {
   Questions,
   type OpenCodePermissions,
 } from "./opencode-permissions.ts";
+import { codeOfStatus } from "./provider-status.ts";
 import { BEGIN_MS } from "./rpc.ts";
 
 /** Between the first idle of a turn that failed and the second. */
@@ -361,7 +362,5 @@ function codeOf(name: string, status: number | undefined): HeddleError["code"] {
   if (name === "ProviderAuthError" || status === 401 || status === 403) return "auth.rejected";
   if (name === "ContextOverflowError") return "provider.context-exceeded";
   if (name !== "APIError") return "runner.failed";
-  if (status === undefined) return "provider.unreachable";
-  if (status === 429) return "provider.rate-limited";
-  return status >= 500 ? "provider.overloaded" : "provider.rejected";
+  return status === undefined ? "provider.unreachable" : codeOfStatus(status);
 }

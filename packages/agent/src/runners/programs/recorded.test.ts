@@ -5,6 +5,7 @@ import { isHeddleError, type Item } from "@heddle/protocol";
 import { expect, test } from "vitest";
 import { acpDialect } from "./acp.ts";
 import { claudeDialect } from "./claude.ts";
+import { codexDialect } from "./codex.ts";
 import { codexExecDialect } from "./codex-exec.ts";
 import { openCodeDialect } from "./opencode.ts";
 import type { Conversation, Dialect, NativeOutcome } from "./conversation.ts";
@@ -33,14 +34,14 @@ interface Played {
 }
 
 /** Ids of the recording become those of this run. */
-async function play(name: string, dialect: Dialect): Promise<readonly Played[]> {
+async function play(lines: readonly Line[], dialect: Dialect): Promise<readonly Played[]> {
   const ids = new Map<string, string>();
   const sent: Readonly<Record<string, unknown>>[] = [];
   const counts = new Map<string, number>();
   const ended: Item[] = [];
   const turn = dialectTurn({
     record: (event) => void (event.type === "item.completed" && ended.push(event.item)),
-    decide: (question) => (/never\.txt|rm -f/.test(JSON.stringify(question)) ? "decline" : "accept"),
+    decide: (question) => (/\bnever\b|rm -f/.test(JSON.stringify(question)) ? "decline" : "accept"),
   });
   const wire = { send: async (message: object) => void sent.push({ ...message }), finish: async () => undefined };
   const conversation = dialect.open(wire, turn);
@@ -50,17 +51,23 @@ async function play(name: string, dialect: Dialect): Promise<readonly Played[]> 
 
   async function finish(): Promise<void> {
     if (prompted === undefined) return;
-    const end = endText(await prompted);
+    // Some programs are ended before they have told how their turn ended.
+    const end = await Promise.race([prompted.then(endText), settled().then(() => "not told")]);
     played.push({ scenario, items: ended.splice(0).map(shown), end });
     prompted = undefined;
   }
 
-  for (const { k, m } of linesOf(name)) {
+  for (const { k, m } of lines) {
     if (k === "scenario") {
       await finish();
       scenario = typeof m === "string" ? m : "";
+      if (dialect.isPerPrompt === true) {
+        await conversation.begin();
+        prompted = conversation.prompt([{ type: "text", text: scenario }], undefined);
+        await settled();
+      }
     } else if (k === "in" && typeof m === "object") {
-      prompted = speak(conversation, m, scenario) ?? prompted;
+      prompted = speak(conversation, m, { scenario, isRunning: prompted !== undefined }) ?? prompted;
       await settled();
       const kind = kindOf(m);
       const count = counts.get(kind) ?? 0;
@@ -89,15 +96,18 @@ function kindOf({ method, type, request }: Readonly<Record<string, unknown>>): s
 function speak(
   conversation: Conversation,
   message: Readonly<Record<string, unknown>>,
-  scenario: string,
+  { scenario, isRunning }: { readonly scenario: string; readonly isRunning: boolean },
 ): Promise<NativeOutcome> | undefined {
   const kind = message["method"] ?? message["type"];
-  const isStop = kind === "session/cancel" || JSON.stringify(message).includes('"subtype":"interrupt"');
+  const input = [{ type: "text", text: scenario }] as const;
+  const isStop =
+    kind === "session/cancel" || kind === "turn/interrupt" || JSON.stringify(message).includes('"subtype":"interrupt"');
   if (kind === "initialize" || JSON.stringify(message).includes('"subtype":"initialize"'))
     conversation.begin().catch(() => undefined);
   else if (isStop) conversation.interrupt().catch(() => undefined);
-  else if (kind === "session/prompt" || kind === "user")
-    return conversation.prompt([{ type: "text", text: scenario }], undefined);
+  else if (kind === "turn/steer" || (kind === "user" && isRunning)) conversation.steer(input).catch(() => undefined);
+  else if (kind === "session/prompt" || kind === "turn/start" || kind === "user")
+    return conversation.prompt(input, undefined);
   return undefined;
 }
 
@@ -137,7 +147,22 @@ test.each([
   ["acp-opencode", acpDialect],
   ["acp-copilot", acpDialect],
 ] as const)("%s: every turn has its items once, and an end", async (name, dialect) => {
-  expect(await play(name, dialect)).toMatchSnapshot();
+  expect(await play(linesOf(name), dialect)).toMatchSnapshot();
+});
+
+/** Written by `npm run conformance -- runners --record`; each turn is of a process of its own. */
+test.each([
+  ["suite-claude", claudeDialect],
+  ["suite-codex", codexDialect],
+  ["suite-codex-exec", codexExecDialect],
+] as const)("%s: every turn has its items once, and an end", async (name, dialect) => {
+  const lines = linesOf(name);
+  const begins = lines.flatMap(({ k }, at) => (k === "scenario" ? [at] : []));
+  const played: Played[] = [];
+  for (const [nth, at] of begins.entries())
+    played.push(...(await play(lines.slice(at, begins[nth + 1] ?? lines.length), dialect)));
+  expect(played).toHaveLength(begins.length);
+  expect(played).toMatchSnapshot();
 });
 
 /** It has one prompt, and nothing else is sent to it. */

@@ -1,0 +1,8 @@
+/** What the status means that the provider behind an agent answered with, where the agent tells it. */
+import type { HeddleError } from "@heddle/protocol";
+
+export function codeOfStatus(status: number): HeddleError["code"] {
+  if (status === 401 || status === 403) return "auth.rejected";
+  if (status === 429) return "provider.rate-limited";
+  return status >= 500 ? "provider.overloaded" : "provider.rejected";
+}
