@@ -8,7 +8,7 @@ export default defineConfig({
     include: ["runners/*.test.ts"],
     pool: "forks",
     fileParallelism: false,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 90_000,
+    hookTimeout: 90_000,
   },
 });

@@ -44,10 +44,12 @@ export async function editorDoor(world: World, model: readonly string[]) {
 }
 
 interface Editor extends Omit<Dialled, typeof Symbol.dispose>, AsyncDisposable {
+  /** Everything it was told, in order. */
+  readonly received: readonly Received[];
   note(method: string, params: unknown): void;
 }
 
-function openEditor(world: World, args: readonly string[]): Editor {
+export function openEditor(world: Pick<World, "workspace" | "env">, args: readonly string[]): Editor {
   const child = spawn(process.execPath, [LAUNCHER, "acp", ...args], {
     cwd: world.workspace,
     env: world.env,
@@ -74,6 +76,7 @@ function openEditor(world: World, args: readonly string[]): Editor {
   };
   let next = 1;
   return {
+    received,
     waitFor,
     async call(method, params = {}) {
       const id = next++;

@@ -6,8 +6,12 @@ import { startModelServer, type Fault, type ModelServer, type RecordedRequest } 
 import type { Step } from "../exec-case.ts";
 import type { AgentStep, Subject } from "./subject.ts";
 
-/** A step with a fault is answered so far, and then struck. */
-export type ModelStep = AgentStep | { readonly fault: Fault; readonly before?: AgentStep };
+export type ModelStep =
+  | AgentStep
+  /** A command whose call is cut in the middle of its JSON. */
+  | { readonly garbles: string }
+  /** Answered so far, and then struck. */
+  | { readonly fault: Fault; readonly before?: AgentStep };
 
 export interface AgentModel extends AsyncDisposable {
   readonly url: string;
@@ -38,7 +42,7 @@ export async function startAgentModel(subject: Subject): Promise<AgentModel> {
     const step = steps[taken] ?? { says: SAID_AT_THE_END };
     if (!("fault" in step)) {
       taken += 1;
-      return subject.step(step, request);
+      return "garbles" in step ? garbled(subject.step({ runs: step.garbles }, request)) : subject.step(step, request);
     }
     faults.set(request.number, step.fault);
     return step.before === undefined ? { text: "half of what it says" } : subject.step(step.before, request);
@@ -65,4 +69,9 @@ export async function startAgentModel(subject: Subject): Promise<AgentModel> {
     },
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
+}
+
+function garbled({ calls = [], ...step }: Step): Step {
+  const cut = (args: unknown): string => JSON.stringify(args).slice(0, -2);
+  return { ...step, calls: calls.map((call) => ({ ...call, args: cut(call.args) })) };
 }

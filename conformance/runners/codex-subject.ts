@@ -2,7 +2,7 @@
 import path from "node:path";
 import { KEY_NAME, MOCK_CONFIG, command, patch } from "../exec-case.ts";
 import { codex } from "../program.ts";
-import type { Subject } from "./subject.ts";
+import { spoken, type Subject } from "./subject.ts";
 
 export const codexSubject: Omit<Subject, "name" | "protocol"> = {
   package: "@openai/codex",
@@ -13,7 +13,7 @@ export const codexSubject: Omit<Subject, "name" | "protocol"> = {
     files: { "codex/config.toml": MOCK_CONFIG.replaceAll("{url}", url) },
   }),
   step(step) {
-    if ("says" in step) return { text: step.says, ...(step.thinks === undefined ? {} : { reasoning: step.thinks }) };
+    if ("says" in step) return spoken(step);
     if ("writes" in step)
       return patch(
         `*** Add File: ${step.writes}`,

@@ -1,14 +1,18 @@
-/** `npm run conformance -- runners [NAME]…`: the suite over real agent programs, each at the version that is pinned here. */
+/** `npm run conformance -- runners [NAME]… [--record]`: the suite over real agent programs, each at the version that is pinned here. */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
+import { beginRecord } from "./record.ts";
 import { writeRunnerResults, type SeenTest } from "./report.ts";
 import { readSubjects } from "./subjects.ts";
 
 const HERE = path.join(import.meta.dirname, "..");
 
 /** Returns how many scenarios failed. */
-export async function runRunners(names: readonly string[]): Promise<number> {
+export async function runRunners(
+  names: readonly string[],
+  { isRecorded }: { readonly isRecorded: boolean },
+): Promise<number> {
   const all = await readSubjects();
   const unknown = names.find((name) => !all.some((subject) => subject.name === name));
   if (unknown !== undefined)
@@ -19,10 +23,15 @@ export async function runRunners(names: readonly string[]): Promise<number> {
   const vitest = path.join(HERE, "..", "node_modules", "vitest", "vitest.mjs");
   const config = ["--root", HERE, "--config", path.join(HERE, "vitest.runners.config.ts")];
   const reports = ["--reporter=default", "--reporter=json", `--outputFile.json=${output}`];
+  if (isRecorded) subjects.forEach(beginRecord);
   spawnSync(process.execPath, [vitest, "run", ...config, ...reports], {
     cwd: HERE,
     stdio: "inherit",
-    env: { ...process.env, HEDDLE_SUBJECTS: subjects.map(({ name }) => name).join(",") },
+    env: {
+      ...process.env,
+      HEDDLE_SUBJECTS: subjects.map(({ name }) => name).join(","),
+      HEDDLE_RECORD_WIRE: isRecorded ? "1" : "0",
+    },
   });
   // A report that is missing is a failure, and reading it says so.
   const report: {

@@ -13,7 +13,9 @@ import { startAgentModel, type AgentModel } from "./agent-model.ts";
 import { fileOf, versionOf, type Subject } from "./subject.ts";
 
 const PARENT = path.join(homedir(), ".cache", "heddle-conformance");
-const START_MS = 30_000;
+/** Of another provider, in the environment of Heddle: it is nobody's business. */
+export const OTHER_KEY = "sk-other-8c2f4be17a";
+const START_MS = 60_000;
 
 export interface Server extends AsyncDisposable {
   readonly client: HeddleClient;
@@ -57,6 +59,7 @@ export async function openRunnerWorld(subject: Subject): Promise<RunnerWorld> {
     CODEX_HOME: path.join(root, "codex"),
     HEDDLE_HOME: home,
     LANG: "C.UTF-8",
+    OTHER_API_KEY: OTHER_KEY,
     ...env,
   };
   const servers = new Set<Server>();
@@ -81,6 +84,7 @@ export async function openRunnerWorld(subject: Subject): Promise<RunnerWorld> {
     async [Symbol.asyncDispose]() {
       for (const server of servers) await server[Symbol.asyncDispose]();
       await model[Symbol.asyncDispose]();
+      if (process.env["HEDDLE_KEEP"] !== undefined) return console.log(`kept: ${root}`);
       await rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },
   };

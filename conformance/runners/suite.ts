@@ -1,8 +1,12 @@
 /** The frame of every file of scenarios: each chosen subject with a world and a server that its scenarios share. */
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { listRunners } from "@heddle/agent/list-runners";
-import { afterAll, beforeAll, describe } from "vitest";
+import { afterAll, afterEach, beforeAll, describe } from "vitest";
 import type { HeddleClient } from "@heddle/client";
 import type { AgentModel, ModelStep } from "./agent-model.ts";
+import { isRecording, recordScene } from "./record.ts";
 import { openRunnerWorld, type RunnerWorld, type Server } from "./runner-world.ts";
 import { chosenSubjects } from "./subjects.ts";
 import type { Subject } from "./subject.ts";
@@ -18,6 +22,8 @@ export interface Scene {
   readonly workspace: string;
   start(input: Parameters<typeof startTurn>[2], options?: TurnOptions): Promise<RunningTurn>;
   events(): ReturnType<typeof eventsOf>;
+  /** An empty file in the workspace: commands wait for it. */
+  touch(name: string): Promise<void>;
   /** All that is stored of the thread, after its last turn. */
   closed(): ReturnType<typeof eventsOf>;
 }
@@ -44,6 +50,13 @@ export async function eachSubject(topic: string, scenarios: (stage: Stage) => vo
         world = await openRunnerWorld(subject);
         server = await world.serve();
       });
+      let played: Scene | undefined;
+      if (isRecording) {
+        afterEach(async ({ task }) => {
+          if (played !== undefined && task.result?.state === "pass") await recordScene(subject, played, task.name);
+          played = undefined;
+        });
+      }
       afterAll(async () => world?.[Symbol.asyncDispose]());
       const there = <T>(value: T | undefined): T => {
         if (value === undefined) throw new Error("the world is not open");
@@ -58,7 +71,10 @@ export async function eachSubject(topic: string, scenarios: (stage: Stage) => vo
           server = await there(world).serve();
           return server;
         },
-        scene: (...steps) => openScene(there(world), () => there(server).client, steps),
+        async scene(...steps) {
+          played = await openScene(there(world), () => there(server).client, steps);
+          return played;
+        },
       });
     });
   }
@@ -77,8 +93,13 @@ async function openScene(world: RunnerWorld, client: () => HeddleClient, steps: 
     threadId,
     workspace,
     start: (input, options = {}) =>
-      startTurn(client(), threadId, input, { sandboxMode: "workspace-write", approvalPolicy: "never", ...options }),
+      startTurn(client(), threadId, input, {
+        ...(options.envelope === undefined ? { sandboxMode: "workspace-write" } : {}),
+        approvalPolicy: "never",
+        ...options,
+      }),
     events: () => eventsOf(client(), threadId),
+    touch: (name) => writeFile(path.join(workspace, name), ""),
     async closed() {
       const events = await eventsOf(client(), threadId);
       expectClosed(events);
@@ -96,4 +117,15 @@ async function abilitiesOf({ name, protocol, says }: Subject): Promise<Abilities
   );
   if (listed === undefined) throw new Error(`there is no runner ${name}`);
   return { ...listed.capabilities, ...says };
+}
+
+const LOOK_MS = 20;
+
+/** Looks until it is so. */
+export async function until(look: () => boolean | Promise<boolean>, what: string, withinMs = 20_000): Promise<void> {
+  const deadline = performance.now() + withinMs;
+  while (!(await look())) {
+    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`);
+    await sleep(LOOK_MS);
+  }
 }

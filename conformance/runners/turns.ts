@@ -133,3 +133,9 @@ export async function expectCompleted(turn: RunningTurn): Promise<EventOf<"turn.
   expect({ status: done.status, failure: done.failure }).toEqual({ status: "completed", failure: undefined });
   return done;
 }
+
+/** For `sees`: a command begins. */
+export function commandStart(followed: Followed): true | undefined {
+  if (followed.kind !== "event" || followed.event.body.type !== "item.started") return undefined;
+  return followed.event.body.item.type === "commandExecution" ? true : undefined;
+}

@@ -1,5 +1,5 @@
 /** Claude Code over stream-json. */
-import type { Subject } from "../subject.ts";
+import { spoken, type Subject } from "../subject.ts";
 import { native } from "../native.ts";
 
 const KEY = "ANTHROPIC_API_KEY";
@@ -12,10 +12,11 @@ export const subject: Subject = {
   file: `@anthropic-ai/claude-code-${native()}/claude`,
   setUp: ({ url }) => ({
     runner: { env: [KEY], hosts: [new URL(url).host] },
-    env: { ANTHROPIC_BASE_URL: url, [KEY]: "test-key" },
+    // It asks ten times otherwise, for minutes.
+    env: { ANTHROPIC_BASE_URL: url, [KEY]: "test-key", CLAUDE_CODE_MAX_RETRIES: "1" },
   }),
   step(step) {
-    if ("says" in step) return { text: step.says, ...(step.thinks === undefined ? {} : { reasoning: step.thinks }) };
+    if ("says" in step) return spoken(step);
     if ("writes" in step)
       return { calls: [{ tool: "Write", args: { file_path: step.writes, content: step.content } }] };
     const args = "runs" in step ? { command: step.runs } : { command: step.forces, dangerouslyDisableSandbox: true };
