@@ -44,6 +44,7 @@ export async function recordScene(subject: Subject, scene: Scene, title: string)
   if (!RECORDED.has(title)) return;
   const blank = blanker(scene);
   for (const [nth, { transcript }] of ofType(await scene.events(), "agent.started").entries()) {
+    if (transcript === undefined) continue;
     const lines = readFileSync(path.join(scene.world.home, transcript), "utf8").trim().split("\n");
     const entries = lines.flatMap((line) => {
       const entry: { readonly in?: string; readonly out?: string } = JSON.parse(line);
