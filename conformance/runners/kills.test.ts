@@ -47,6 +47,23 @@ await eachSubject("survives", ({ can, scene, restart, server }) => {
     });
   }
 
+  test("a kill of Heddle in a command without a sandbox, which the next start ends", async () => {
+    const mark = `300.${Math.floor(Math.random() * 1e9)}`;
+    const t = await scene({ says: "First." }, { runs: `echo begun >> ran; sleep ${mark}` });
+    const open = { sandboxMode: "danger-full-access" } as const;
+    await expectCompleted(await t.start("remember the word ananas", open));
+    const turn = await t.start("wait", open);
+    await turn.sees(commandStart);
+    await until(() => marked(mark).length > 0, "the command runs");
+    const [started] = ofType(await t.events(), "agent.started").slice(-1);
+    await server().kill();
+    await expectEnded(t, turn.id);
+    await until(() => marked(mark).length === 0 && !isAlive(started?.process.pid ?? 0), "nothing runs on", SOON_MS);
+    await t.closed();
+    await expectGoesOn(t);
+    expect(readFileSync(`${t.workspace}/ran`, "utf8")).toBe("begun\n");
+  });
+
   async function strike(t: Scene, both: boolean): Promise<void> {
     const [started] = ofType(await t.events(), "agent.started").slice(-1);
     const pid = started?.process.pid ?? 0;

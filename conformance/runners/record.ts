@@ -2,7 +2,7 @@
  * With `--record`, what the programs said in some scenarios is kept, small and without this machine's paths, in
  * packages/agent/test/recorded/suite-NAME.jsonl: `npm test` holds the runners to it where the programs are not installed.
  */
-import { appendFileSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
 import type { Scene } from "./suite.ts";
@@ -37,6 +37,12 @@ function fileOf(subject: Subject): string {
 
 export function beginRecord(subject: Subject): void {
   rmSync(fileOf(subject), { force: true });
+}
+
+/** Scenarios by their names: the files of a run come in any order. */
+export function endRecord(subject: Subject): void {
+  const scenarios = readFileSync(fileOf(subject), "utf8").split(/^(?=\{"k":"scenario")/m);
+  writeFileSync(fileOf(subject), scenarios.toSorted().join(""));
 }
 
 /** Every turn of a scene, each of a process of its own. */

@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
-import { beginRecord } from "./record.ts";
+import { beginRecord, endRecord } from "./record.ts";
 import { writeRunnerResults, type SeenTest } from "./report.ts";
 import { readSubjects } from "./subjects.ts";
 
@@ -33,6 +33,7 @@ export async function runRunners(
       HEDDLE_RECORD_WIRE: isRecorded ? "1" : "0",
     },
   });
+  if (isRecorded) subjects.forEach(endRecord);
   // A report that is missing is a failure, and reading it says so.
   const report: {
     readonly success: boolean;

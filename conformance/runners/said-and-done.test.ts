@@ -9,16 +9,29 @@ await eachSubject("says and does", ({ subject, can, scene }) => {
   const exit = (exitCode: number): object => (subject.tellsNoExitCode === true ? {} : { exitCode });
 
   test("text", async () => {
-    const t = await scene({ says: "Hello there." });
+    const words = "Hello there, this is said in several pieces, one after the other.";
+    const t = await scene({ says: words });
     const turn = await t.start("say hello");
     expect((await expectCompleted(turn)).native?.reason).toEqual(expect.any(String));
     const events = await t.closed();
-    expect(messagesOf(events)).toEqual(["Hello there."]);
+    expect(messagesOf(events)).toEqual([words]);
+    // As it is said, where the program tells it so: every piece once.
+    const pieces = turn.heard.map((heard) =>
+      heard.kind === "delta" && heard.delta.channel === "text" ? heard.delta.delta : "",
+    );
+    expect(["", words]).toContain(pieces.join(""));
     expect(ofType(events, "turn.started")).toMatchObject([{ runner: subject.name }]);
     expect(ofType(events, "agent.connected")).toMatchObject([{ runner: subject.name, origin: "new" }]);
     expect(ofType(events, "agent.ended")).toMatchObject([{ end: "stopped" }]);
     const [started] = ofType(events, "agent.started");
     expect((await readFile(path.join(t.world.home, started?.transcript ?? ""), "utf8")).length).toBeGreaterThan(0);
+  });
+
+  test.runIf(can.reasoning)("thoughts", async () => {
+    const t = await scene({ says: "So it is.", thinks: "I think of the answer." });
+    await expectCompleted(await t.start("think"));
+    const thoughts = itemsOf(await t.closed(), "reasoning").flatMap(({ summary, text }) => [...summary, text ?? ""]);
+    expect(thoughts.join("")).toContain("I think of the answer.");
   });
 
   test("a command", async () => {
