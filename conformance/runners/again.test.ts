@@ -6,7 +6,7 @@ import { eventsOf, expectClosed, expectCompleted, messagesOf, ofType, startTurn 
 /** One black pixel. */
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-await eachSubject("goes on", ({ can, scene, restart, server }) => {
+await eachSubject("continues", ({ can, scene, restart, server }) => {
   test.runIf(can.resume)("in the next turn, with what was said and done", async () => {
     const t = await scene({ runs: "echo forty-two" }, { says: "It is forty-two." }, { says: "As I said." });
     await expectCompleted(await t.start("remember the word ananas"));

@@ -36,7 +36,7 @@ await eachSubject("fails", ({ scene }) => {
     await t.closed();
   });
 
-  test("when the model calls a tool with what is no JSON, and the turn goes on", async () => {
+  test("when the model calls a tool with what is no JSON, and the turn continues", async () => {
     const t = await scene();
     t.model.play({ garbles: "echo never" }, { says: "Understood." });
     const turn = await t.start("run it");

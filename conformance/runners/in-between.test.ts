@@ -35,7 +35,7 @@ await eachSubject("in between", ({ can, scene }) => {
     await t.closed();
   });
 
-  test("an interrupt while it speaks ends the turn, and the thread goes on", async () => {
+  test("an interrupt while it speaks ends the turn, and the thread continues", async () => {
     const t = await scene({ fault: STALLED, before: { says: "The first half of a long answer." } });
     const turn = await t.start("tell me");
     await t.model.asked(1);
@@ -49,7 +49,7 @@ await eachSubject("in between", ({ can, scene }) => {
     expect(messagesOf(await t.closed()).at(-1)).toBe("Here again.");
   });
 
-  test("an interrupt in a command ends it, and the thread goes on", async () => {
+  test("an interrupt in a command ends it, and the thread continues", async () => {
     const mark = `300.${Math.floor(Math.random() * 1e9)}`;
     const t = await scene({ runs: `echo mark; sleep ${mark}` }, { says: "Never said." });
     const turn = await t.start("wait");

@@ -1,6 +1,6 @@
 /**
  * Heddle killed in the middle of a turn, alone and together with the program: what was open has one end soon after the next
- * start, nothing of it runs on, and the thread goes on in the same conversation.
+ * start, nothing of it runs on, and the thread continues in the same conversation.
  */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";

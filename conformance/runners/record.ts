@@ -19,7 +19,7 @@ const RECORDED: ReadonlySet<string> = new Set([
   "a file change",
   "before a command, which is declined",
   "before a file change, which is declined",
-  "an interrupt in a command ends it, and the thread goes on",
+  "an interrupt in a command ends it, and the thread continues",
   "input while a command runs reaches the model in the same turn",
   "when the provider refuses the request",
   "when the key is refused",

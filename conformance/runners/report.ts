@@ -30,7 +30,9 @@ export function writeRunnerResults(subjects: readonly Subject[], tests: readonly
   let failed = 0;
   for (const subject of subjects) {
     const own = tests.filter(({ ancestorTitles: [group = ""] }) => group.startsWith(`${subject.name} `));
-    const scenarios = Object.fromEntries(own.map((test) => [rowOf(subject, test), outcomeOf(test.status)]));
+    // Files of a run come in any order.
+    const seen = own.map((test) => [rowOf(subject, test), outcomeOf(test.status)] as const);
+    const scenarios = Object.fromEntries(seen.toSorted(([one], [other]) => (one < other ? -1 : 1)));
     const count = (outcome: Outcome): number => Object.values(scenarios).filter((one) => one === outcome).length;
     failed += count("failed");
     console.log(
@@ -63,7 +65,7 @@ const CELLS: Readonly<Record<Outcome, string>> = { passed: "yes", failed: "**fai
 function writeTable(): void {
   const files = readdirSync(RESULTS).filter((name) => /^runners-.*\.json$/.test(name));
   const all = files.map((name): SubjectResults => JSON.parse(readFileSync(path.join(RESULTS, name), "utf8")));
-  const rows = [...new Set(all.flatMap(({ scenarios }) => Object.keys(scenarios)))];
+  const rows = [...new Set(all.flatMap(({ scenarios }) => Object.keys(scenarios)))].toSorted();
   const head = ["What was asked for", ...all.map(({ name, version }) => `${name} ${version}`)];
   const lines = rows.map((row) => [
     row,
