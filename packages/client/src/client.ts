@@ -12,11 +12,13 @@ import type {
   AccountsAnswer,
   Answer,
   ApprovalList,
-  ConfigSummary,
+  ConfigAnswer,
   ConversationList,
   ConversationsQuery,
   CreateThread,
   Decision,
+  DoctorAnswer,
+  EndedProcess,
   EnvelopeDetail,
   EnvelopeList,
   FolderList,
@@ -28,12 +30,14 @@ import type {
   ImportedConversation,
   ItemPage,
   ModelsAnswer,
+  ProcessList,
   SandboxAnswer,
   ServerAnswer,
   StartTurn,
   StateAnswer,
   Thread,
   ThreadDetail,
+  ThreadDiff,
   ThreadPage,
   ThreadsQuery,
   Turn,
@@ -94,7 +98,12 @@ export class HeddleClient {
     return this.#http.json("GET", `api/envelopes/${encodeURIComponent(name)}`, { ...call, query });
   }
 
-  config(call?: Call): Promise<ConfigSummary> {
+  /** What this machine lacks, and what fixes it. */
+  doctor(call?: Call): Promise<DoctorAnswer> {
+    return this.#http.json("GET", "api/doctor", call);
+  }
+
+  config(call?: Call): Promise<ConfigAnswer> {
     return this.#http.json("GET", "api/config", call);
   }
 
@@ -190,10 +199,50 @@ export class HeddleClient {
 
   listItems(
     threadId: string,
-    query: Query & { readonly after?: number; readonly limit?: number; readonly turnId?: string } = {},
+    query: Query & {
+      readonly after?: number;
+      /** The last ones that started before this one, in place of `after`. */
+      readonly before?: number;
+      readonly limit?: number;
+      readonly turnId?: string;
+      /** Without outputs, diffs and images. */
+      readonly brief?: boolean;
+    } = {},
     call?: Call,
   ): Promise<ItemPage> {
     return this.#http.json("GET", thread(threadId, "items"), { ...call, query });
+  }
+
+  /** Commands that run now, each with its processes. */
+  listProcesses(threadId: string, call?: Call): Promise<ProcessList> {
+    return this.#http.json("GET", thread(threadId, "processes"), call);
+  }
+
+  /** Ends one process as it was listed, with those below it; the turn continues. */
+  endProcess(
+    threadId: string,
+    { pid, startTicks }: { readonly pid: number; readonly startTicks: string },
+    call?: Call,
+  ): Promise<EndedProcess> {
+    const path = thread(threadId, "processes", String(pid), "end");
+    return this.#http.json("POST", path, { ...call, body: { startTicks } });
+  }
+
+  /** The whole output of a command, by `outputBlob` of its item; bytes from `from`, at most `limit`. */
+  async readOutput(
+    threadId: string,
+    { sha256, from, limit }: { readonly sha256: string; readonly from?: number; readonly limit?: number },
+    call?: Call,
+  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+    const path = thread(threadId, "outputs", sha256);
+    const { body } = await this.#http.open("GET", path, { ...call, query: { from, limit } });
+    if (body === null) throw new HeddleApiError("server.failed", "the server sent no output");
+    return body;
+  }
+
+  /** What the agent's edits changed, as they were recorded; what commands wrote is not in it. */
+  threadDiff(threadId: string, query: { readonly turnId?: string } = {}, call?: Call): Promise<ThreadDiff> {
+    return this.#http.json("GET", thread(threadId, "diff"), { ...call, query });
   }
 
   /** Of one thread, or of all. */

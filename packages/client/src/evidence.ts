@@ -12,6 +12,7 @@ import type {
   EvidenceNoteAbout,
   GateAnswer,
   ImportAnswer,
+  LastVerdict,
   PurgeAnswer,
   VerdictAnswer,
 } from "./types.ts";
@@ -62,6 +63,11 @@ export class EvidenceClient {
     call?: Call,
   ): Promise<VerdictAnswer> {
     return this.#http.json("POST", "api/verify", { ...call, body: question });
+  }
+
+  /** What the last verification through this server found; null: there was none since it started. */
+  lastVerdict(query: { readonly subject?: string } = {}, call?: Call): Promise<LastVerdict> {
+    return this.#http.json("GET", "api/verify", { ...call, query });
   }
 
   /** A thread as a bundle, piece by piece, for `heddle verify` on any machine. Without its last line it is not whole. */

@@ -180,3 +180,37 @@ test("a task is followed by its own numbers, and of all streams those of tasks a
     "/api/events?after=95&only=tasks",
   ]);
 });
+
+test("a connection that hangs without closing is given up, and opened again from the cursor", async () => {
+  const asked: string[] = [];
+  server = createServer((request, response) => {
+    asked.push(request.url ?? "");
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    // The first one says something, and then nothing ever again.
+    response.write(`${stored(1)}:\n\n`);
+    if (asked.length > 1) response.end(`${stored(2)}${ended("end")}`);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("no port");
+  const client = new HeddleClient({ url: `http://127.0.0.1:${address.port}`, token: "t" });
+  const causes: unknown[] = [];
+  let signs = 0;
+  const options: FollowOptions = {
+    threadId: THREAD,
+    idleMs: 50,
+    onSign: () => (signs += 1),
+    onReconnect: ({ cause }) => causes.push(cause),
+  };
+  expect(await seqs(client, options)).toEqual(["1", "2"]);
+  expect(asked[1]).toContain("after=1");
+  expect(causes).toMatchObject([{ code: "server.silent" }]);
+  expect(signs).toBeGreaterThan(1);
+});
+
+test("events of some types are followed across the gaps between them", async () => {
+  const { client, asked } = await openClient([{ body: stored(1) + stored(4, { position: 9 }) + ended("end") }]);
+  expect(await seqs(client, { types: ["thread.named"], streams: [THREAD] })).toEqual(["1", "4"]);
+  expect(asked[0]?.search).toContain(`types=thread.named&streams=${THREAD}`);
+});

@@ -7,7 +7,7 @@
  *                    └─▶ end (deleted, everything sent) │ refused (401, 403, 404, 410) ─▶ over
  */
 import { HeddleApiError } from "./api-error.ts";
-import type { Http } from "./http.ts";
+import type { Http, Query } from "./http.ts";
 import { readEvents, type ServerSentEvent } from "./sse.ts";
 import type { Followed, StreamedDelta, StreamedEvent } from "./types.ts";
 
@@ -17,6 +17,10 @@ export interface FollowOptions {
   readonly taskId?: string;
   /** Of all of them: nothing but what happens to tasks. */
   readonly only?: "tasks";
+  /** Of all of them: only events of these types; a gap cannot be noticed then. */
+  readonly types?: readonly string[];
+  /** Of all of them: only these threads and tasks. */
+  readonly streams?: readonly string[];
   /** The cursor: the `seq` of that one, or the journal's `position` for all. 0, the default, is the beginning. */
   readonly after?: number;
   /** What running items add, live. */
@@ -24,6 +28,10 @@ export interface FollowOptions {
   /** false: end when everything stored has been read. */
   readonly live?: boolean;
   readonly signal?: AbortSignal;
+  /** A connection without a byte for so long is given up and opened again; the server sends one every 15 s. Absent: none is. */
+  readonly idleMs?: number;
+  /** Called for everything that comes, also for what only says that the server is there. */
+  readonly onSign?: () => void;
   /** Called for every lost connection, with the time until the next try. */
   readonly onReconnect?: (info: { readonly after: number; readonly delayMs: number; readonly cause: unknown }) => void;
 }
@@ -40,10 +48,10 @@ export async function* follow(http: Http, options: FollowOptions): AsyncGenerato
     signal?.throwIfAborted();
     let cause: unknown;
     try {
-      const query = { after: cursor.after, deltas: options.deltas, follow: options.live, only: options.only };
-      const response = await http.open("GET", path, { query, signal });
+      using watch = watchIdle(options);
+      const response = await http.open("GET", path, { query: queryOf(options, cursor.after), signal: watch.signal });
       if (response.body === null) throw new HeddleApiError("server.failed", "the server sent no events");
-      for await (const event of readEvents(response.body)) {
+      for await (const event of readEvents(response.body, watch.sign)) {
         const read = cursor.read(event);
         failures = 0;
         if (read === "end") return;
@@ -62,6 +70,36 @@ export async function* follow(http: Http, options: FollowOptions): AsyncGenerato
   }
 }
 
+function queryOf({ deltas, live, only, types, streams }: FollowOptions, after: number): Query {
+  return { after, deltas, follow: live, only, types: types?.join(","), streams: streams?.join(",") };
+}
+
+interface IdleWatch extends Disposable {
+  readonly signal: AbortSignal | undefined;
+  readonly sign: () => void;
+}
+
+/** A connection can hang without ever closing: after a sleep, or behind a proxy. */
+function watchIdle({ idleMs, signal, onSign }: FollowOptions): IdleWatch {
+  const silent = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const wait = (): void => {
+    if (idleMs === undefined) return;
+    clearTimeout(timer);
+    const why = new HeddleApiError("server.silent", `the server sent nothing for ${idleMs} ms`);
+    timer = setTimeout(() => silent.abort(why), idleMs);
+  };
+  wait();
+  return {
+    signal: idleMs === undefined ? signal : AbortSignal.any([silent.signal, ...(signal === undefined ? [] : [signal])]),
+    sign() {
+      wait();
+      onSign?.();
+    },
+    [Symbol.dispose]: () => clearTimeout(timer),
+  };
+}
+
 function pathOf({ threadId, taskId }: FollowOptions): string {
   if (threadId !== undefined) return `api/threads/${encodeURIComponent(threadId)}/events`;
   return taskId === undefined ? "api/events" : `api/tasks/${encodeURIComponent(taskId)}/events`;
@@ -70,12 +108,14 @@ function pathOf({ threadId, taskId }: FollowOptions): string {
 class Cursor {
   after: number;
   readonly #isOfAll: boolean;
+  readonly #isDense: boolean;
   /** The last `seq` of each thread that was seen. */
   readonly #seqs = new Map<string, number>();
   #holes = 0;
 
-  constructor({ threadId, taskId, after = 0 }: FollowOptions) {
+  constructor({ threadId, taskId, types, after = 0 }: FollowOptions) {
     this.after = after;
+    this.#isDense = types === undefined;
     const one = threadId ?? taskId;
     this.#isOfAll = one === undefined;
     if (one !== undefined) this.#seqs.set(one, after);
@@ -105,7 +145,7 @@ class Cursor {
     const known = this.#seqs.get(threadId);
     if (position <= this.after && this.#isOfAll) return undefined;
     if (known !== undefined && seq <= known) return undefined;
-    if (known !== undefined && seq !== known + 1) throw this.#hole(threadId, known, seq);
+    if (this.#isDense && known !== undefined && seq !== known + 1) throw this.#hole(threadId, known, seq);
     this.#holes = 0;
     this.#seqs.set(threadId, seq);
     this.after = this.#isOfAll ? position : seq;

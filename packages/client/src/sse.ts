@@ -11,7 +11,11 @@ export interface ServerSentEvent {
 /** An event holds one stored event, at most an image. */
 const MAX_EVENT_CHARS = 64 * 1024 * 1024;
 
-export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerSentEvent, void, void> {
+/** `onBytes`: something came, also what is no event. */
+export async function* readEvents(
+  body: ReadableStream<Uint8Array>,
+  onBytes?: () => void,
+): AsyncGenerator<ServerSentEvent, void, void> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let rest = "";
@@ -19,6 +23,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
+      onBytes?.();
       rest += decoder.decode(value, { stream: true });
       const blocks = rest.split("\n\n");
       rest = blocks.pop() ?? "";

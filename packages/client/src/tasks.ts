@@ -13,6 +13,8 @@ import type {
   CreatedTask,
   CreateTask,
   EventPage,
+  LintAnswer,
+  LintTask,
   Followed,
   PlanAnswer,
   PlanTask,
@@ -62,6 +64,11 @@ export class TaskClient {
   /** As a file in an inbox would be taken. */
   send(order: SendOrder, call?: Call): Promise<CreatedTask> {
     return this.#http.json("POST", "api/inbox", { ...call, body: order });
+  }
+
+  /** Says what is wrong with a task, or what it means; with `run`, what its checks say as things are. Nothing is added. */
+  lint(task: LintTask, call?: Call): Promise<LintAnswer> {
+    return this.#http.json("POST", "api/tasks/lint", { ...call, body: task });
   }
 
   read(taskId: string, call?: Call): Promise<Task> {

@@ -38,12 +38,15 @@ export type {
   ClearedTasks,
   ClearTasksInput as ClearTasks,
   CompleteTaskInput as CompleteTask,
+  ConfigAnswer,
   ConfigSummary,
   ConversationList,
   CreatedTask,
   CreatedToken,
   CreateTaskInput as CreateTask,
   CreateThreadInput as CreateThread,
+  DoctorAnswer,
+  EndedProcess,
   CreateTokenInput as CreateToken,
   EnvelopeDetail,
   EnvelopeList,
@@ -64,6 +67,8 @@ export type {
   InputPart,
   Item,
   ItemPage,
+  LintAnswer,
+  LintTaskInput as LintTask,
   LoginAnswer,
   LoginCode,
   MessageList,
@@ -73,6 +78,7 @@ export type {
   PatchAgentInput as PatchAgent,
   PlanAnswer,
   PlanTaskInput as PlanTask,
+  ProcessList,
   PurgeAnswer,
   ReasonInput as Reason,
   RelieveTaskInput as RelieveTask,
@@ -106,13 +112,19 @@ export type {
   Usage,
   UsageBy,
   UsagePage,
+  ThreadDiff,
   VerdictAnswer,
+  LastVerdict,
   WorkspaceList,
 } from "@heddle/protocol/http";
 
 /** A query is text; callers pass numbers and flags. */
 type Written<Q> = {
-  readonly [K in keyof Q]: K extends "limit" | "after" ? number : K extends "archived" | "stat" ? boolean : Q[K];
+  readonly [K in keyof Q]: K extends "limit" | "after" | "before"
+    ? number
+    : K extends "archived" | "stat"
+      ? boolean
+      : Q[K];
 };
 
 /** Which entries; lists mean one of them, `tags` all. */

@@ -27,6 +27,8 @@ export type {
   ThreadEnvelopeRow,
   ThreadPageRequest,
   ThreadQueries,
+  OpenApprovalRow,
+  OpenItemRow,
   ThreadRow,
   TurnRow,
 } from "./queries/threads.ts";

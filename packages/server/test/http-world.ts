@@ -77,6 +77,7 @@ export async function openHttpWorld(
       sandbox: () => Promise.resolve({ level: "namespaces", backends: [{ name: "namespaces", isUsable: true }] }),
       accounts: () => Promise.resolve([]),
       models: () => Promise.resolve([]),
+      doctor: () => Promise.resolve([{ name: "node", state: "ok", detail: "v24" }]),
     },
     taskDoor: {
       tasks,

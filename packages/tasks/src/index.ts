@@ -16,7 +16,7 @@ export { resumeWithMore } from "./attempt/budget.ts";
 export type { CheckOptions } from "./checks/check.ts";
 export { openInbox, type InboxOptions } from "./inbox/open-inbox.ts";
 export { readOrderFile } from "./inbox/order-file.ts";
-export { takeOrder, type Order, type OrderDoor, type TakenOrder } from "./inbox/take-order.ts";
+export { readOrder, takeOrder, type Order, type OrderDoor, type TakenOrder } from "./inbox/take-order.ts";
 export {
   takeWebhook,
   type InboundWebhook,

@@ -82,12 +82,12 @@ function tasksOf(options: TasksOptions, by: Author) {
     },
     pause: (taskId: string, reason = "paused by the user"): Promise<TaskRecord> =>
       change(taskId, () => [{ type: "task.paused", v: 1, cause: "user", message: reason }]),
-    /** `budget`: more of what ran out, by the names of the spec. */
-    resume: (taskId: string, budget?: Readonly<Record<string, number>>): Promise<TaskRecord> =>
-      withContestants(
-        journal,
-        changeSettled(store, taskId, (task) => [resumed(task, budget), ...waitsForNext(task, now())]),
-      ),
+    /** `budget`: more of what ran out, by the names of the spec. `input`: what the user says to the agent. */
+    resume: (
+      taskId: string,
+      budget?: Readonly<Record<string, number>>,
+      { input }: { readonly input?: string | undefined } = {},
+    ): Promise<TaskRecord> => withContestants(journal, resumeTask(store, { taskId, budget, input, now: now() })),
     cancel: (taskId: string, reason = "cancelled by the user"): Promise<TaskRecord> =>
       change(taskId, () => [{ type: "task.cancelled", v: 1, reason }]),
     /** `isFresh`: in a new thread, and with a new copy of the workspace where the task has none. */
@@ -323,8 +323,25 @@ function relieved({ id, attempt, stall }: TaskRecord, action: StallAction): Task
   return { type: "task.stall-acted", v: 1, attempt, episode: stall.episode, action, message: "asked for" };
 }
 
+interface Resuming {
+  readonly taskId: string;
+  readonly budget: Readonly<Record<string, number>> | undefined;
+  readonly input: string | undefined;
+  readonly now: number;
+}
+
+function resumeTask(store: Store, { taskId, budget, input, now }: Resuming): Promise<TaskRecord> {
+  return changeSettled(store, taskId, (task) => [
+    { ...resumed(task, budget), ...defined({ input }) },
+    ...waitsForNext(task, now),
+  ]);
+}
+
 /** Refused while what ran out was not increased: the task would be paused again at once. */
-function resumed(task: TaskRecord, budget: Readonly<Record<string, number>> | undefined): TaskEventBody {
+function resumed(
+  task: TaskRecord,
+  budget: Readonly<Record<string, number>> | undefined,
+): Extract<TaskEventBody, { type: "task.resumed" }> {
   for (const [word, more] of Object.entries(budget ?? {})) {
     if (!BUDGET_NAMES.has(word) || !(more > 0)) {
       const names = [...BUDGET_NAMES].join(", ");

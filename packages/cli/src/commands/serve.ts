@@ -56,7 +56,8 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   const worker = args.has("no-tasks") ? undefined : await openWorker(ends, work);
   const taskDoor = worker?.taskDoor ?? taskDoorOptionsOf({ ...work, journal: heddle.journal });
   const harness = worker?.harness;
-  const doors = await claimed.open(ends, { ...serving, taskDoor, harness, cwd, version, configWarnings: warnings });
+  const more = { configWarnings: warnings, publicUrl: config.public_url };
+  const doors = await claimed.open(ends, { ...serving, taskDoor, harness, cwd, version, ...more });
   for (const address of doors.addresses) say(`listening on ${address}`);
   process.stdout.write(doors.how);
   await untilAborted(stop.signal);

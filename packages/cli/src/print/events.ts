@@ -11,7 +11,7 @@ import {
   type StoredEvent,
   visibleLine,
 } from "@heddle/protocol";
-import { holdsText } from "./holds.ts";
+import { holdsText } from "@heddle/runtime/holds";
 import { childText, collabText } from "./items.ts";
 import { behind } from "./screen.ts";
 import { localTime, duration, money, skippedText, type Style } from "./style.ts";

@@ -69,7 +69,9 @@ function changeOf(verb: Change, args: ParsedArgs): Act {
       return (tasks, id) => tasks[verb](id, note);
     case "resume": {
       const more = moreBudget(args.values("more"));
-      return (tasks, id) => tasks.resume(id, more);
+      const input = args.value("input");
+      if (input?.trim() === "") throw usage("--input is empty; write what the agent should know");
+      return (tasks, id) => tasks.resume(id, more, { input });
     }
     case "retry":
       return (tasks, id) => tasks.retry(id, note, { isFresh: args.has("fresh") });

@@ -77,7 +77,10 @@ function other(body: Other, style: Style): string {
       return style.yellow(`paused (${body.cause}): ${visibleLine(body.message)}`);
     case "task.resumed":
       if (body.deliver !== undefined) return `the user accepted as the work: ${listed(body.deliver.map(visibleLine))}`;
-      return `resumed${body.budget === undefined ? "" : ` with more: ${JSON.stringify(body.budget)}`}`;
+      return [
+        `resumed${body.budget === undefined ? "" : ` with more: ${JSON.stringify(body.budget)}`}`,
+        ...(body.input === undefined ? [] : [`with the answer: ${visibleLine(body.input)}`]),
+      ].join(", ");
     case "task.budget-warned":
       return style.yellow(`its budget of ${body.what} is nearly used: ${body.spent} of ${body.limit}`);
     case "task.stalled":

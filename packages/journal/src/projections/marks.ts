@@ -2,7 +2,7 @@
  * Where events are that later ones depend on: one row each, so that a long thread is resumed without reading what lies
  * between. `name` distinguishes those of a kind.
  */
-import type { EventBody } from "@heddle/protocol";
+import type { EventBody, Item } from "@heddle/protocol";
 import { attachmentName, type MarkKind } from "../queries/marks.ts";
 import { NO_CHANGES, type Projection, type RowChange } from "./changes.ts";
 
@@ -59,7 +59,7 @@ function marksOf(body: EventBody): readonly Mark[] {
     case "hop.taken":
       return body.scope === "call" ? NONE : [[body.type, body.turnId]];
     case "item.completed":
-      return body.item.type === "userMessage" ? [["userMessage", body.item.id]] : NONE;
+      return markOfItem(body.item);
     case "tool.settled":
       return body.processId === undefined ? NONE : [["processLeft", body.processId]];
     case "task.taken":
@@ -85,6 +85,11 @@ function marksOf(body: EventBody): readonly Mark[] {
     default:
       return NONE;
   }
+}
+
+function markOfItem(item: Item): readonly Mark[] {
+  if (item.type === "userMessage") return [["userMessage", item.id]];
+  return item.type === "fileChange" && item.status === "completed" ? [["fileChange", ""]] : NONE;
 }
 
 function sent(clientId: string | undefined): readonly Mark[] {

@@ -6,6 +6,7 @@ import { leases } from "./leases.ts";
 import { marks } from "./marks.ts";
 import { messages } from "./messages.ts";
 import { notifications, sinks } from "./notifications.ts";
+import { openApprovals, openItems } from "./open-items.ts";
 import { requests } from "./requests.ts";
 import { tasks } from "./tasks.ts";
 import { threadEnvelopes } from "./thread-envelopes.ts";
@@ -28,6 +29,8 @@ export const PROJECTIONS: readonly Projection[] = [
   sinks,
   usageDays,
   requests,
+  openItems,
+  openApprovals,
   marks,
   messages,
   evidence,

@@ -17,6 +17,8 @@ export type MarkKind =
   | "hop.taken"
   | "acceptedForThread"
   | "userMessage"
+  /** An edit that was made. */
+  | "fileChange"
   /** Both named by the turn. */
   | "turn.queued"
   | "turn.dequeued"

@@ -15,6 +15,8 @@ export interface TaskQueries {
   get(taskId: string): Promise<TaskRecord | undefined>;
   beginningWith(prefix: string, options: { readonly limit: number }): Promise<readonly TaskRecord[]>;
   named(name: string, options: { readonly limit: number }): Promise<readonly TaskRecord[]>;
+  /** Of each word the task with that id, or else the newest with that name; words without one are left out. */
+  meant(words: readonly string[]): Promise<readonly (Pick<TaskRecord, "id" | "state"> & { readonly word: string })[]>;
   page(request: TaskPageRequest): Promise<readonly TaskRecord[]>;
   counts(): Promise<Readonly<Partial<Record<TaskState, number>>>>;
   /** Not held, due, and with a free folder: highest priority first, then oldest. */

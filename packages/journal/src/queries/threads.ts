@@ -1,4 +1,4 @@
-import type { Envelope, StoredEvent, ThreadParent, Usage } from "@heddle/protocol";
+import type { Envelope, ItemType, StoredEvent, ThreadParent, Usage } from "@heddle/protocol";
 import type { EnvelopeStep } from "../projections/thread-envelopes.ts";
 
 export interface ThreadRow {
@@ -99,6 +99,29 @@ export interface ThreadPageRequest {
   readonly text?: string;
 }
 
+/** An item that has not ended. */
+export interface OpenItemRow {
+  readonly threadId: string;
+  readonly itemId: string;
+  readonly turnId: string;
+  readonly type: ItemType;
+  /** What it does, on one line and safe to show: the command, the tool, the files. */
+  readonly text: string | undefined;
+  readonly startedVersion: number;
+  readonly startedAt: number;
+  /** When its newest output was stored; undefined: there is none yet. */
+  readonly outputAt: number | undefined;
+}
+
+/** A question without an answer. */
+export interface OpenApprovalRow {
+  readonly id: string;
+  readonly threadId: string;
+  readonly turnId: string;
+  readonly version: number;
+  readonly askedAt: number;
+}
+
 /** Deleted threads are in no answer but that of `isDeleted`. */
 export interface ThreadQueries {
   get(threadId: string): Promise<ThreadRow | undefined>;
@@ -138,6 +161,12 @@ export interface ThreadQueries {
     readonly below: number;
     readonly events: number;
   }): Promise<{ readonly found: readonly StoredEvent[]; readonly lowest: number }>;
+  /** In the order they started. */
+  openItems(threadIds: readonly string[]): Promise<readonly OpenItemRow[]>;
+  /** Oldest first: of one thread, or of all. */
+  openApprovals(threadId?: string): Promise<readonly OpenApprovalRow[]>;
+  /** Versions at which the last items before a version started, oldest first. */
+  itemStarts(threadId: string, look: { readonly before: number; readonly limit: number }): Promise<readonly number[]>;
   /** Turns without their terminal event, of every thread. */
   openTurns(): Promise<readonly TurnRow[]>;
 }

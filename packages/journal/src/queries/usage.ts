@@ -25,7 +25,13 @@ export interface UsageRow extends UsageSums {
   readonly of: Partial<Readonly<Record<UsageKey, string>>>;
 }
 
+export interface ThreadSums extends UsageSums {
+  readonly threadId: string;
+}
+
 export interface UsageQueries {
+  /** Of each of these threads that asked a model, open turns too. */
+  ofThreads(threadIds: readonly string[]): Promise<readonly ThreadSums[]>;
   /** Newest day first, then by the names. */
   rows(request: UsageRequest): Promise<readonly UsageRow[]>;
 }

@@ -64,7 +64,7 @@ describe("a store of schema 1", () => {
     }
     const copy = join(home.path, COPY);
     expect((statSync(copy).mode & 0o777).toString(8)).toBe("600");
-    expect([schemaOf(copy), schemaOf(join(home.path, "heddle.db"))]).toEqual([1, 16]);
+    expect([schemaOf(copy), schemaOf(join(home.path, "heddle.db"))]).toEqual([1, 17]);
     using before = new DatabaseSync(copy, { readOnly: true });
     using after = new DatabaseSync(join(home.path, "heddle.db"), { readOnly: true });
     const events = (db: DatabaseSync): unknown[] => db.prepare("SELECT * FROM events ORDER BY position").all();
@@ -110,7 +110,7 @@ describe("a store of schema 1", () => {
     await using home = await testHome();
     await using journal = await openJournal({ home: home.path });
     await journal.append({ stream: "a", author: "user:owner", events: [created] });
-    expect(schemaOf(join(home.path, "heddle.db"))).toBe(16);
+    expect(schemaOf(join(home.path, "heddle.db"))).toBe(17);
     expect(readdirSync(home.path).filter((name) => name.includes(".schema-"))).toEqual([]);
   });
 

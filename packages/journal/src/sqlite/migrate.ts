@@ -17,12 +17,14 @@ import { integer } from "../record/rows.ts";
  * names, previews and forks of threads, 3 moved and ephemeral ones, 4 archived ones, 5 settings and queued input, 6 git
  * info, 7 tasks and notifications, 8 sinks, 9 the ledger, 10 marks and the folders of tasks, 11 leases (whose owners
  * are in a table that is not a projection), 12 marks of tasks, 13 providers of threads, 14 envelopes of threads, evidence
- * and child threads, 15 messages and names of agents, 16 usage of threads at the ends of their turns, and marks of queues.
+ * and child threads, 15 messages and names of agents, 16 usage of threads at the ends of their turns, and marks of queues,
+ * 17 running items and open questions, and why and since when tasks are paused or stalled.
  */
 const MIGRATIONS: readonly string[] = [
   EVENTS_TABLE,
   ...Array.from({ length: 9 }, () => ""),
   LEASE_OWNERS_TABLE,
+  "",
   "",
   "",
   "",

@@ -76,6 +76,11 @@ test("14.8: projections carried out in memory come to the rows that SQLite has",
       model: "m",
       requestBytes: 1,
     });
+    const command = { type: "commandExecution", id: "i", callId: "k", status: "inProgress", cwd: "/w" } as const;
+    await say("c", { type: "item.started", v: 1, turnId: "c1", item: { ...command, command: "make", output: "" } });
+    await say("c", { type: "item.checkpointed", v: 1, turnId: "c1", itemId: "i", channel: "output", appended: "x" });
+    const question = { kind: "command", callId: "k", itemId: "i", command: "make", cwd: "/w" } as const;
+    await say("c", { type: "approval.requested", v: 1, turnId: "c1", approvalId: "apr_1", question });
     await say("c", entered("explore", { duringTurn: "c1" }), entered("edit", { cause: "hop", depth: 1 }));
     await say("c", { type: "message.sent", v: 1, ...message("m1"), inputs: [], to: "b", from: { threadId: "c" } });
     await say("b", {

@@ -162,6 +162,25 @@ CREATE TABLE open_requests (
   workspace TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX open_requests_by_thread ON open_requests (thread_id);
+CREATE TABLE open_items (
+  thread_id TEXT NOT NULL,
+  item_id TEXT NOT NULL,
+  turn_id TEXT NOT NULL,
+  type TEXT NOT NULL,
+  text TEXT,
+  started_version INTEGER NOT NULL,
+  started_at INTEGER NOT NULL,
+  output_at INTEGER,
+  PRIMARY KEY (thread_id, item_id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE open_approvals (
+  id TEXT PRIMARY KEY,
+  thread_id TEXT NOT NULL,
+  turn_id TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  asked_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX open_approvals_by_thread ON open_approvals (thread_id);
 CREATE TABLE marks (
   stream TEXT NOT NULL,
   kind TEXT NOT NULL,

@@ -56,6 +56,9 @@ export const WaitCause = z.enum([
 ]);
 export type WaitCause = z.infer<typeof WaitCause>;
 
+export const PauseCause = z.enum(["user", "budget", "nudges", "stall", "question", "review", "fault"]);
+export type PauseCause = z.infer<typeof PauseCause>;
+
 /** A process that the turn seems to wait for. */
 export const Culprit = z.object({
   pid: z.number().int(),
@@ -163,7 +166,7 @@ export const taskEvents = [
     ref: z.string(),
   }),
   event("task.paused", {
-    cause: z.enum(["user", "budget", "nudges", "stall", "question", "review", "fault"]),
+    cause: PauseCause,
     message: z.string(),
   }),
   event("task.resumed", {
@@ -171,6 +174,8 @@ export const taskEvents = [
     budget: z.record(z.string(), z.number()).optional(),
     /** Of a review: the files that the owner accepts as the work. The frozen work is judged again with them. */
     deliver: z.array(z.string()).min(1).optional(),
+    /** What the user says to the agent, with the next prompt. */
+    input: z.string().min(1).optional(),
   }),
   event("task.budget-warned", {
     what: z.enum(["time", "turns", "tokens", "cost"]),

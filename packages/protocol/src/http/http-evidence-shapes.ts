@@ -6,7 +6,7 @@ import { EventBody } from "../events/events.ts";
 import { EvidenceEntry } from "../evidence/evidence-entry.ts";
 import { EvidenceNote } from "../events/evidence-events.ts";
 import { EvidenceQuery, EvidenceRef } from "../evidence/evidence-query.ts";
-import { flag, Id, wholeNumber } from "./http-parts.ts";
+import { flag, Id, time, wholeNumber } from "./http-parts.ts";
 
 const words = z
   .string()
@@ -101,7 +101,15 @@ export const VerdictAnswer = z.object({
   ),
   running: z.array(z.string()).describe("What had not ended; what is stored of it was verified"),
   violations: z.array(z.string()).describe("Protected paths that were written"),
+  at: time.describe("When it began"),
+  upTo: z.int().describe("Position of the last event that was there then; what came later was not verified"),
 });
+export const LastVerdictQuery = z.strictObject({ subject: Id.optional().describe("As it was verified; absent: all") });
+export const LastVerdict = z.object({
+  verdict: VerdictAnswer.nullable().describe("Of the last verification through this server; null: there was none"),
+  position: z.int().describe("Of the newest event now"),
+});
+export type LastVerdict = z.output<typeof LastVerdict>;
 export type VerdictAnswer = z.output<typeof VerdictAnswer>;
 export const PurgeBody = z.strictObject({
   id: Id.describe("A thread, an import (`import_…`), or a note in no thread"),

@@ -1,5 +1,6 @@
 /** Parts that the HTTP shapes of threads, tasks and work share. */
 import { z } from "zod";
+import { isUuid } from "../events/ids.ts";
 
 export const time = z.number().int().describe("Milliseconds since 1970");
 export const Id = z.string().min(1).max(200);
@@ -28,3 +29,7 @@ export const pageAfter = <T extends z.ZodType>(member: T) =>
     data: z.array(member),
     nextAfter: z.number().int().nullable().describe("null: there are no more now"),
   });
+
+export const ThreadParams = z.strictObject({
+  threadId: z.string().refine(isUuid, "a thread's id is a UUID").describe("A thread's id"),
+});

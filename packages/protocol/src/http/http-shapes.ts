@@ -6,28 +6,37 @@ import { ApprovalPolicy, SandboxLevel, SandboxMode } from "../envelopes/envelope
 import { Takeover } from "../events/agent-events.ts";
 import { Failure } from "../events/event-parts.ts";
 import { EventBody, TurnLimits, TurnSettings, TurnStatus, type StoredEvent } from "../events/events.ts";
-import { AfterQuery, flag, Folder, Id, page, pageAfter, PageQuery, time, wholeNumber } from "./http-parts.ts";
-import { isUuid } from "../events/ids.ts";
-import { InputPart, Item } from "../threads/items.ts";
+import {
+  AfterQuery,
+  flag,
+  Folder,
+  Id,
+  page,
+  pageAfter,
+  PageQuery,
+  ThreadParams,
+  time,
+  wholeNumber,
+} from "./http-parts.ts";
+import { FileChangeEntry, InputPart, Item } from "../threads/items.ts";
 import { InputRole } from "../threads/messages.ts";
 import { Usage } from "../threads/model-output.ts";
 
 export { ApprovalQuestion, EventBody, Failure, InputPart, Item, TurnSettings, Usage };
-export { PageQuery };
+export { PageQuery, ThreadParams };
 export * from "./http-task-shapes.ts";
+export * from "./http-order-shapes.ts";
 export * from "./http-work-shapes.ts";
 export * from "./http-evidence-shapes.ts";
 export * from "./http-envelope-shapes.ts";
 export * from "./http-agent-shapes.ts";
 export * from "./http-login-shapes.ts";
 export * from "./http-conversation-shapes.ts";
+export * from "./http-process-shapes.ts";
 
 const seq = z.number().int().describe("Dense, 1..n within the thread");
 const TurnState = z.enum(["open", ...TurnStatus.options]);
 
-export const ThreadParams = z.strictObject({
-  threadId: z.string().refine(isUuid, "a thread's id is a UUID").describe("A thread's id"),
-});
 export const McpEnvelopeParams = z.strictObject({ envelope: z.string().min(1).max(64).describe("By its name") });
 export const TurnParams = ThreadParams.extend({ turnId: Id });
 export const ApprovalParams = ThreadParams.extend({ approvalId: Id });
@@ -45,11 +54,23 @@ export const EventsQuery = z.strictObject({
   deltas: flag.optional().describe("true: what running items add, live, as events named `delta`"),
   follow: flag.optional().describe("false: end when everything stored has been sent"),
 });
+const names = z
+  .string()
+  .min(1)
+  .max(4_000)
+  .transform((text) => text.split(","));
 export const AllEventsQuery = EventsQuery.extend({
   only: z.literal("tasks").optional().describe("tasks: nothing but what happens to tasks"),
+  types: names.optional().describe("Only events of these types, separated by commas"),
+  streams: names.optional().describe("Only events, and deltas, of these threads and tasks, separated by commas"),
 });
 
-export const ItemsQuery = AfterQuery.extend({ turnId: Id.optional() });
+export const ItemsQuery = AfterQuery.extend({
+  limit: wholeNumber("limit").optional().describe("1 to 500; 25 when absent"),
+  turnId: Id.optional(),
+  before: wholeNumber("before").optional().describe("The last ones that started before this seq; not with `after`"),
+  brief: flag.optional().describe("true: without outputs, diffs and images, which `leftOutChars` counts"),
+});
 
 export const Thread = z.object({
   id: z.string(),
@@ -71,6 +92,11 @@ export const Thread = z.object({
   lastTurnStatus: TurnState.optional(),
   isEphemeral: z.boolean(),
   isArchived: z.boolean(),
+  taskId: z.string().optional().describe("The task that it was made for"),
+  usage: Usage.describe("Of all its turns, the open one too"),
+  costUsd: z.number().describe("Of requests with a known price"),
+  unpriced: z.number().int().describe("Requests without one"),
+  asks: z.number().int().describe("Questions that wait for an answer"),
 });
 export const ThreadDetail = Thread.extend({
   seq: seq.describe("The last event; follow after it"),
@@ -96,6 +122,7 @@ export const Turn = z.object({
   durationMs: z.number().optional(),
   failure: Failure.optional(),
   usage: Usage.describe("So far, while it is open"),
+  contextUsed: z.number().int().optional().describe("Tokens of its last request and answer: how full the context is"),
   costUsd: z.number().optional().describe("Absent: a price was not known"),
 });
 
@@ -105,6 +132,7 @@ export const ItemEntry = z.object({
   item: Item,
   startedAt: time,
   completedAt: time.optional(),
+  leftOutChars: z.number().int().optional().describe("Of a brief entry: how much of the item is not in it"),
 });
 
 export const Approval = z.object({
@@ -114,7 +142,32 @@ export const Approval = z.object({
   seq,
   askedAt: time,
   question: ApprovalQuestion,
+  answerBy: time.optional().describe("Declined by policy then; absent: it waits"),
+  mayAnswer: z.array(Decision).describe("The decisions that you may take; an owner may take more"),
+  taskId: z.string().optional().describe("Of the task that the thread works for"),
+  taskName: z.string().optional(),
 });
+
+export const ThreadDiffQuery = z.strictObject({ turnId: Id.optional().describe("Only what this turn edited") });
+export const ThreadDiff = z.object({
+  of: z.literal("recorded").describe("Edits as they were recorded; what commands wrote is not in it"),
+  files: z.array(
+    z.object({
+      path: z.string(),
+      kind: FileChangeEntry.shape.kind.describe("What the edits come to"),
+      movedTo: z.string().optional(),
+      added: z.number().int(),
+      removed: z.number().int(),
+      edits: z
+        .array(z.object({ itemId: z.string(), turnId: z.string(), seq, diff: z.string() }))
+        .describe("Unified diffs, oldest first"),
+      diffTruncatedBytes: z.number().int().optional().describe("Of these diffs, left out when they were recorded"),
+    }),
+  ),
+  count: z.number().int().describe("How many files there are; `files` may be fewer"),
+  isCut: z.boolean().describe("Diffs or files were left out to keep it small"),
+});
+export type ThreadDiff = z.output<typeof ThreadDiff>;
 
 export const StreamedEvent = z.object({
   threadId: z.string().describe("The stream it is in: of a thread, or of what `taskId` names"),
@@ -148,7 +201,14 @@ export function streamedEvent(event: StoredEvent): StreamedEvent {
 
 export const ThreadPage = page(Thread);
 export const TurnPage = page(Turn);
-export const ItemPage = pageAfter(ItemEntry);
+export const ItemPage = pageAfter(ItemEntry).extend({
+  nextBefore: z
+    .number()
+    .int()
+    .nullable()
+    .optional()
+    .describe("Of a page with `before`: `before` of the page that comes before it; null: this is the first"),
+});
 export const ApprovalList = z.object({ data: z.array(Approval) });
 export const EventPage = pageAfter(StreamedEvent);
 
@@ -217,6 +277,7 @@ export const StartTurnBody = z.strictObject({
 export const SteerBody = z.strictObject({ input: Input, role });
 export const AnswerBody = z.strictObject({
   decision: Decision,
+  reason: z.string().max(4000).optional().describe("Why: the agent learns it, and it is stored"),
   answers: UserAnswers.optional().meta({ description: "To questions of the agent, by their ids" }),
   content: z.unknown().optional().meta({ description: "To the question of an MCP server" }),
   granted: Permissions.optional().meta({
@@ -246,10 +307,31 @@ export const ModelsAnswer = z.object({
       source: z.enum(["live", "cache", "static"]),
       isStale: z.boolean(),
       isLoggedIn: z.boolean(),
-      models: z.array(z.looseObject({ id: z.string() })),
+      models: z.array(
+        z.looseObject({
+          id: z.string(),
+          name: z.string().optional(),
+          contextTokens: z.number().int().optional(),
+          price: z
+            .looseObject({ input: z.number(), output: z.number(), cached: z.number().optional() })
+            .optional()
+            .describe("US dollars for a million tokens; absent: not known"),
+        }),
+      ),
       problem: z.object({ code: z.string(), message: z.string() }).optional(),
     }),
   ),
+});
+export const DoctorAnswer = z.object({
+  data: z.array(
+    z.object({
+      name: z.string(),
+      state: z.enum(["ok", "absent", "problem"]).describe("absent: worth knowing, no problem by itself"),
+      detail: z.string(),
+      fix: z.string().optional().describe("The command or the change that helps"),
+    }),
+  ),
+  problems: z.number().int(),
 });
 export const AccountsAnswer = z.object({
   data: z.array(
@@ -272,6 +354,7 @@ export type StreamedDelta = z.output<typeof StreamedDelta>;
 export type ServerAnswer = z.output<typeof ServerAnswer>;
 export type SandboxAnswer = z.output<typeof SandboxAnswer>;
 export type ModelsAnswer = z.output<typeof ModelsAnswer>;
+export type DoctorAnswer = z.output<typeof DoctorAnswer>;
 export type AccountsAnswer = z.output<typeof AccountsAnswer>;
 export type HopAnswer = z.output<typeof HopAnswer>;
 export type Accepted = z.output<typeof Accepted>;

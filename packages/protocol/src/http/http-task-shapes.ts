@@ -5,9 +5,9 @@ import { Failure } from "../events/event-parts.ts";
 import { Usage } from "../threads/model-output.ts";
 import { AfterQuery, flag, Folder, Id, page, PageQuery, time } from "./http-parts.ts";
 import { CheckResult, CheckViolation, JudgedWork, SecondOpinion, WorkReview } from "../tasks/task-checks.ts";
-import { Culprit, PromptReason, TaskSource, WaitCause } from "../events/task-events.ts";
+import { Culprit, PauseCause, PromptReason, TaskSource, WaitCause } from "../events/task-events.ts";
 import { TASK_STATES } from "../tasks/task-record.ts";
-import { FailureClass, StallAction, TaskSpec } from "../tasks/task-spec.ts";
+import { FailureClass, StallAction, TaskBudget, TaskSpec } from "../tasks/task-spec.ts";
 
 const Note = z.string().max(2000).optional();
 const State = z.enum(TASK_STATES);
@@ -88,10 +88,32 @@ export const CheckRun = z.object({
 const Stall = z.object({
   episode: z.number().int(),
   isOpen: z.boolean(),
+  since: time,
+  quietMs: z.number().describe("How long nothing had come by then"),
+  itemId: z.string().optional().describe("What was running"),
   message: z.string(),
   culprits: z.array(Culprit).readonly(),
   action: StallAction.optional(),
 });
+
+const CheckCounts = z.object({
+  all: z.number().int().describe("In the spec"),
+  passed: z.number().int(),
+  failed: z.number().int(),
+  errors: z.number().int().describe("Could not be carried out; not among the failed"),
+  vacuous: z.number().int().describe("Passed before any work was done; among the passed"),
+  violations: z.number().int(),
+  at: time.optional().describe("When they were run last; absent: never"),
+});
+const Activity = z.object({
+  itemId: z.string(),
+  kind: z.string().describe("Type of the item"),
+  text: z.string().optional().describe("The command, the tool, the files: one line, safe to show"),
+  since: time,
+  lastOutputAt: time.optional().describe("To a second"),
+});
+
+const Pause = z.object({ cause: PauseCause, at: time });
 
 const common = {
   id: z.string(),
@@ -106,6 +128,7 @@ const common = {
   nextAt: z.number().optional(),
   wait: Wait.optional(),
   reason: z.string().optional().describe("Why it is paused, has failed or was cancelled"),
+  pause: Pause.optional().describe("While it is paused"),
   spent: Spent,
 };
 
@@ -119,6 +142,19 @@ export const TaskSummary = z.object({
   steps: z.object({ done: z.number().int(), all: z.number().int() }),
   isStalled: z.boolean(),
   passedLastCheck: z.boolean().optional(),
+  budget: TaskBudget.describe("With what was added to it"),
+  checks: CheckCounts,
+  claim: Claim.optional(),
+  stall: z
+    .object({ message: z.string(), since: time, culprit: z.string().optional().describe("Its command") })
+    .optional()
+    .describe("While it is stalled"),
+  activity: Activity.optional().describe("What its agent does now"),
+  model: z.string().optional().describe("Absent: the spec names none"),
+  runner: z.string().optional(),
+  dependsOn: z
+    .array(z.object({ name: z.string(), id: z.string().optional(), state: State.optional() }))
+    .describe("As in the spec, with how those tasks stand now; without id: there is none"),
 });
 
 export const Task = z.object({
@@ -139,6 +175,13 @@ export const Task = z.object({
     .optional()
     .describe("The check that runs now"),
   deliver: z.array(z.string()).readonly().optional().describe("What the user accepted as the work"),
+  spentNow: Spent.optional().describe("With the open turn, where one is; absent: as `spent`"),
+  lastWriteAt: time.optional().describe("When its agent last edited a file, by an edit that was recorded"),
+  editsSinceCheck: z
+    .number()
+    .int()
+    .optional()
+    .describe("Edits that ended after the checks were run last; 100: or more"),
   lastCheck: CheckRun.optional(),
   stall: Stall.optional(),
   stepsDone: z.array(z.number().int()).readonly(),
@@ -182,40 +225,6 @@ export const AttemptList = z.object({ data: z.array(TaskAttempt) });
 export const CheckRunList = z.object({ data: z.array(CheckRun) });
 export const StallList = z.object({ data: z.array(TaskSummary.extend({ stall: Stall })) });
 
-const Authored = z.record(z.string(), z.unknown());
-export const CreateTaskBody = z
-  .strictObject({
-    spec: z
-      .union([z.string().min(1), Authored])
-      .optional()
-      .describe("A task as in a file, as text or as JSON"),
-    format: z.enum(["yaml", "markdown"]).optional().describe("Of a spec that is text; yaml when absent"),
-    prompt: z.string().min(1).optional().describe("Only a goal"),
-    plan: Authored.optional().describe("What /api/tasks/plan proposed, as it was or edited"),
-    workspace: Folder.optional().describe("Where the spec names none; the server's own folder when absent"),
-    thread: Id.optional().describe("The thread to continue, where the spec names none"),
-    clientId: Id.optional().describe("Repeat a request with the same id and it is the same task"),
-  })
-  .refine(
-    ({ spec, prompt, plan }) => [spec, prompt, plan].filter((one) => one !== undefined).length === 1,
-    "give exactly one of spec, prompt and plan",
-  );
-export const CreatedTask = Task.extend({
-  warnings: z.array(z.string()).readonly(),
-  replaces: z.array(z.string()).readonly().describe("Tasks of the same thread that it stopped"),
-});
-export const PlanTaskBody = z.strictObject({
-  prompt: z.string().min(1).max(100_000),
-  workspace: Folder.optional(),
-  provider: Id.optional(),
-  model: Id.optional(),
-});
-export const PlanAnswer = z.object({
-  plan: z.record(z.string(), z.unknown()).describe("For `plan` of POST /api/tasks"),
-  text: z.string().describe("The same as a file: YAML"),
-  warnings: z.array(z.string()).readonly(),
-  threadId: z.string().describe("Where it was requested; its usage is counted there"),
-});
 export const ReasonBody = z.strictObject({ reason: Note });
 export const RetryTaskBody = ReasonBody.extend({
   fresh: z.boolean().optional().describe("In a new thread"),
@@ -225,6 +234,12 @@ export const ResumeTaskBody = z.strictObject({
     .record(z.string(), z.number().positive())
     .optional()
     .describe("More of what ran out: timeMs, turns, tokens, costUsd"),
+  input: z
+    .string()
+    .min(1)
+    .max(100_000)
+    .optional()
+    .describe("An answer, or other words of the user: the next prompt begins with them"),
 });
 export const CompleteTaskBody = z.strictObject({ note: Note });
 export const RelieveTaskBody = z.strictObject({ action: StallAction });
@@ -304,7 +319,25 @@ export const ConfigSummary = z.object({
   inboxes: z.array(z.string()),
   sinks: z.array(SinkEntry.pick({ name: true, kind: true, target: true, events: true })),
   webhooks: SourceList.shape.data,
+  publicUrl: z.string().optional().describe("Where users reach the dashboard from elsewhere"),
 });
+/** How turns and tasks are set up, without what only an owner may know. */
+export const ConfigAnswer = ConfigSummary.extend({
+  file: z.string().optional().describe("The configuration that is read; for owners"),
+  turn: z
+    .object({
+      settings: z
+        .looseObject({ provider: z.string(), model: z.string() })
+        .describe("Model, runner, sandbox, envelope and approvals of a turn that begins now in the server's folder"),
+      sources: z.record(z.string(), z.string()).describe("Where each value is from: default, file, flag, profile"),
+    })
+    .optional(),
+  problem: z
+    .object({ code: z.string(), message: z.string() })
+    .optional()
+    .describe("Why no turn can begin now, such as a missing key"),
+});
+export type ConfigAnswer = z.output<typeof ConfigAnswer>;
 export const StateAnswer = z.object({
   version: z.string(),
   now: time,
@@ -327,11 +360,9 @@ export type AttemptList = z.output<typeof AttemptList>;
 export type CheckRunList = z.output<typeof CheckRunList>;
 export type ClearedTasks = z.output<typeof ClearedTasks>;
 export type ConfigSummary = z.output<typeof ConfigSummary>;
-export type CreatedTask = z.output<typeof CreatedTask>;
 export type FolderList = z.output<typeof FolderList>;
 export type Notification = z.output<typeof Notification>;
 export type NotificationPage = z.output<typeof NotificationPage>;
-export type PlanAnswer = z.output<typeof PlanAnswer>;
 export type SinkList = z.output<typeof SinkList>;
 export type SinkTest = z.output<typeof SinkTest>;
 export type StallList = z.output<typeof StallList>;
@@ -343,9 +374,7 @@ export type WorkspaceList = z.output<typeof WorkspaceList>;
 /** As clients may write them. */
 export type ClearTasksInput = z.input<typeof ClearTasksBody>;
 export type CompleteTaskInput = z.input<typeof CompleteTaskBody>;
-export type CreateTaskInput = z.input<typeof CreateTaskBody>;
 export type NotificationsQueryInput = z.input<typeof NotificationsQuery>;
-export type PlanTaskInput = z.input<typeof PlanTaskBody>;
 export type ReasonInput = z.input<typeof ReasonBody>;
 export type RelieveTaskInput = z.input<typeof RelieveTaskBody>;
 export type RetryTaskInput = z.input<typeof RetryTaskBody>;

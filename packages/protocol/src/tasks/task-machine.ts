@@ -26,6 +26,7 @@ import type { PromptReason, WaitCause } from "../events/task-events.ts";
 import { illegal, refused } from "./task-refusals.ts";
 import { hasEnded, type TaskRecord, type TaskState } from "./task-record.ts";
 import { NO_SPENT, spentOf } from "./task-spent.ts";
+import { afterStall, closedStall } from "./task-stall.ts";
 
 type TaskEvent = Pick<StoredEvent<TaskEventBody>, "stream" | "version" | "at" | "body">;
 
@@ -46,7 +47,14 @@ export function nextTask(task: TaskRecord | undefined, event: TaskEvent): TaskRe
     throw refused(task, body);
   if ("attempt" in body && body.attempt !== undefined && body.type !== "task.taken") refuseStale(task, body.attempt);
   const moved = move(task, body, event.at);
-  return { ...moved, version: event.version, updatedAt: event.at };
+  return { ...withoutPause(moved), version: event.version, updatedAt: event.at };
+}
+
+/** Only what is paused has one. */
+function withoutPause(task: TaskRecord): TaskRecord {
+  if (task.state === "paused" || task.pause === undefined) return task;
+  const { pause: _, ...rest } = task;
+  return rest;
 }
 
 /** Several, in order; versions continue from that of the task. */
@@ -128,9 +136,7 @@ function move(task: TaskRecord, body: Exclude<TaskEventBody, { type: "task.creat
       demand(task, body, task.state === "verified" || task.holder !== undefined);
       return { ...task, merged: { how: body.how, ref: body.ref } };
     case "task.paused":
-      demand(task, body, !hasEnded(task) && task.state !== "paused");
-      demand(task, body, body.cause !== "review" || (task.state === "claimed" && isPutToOwner(task)));
-      return released({ ...task, state: "paused", stateBefore: task.state, reason: body.message });
+      return paused(task, body, at);
     case "task.resumed":
       return resumed(task, body, at);
     case "task.budget-warned":
@@ -139,7 +145,7 @@ function move(task: TaskRecord, body: Exclude<TaskEventBody, { type: "task.creat
     case "task.stalled":
     case "task.recovered":
     case "task.stall-acted":
-      return stall(task, body);
+      return afterStall(task, body, at) ?? fail(refused(task, body));
     case "task.failed":
       demand(task, body, !hasEnded(task));
       return failed(task, body);
@@ -162,6 +168,13 @@ function move(task: TaskRecord, body: Exclude<TaskEventBody, { type: "task.creat
       demand(task, body, hasEnded(task));
       return task;
   }
+}
+
+function paused(task: TaskRecord, body: EventOf<"task.paused">, at: number): TaskRecord {
+  demand(task, body, !hasEnded(task) && task.state !== "paused");
+  demand(task, body, body.cause !== "review" || (task.state === "claimed" && isPutToOwner(task)));
+  const { cause, message: reason } = body;
+  return released({ ...task, state: "paused", stateBefore: task.state, reason, pause: { cause, at } });
 }
 
 function hopping(task: TaskRecord, body: HopOfTask): TaskRecord {
@@ -214,7 +227,7 @@ export function isNudge(why: PromptReason): boolean {
 function prompted(task: TaskRecord, body: EventOf<"task.prompted">, at: number): TaskRecord {
   demand(task, body, task.holder !== undefined && task.openPrompt === undefined && body.round === task.round + 1);
   // What the owner accepted was the work as it was.
-  const { wait: _, deliver: __, checking: ___, undone: ____, faults: _____, ...rest } = task;
+  const { wait: _, deliver: __, checking: ___, undone: ____, faults: _____, userInput: ______, ...rest } = task;
   return {
     ...rest,
     state: "running",
@@ -287,7 +300,9 @@ function resumed(task: TaskRecord, body: EventOf<"task.resumed">, at: number): T
   demand(task, body, deliver === undefined || isPutToOwner(task));
   const extraBudget = { ...task.extraBudget };
   for (const [name, more] of Object.entries(body.budget ?? {})) extraBudget[name] = (extraBudget[name] ?? 0) + more;
-  const back = byUser(pending({ ...task, ...defined({ deliver }), extraBudget, warned: [] }, at));
+  const userInput = [task.userInput, body.input].filter((said) => said !== undefined).join("\n\n");
+  const said = userInput === "" ? {} : { userInput };
+  const back = byUser(pending({ ...task, ...defined({ deliver }), ...said, extraBudget, warned: [] }, at));
   const { schedule } = task.spec;
   if (schedule === undefined || task.parentId !== undefined) return back;
   const time = schedule.at === undefined ? Number.NaN : Date.parse(schedule.at);
@@ -321,24 +336,6 @@ function byUser({ faults: _, ...task }: TaskRecord): TaskRecord {
   return { ...task, retries: 0, spent: { ...task.spent, nudges: 0 } };
 }
 
-function stall(task: TaskRecord, body: EventOf<"task.stalled" | "task.recovered" | "task.stall-acted">): TaskRecord {
-  demand(task, body, task.holder !== undefined);
-  const open = task.stall?.isOpen === true ? task.stall : undefined;
-  switch (body.type) {
-    case "task.stalled": {
-      demand(task, body, open === undefined && body.episode === (task.stall?.episode ?? 0) + 1);
-      const { episode, message, culprits } = body;
-      return { ...task, state: "stalled", stall: { episode, isOpen: true, message, culprits } };
-    }
-    case "task.recovered":
-      demand(task, body, open?.episode === body.episode);
-      return { ...task, state: "running", ...(open === undefined ? {} : { stall: { ...open, isOpen: false } }) };
-    case "task.stall-acted":
-      demand(task, body, task.stall?.episode === body.episode);
-      return task.stall === undefined ? task : { ...task, stall: { ...task.stall, action: body.action } };
-  }
-}
-
 function archived(task: TaskRecord, body: EventOf<"task.archived">): TaskRecord {
   if (body.isArchived) {
     demand(task, body, hasEnded(task) && task.state !== "archived");
@@ -363,10 +360,6 @@ function pending(task: TaskRecord, nextAt: number): TaskRecord {
 function released(task: TaskRecord): TaskRecord {
   const { holder: _, nextAt: __, wait: ___, checking: ____, ...rest } = task;
   return { ...rest, ...closedStall(task) };
-}
-
-function closedStall({ stall: open }: TaskRecord): Pick<TaskRecord, "stall"> {
-  return open === undefined ? {} : { stall: { ...open, isOpen: false } };
 }
 
 function union(a: readonly number[], b: readonly number[]): readonly number[] {

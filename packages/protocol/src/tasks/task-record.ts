@@ -20,7 +20,12 @@ export const TASK_STATES = [
 export type TaskState = (typeof TASK_STATES)[number];
 
 /** What doors show of a task; optional means absent here. */
-type Shown = { readonly [K in keyof Omit<Task, "seq" | "hasEnded">]: Exclude<Task[K], undefined> };
+type Shown = {
+  readonly [K in keyof Omit<Task, "seq" | "hasEnded" | "spentNow" | "lastWriteAt" | "editsSinceCheck">]: Exclude<
+    Task[K],
+    undefined
+  >;
+};
 
 /** With what workers need to continue it. */
 export interface TaskRecord extends Shown {
@@ -35,6 +40,8 @@ export interface TaskRecord extends Shown {
     readonly text: string;
     readonly at: number;
   };
+  /** What the user said when it was resumed; the next prompt begins with it. */
+  readonly userInput?: string;
   /** Times in a row that an attempt was given back because of the store or its thread, at no cost to the task. */
   readonly faults?: number;
   /** Of a schedule: its first time, which an interval counts from. */

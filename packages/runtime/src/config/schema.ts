@@ -6,6 +6,7 @@
 import path from "node:path";
 import { HookConfig, HostRule, Personality, ReasoningSummary, SandboxMode, Verbosity } from "@heddle/protocol";
 import { z } from "zod";
+import { InboxTable } from "./inbox-table.ts";
 import { RunnerTable } from "./runner-table.ts";
 
 const text = z.string().min(1);
@@ -272,29 +273,6 @@ const NotifyTable = z.strictObject({
 });
 export type NotifyTable = z.infer<typeof NotifyTable>;
 
-const WebhookSourceTable = z.strictObject({
-  type: z.enum(["generic", "github"]).optional(),
-  secret_env: variable.optional(),
-  workspace: absolute.optional(),
-  /** By repository, `owner/name`. */
-  workspaces: z.record(text, absolute).optional(),
-  label: text.optional(),
-  command: text.optional(),
-});
-
-/** A folder whose files become tasks, and programs elsewhere that may send orders. */
-const InboxTable = z.strictObject({
-  folder: absolute.optional(),
-  default_workspace: absolute.optional(),
-  default_thread: text.optional(),
-  /** How often one looks when nothing was noticed. */
-  poll_seconds: z.number().min(1).max(3600).optional(),
-  /** How long a file must stay the same before it is taken. */
-  settle_ms: z.int().min(50).max(60_000).optional(),
-  webhooks: z.record(text, WebhookSourceTable).optional(),
-});
-export type InboxTable = z.infer<typeof InboxTable>;
-
 /** Long enough for every name there is; a client may write it. */
 const pattern = text.max(256);
 
@@ -385,6 +363,11 @@ export const ConfigFile = z.object({
   /** Agent programs, by name: `[runners.claude]`. */
   runners: z
     .record(text.max(64).regex(/^[\w.-]+$/, "must be letters, digits, dots and hyphens"), RunnerTable)
+    .optional(),
+  /** Where users reach the dashboard of `heddle serve` from elsewhere; notifications link there. */
+  public_url: z
+    .url({ protocol: /^https?$/ })
+    .regex(/^[^?#@]+$/, "must have no user, query or fragment")
     .optional(),
   tasks: TasksTable.optional(),
   inbox: InboxTable.optional(),

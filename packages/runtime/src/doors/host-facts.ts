@@ -6,7 +6,10 @@ import { probeSandbox } from "@heddle/tools";
 /** A probe starts processes; what it finds does not change from one request to the next. */
 const PROBE_KEPT_MS = 60_000;
 
-export function hostFacts({ accounts, runners = {}, env }: Host): HostFacts {
+export function hostFacts(
+  { accounts, runners = {}, env }: Host,
+  { home, cwd }: { readonly home: string; readonly cwd: string },
+): HostFacts {
   let probed: Promise<SandboxFacts> | undefined;
   let probedAt = 0;
   return {
@@ -19,7 +22,12 @@ export function hostFacts({ accounts, runners = {}, env }: Host): HostFacts {
     },
     programs: { runners, env },
     accounts: async () => (await accounts?.())?.list() ?? [],
-    models: async (provider) => (await accounts?.())?.models({ provider, isForced: false }) ?? [],
+    async models(provider) {
+      const open = await accounts?.();
+      if (open === undefined) return [];
+      return (await import("./described-models.ts")).describedModels(open, provider, home);
+    },
+    doctor: async () => (await import("../doctor/findings.ts")).findings({ env, cwd, isOnline: false }),
   };
 }
 

@@ -46,6 +46,8 @@ export interface BehindDoors extends Serving {
   /** What begins turns in this process besides clients. */
   readonly harness: AsyncDisposable | undefined;
   readonly configWarnings: readonly string[];
+  /** Where users reach the doors from elsewhere. */
+  readonly publicUrl: string | undefined;
 }
 
 export interface Doors {
@@ -126,7 +128,7 @@ interface Entrance {
 
 async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind: BehindDoors): Promise<Doors> {
   const { home, owner, bindings, pageFolder, log } = entrance;
-  const { host, heddle, settings, taskDoor, harness, cwd, version, configWarnings } = behind;
+  const { host, heddle, settings, taskDoor, harness, cwd, version, configWarnings, publicUrl } = behind;
   const server = new AppServer({ heddle, settings, home, cwd, version, host, configWarnings, log });
   const acceptFrom =
     (principal: Principal): Accept =>
@@ -135,9 +137,9 @@ async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind:
     };
   const tokens = openTokenBook(home, owner.token, log);
   const websockets = { "/": acceptFrom };
-  const facts = hostFacts(host);
+  const facts = hostFacts(host, { home, cwd });
   const { turns } = server;
-  const places = { home, cwd, pageFolder };
+  const places = { home, cwd, pageFolder, configFile: host.config?.file };
   const door = new HttpDoor({ heddle, settings, facts, taskDoor, tokens, turns, ...places, version, log, websockets });
   let ending: Promise<unknown> | undefined;
   const endWork = async (): Promise<void> => {
@@ -154,7 +156,7 @@ async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind:
   ends.defer(endWork);
   const addresses: string[] = [];
   for (const at of bindings.length > 0 ? bindings : await ownBindings(home)) {
-    const listener = await open(at, { ...entrance, door, accept: acceptFrom(LOCAL_OWNER) });
+    const listener = await open(at, { ...entrance, door, publicUrl, accept: acceptFrom(LOCAL_OWNER) });
     listeners.use(listener);
     addresses.push(listener.address);
   }
@@ -176,20 +178,21 @@ type Accept = Parameters<typeof listenUnix>[1];
 
 interface Opening extends Entrance {
   readonly door: HttpDoor;
+  readonly publicUrl: string | undefined;
   readonly accept: Accept;
 }
 
-async function open(at: ServeAt, { door, accept, home, names, tls }: Opening): Promise<Listener> {
+async function open(at: ServeAt, { door, accept, home, names, tls, publicUrl }: Opening): Promise<Listener> {
   if (at.kind === "unix") {
     const http = { server: door.privateServer(), [Symbol.asyncDispose]: () => Promise.resolve() };
     return listenUnix(at.path ?? path.join(home, OWN_SOCKET), accept, { http });
   }
   try {
-    return await door.listen({ host: at.host, port: at.port, names, tls: at.hasTls ? tls : undefined });
+    return await door.listen({ host: at.host, port: at.port, names, publicUrl, tls: at.hasTls ? tls : undefined });
   } catch (error) {
     // A port from an earlier start may be in use by now; one that was asked for is not replaced.
     if (at.isRemembered !== true || !isHeddleError(error)) throw error;
-    return door.listen({ host: at.host, port: 0, names });
+    return door.listen({ host: at.host, port: 0, names, publicUrl });
   }
 }
 

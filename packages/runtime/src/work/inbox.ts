@@ -1,7 +1,8 @@
 /** Where orders come from: `[inbox]` of the configuration, and the variables of OpenLoom where it is silent. */
 import { HeddleError } from "@heddle/protocol";
 import type { WebhookSource } from "@heddle/tasks";
-import type { ConfigFile, InboxTable } from "../config/schema.ts";
+import type { InboxTable } from "../config/inbox-table.ts";
+import type { ConfigFile } from "../config/schema.ts";
 
 type Env = NodeJS.ProcessEnv;
 

@@ -31,6 +31,7 @@ export function taskDoorOptionsOf({ journal, home, config, env }: Omit<TaskDoorC
     door,
     folders: folder === undefined ? [] : [folder],
     sinks,
+    publicUrl: config.public_url,
     concurrency: 0,
   };
 }
@@ -44,7 +45,14 @@ export async function openTaskDoor(ends: AsyncDisposableStack, options: TaskDoor
   const { tasks, door, sinks } = taskDoor;
   // Before the inbox, so that the first order is reported too.
   ends.use(
-    await openNotifier({ journal, sinks, home, log, ...(recentMessages === undefined ? {} : { recentMessages }) }),
+    await openNotifier({
+      journal,
+      sinks,
+      home,
+      log,
+      publicUrl: config.public_url,
+      ...(recentMessages === undefined ? {} : { recentMessages }),
+    }),
   );
   if (folder !== undefined) {
     ends.use(

@@ -46,6 +46,11 @@ export async function refuseLeavingSandbox(
   );
 }
 
+/** The same for who is shown what may be answered. */
+export function mayOnlyDecline(question: ApprovalQuestion, sandboxMode: string | undefined): boolean {
+  return leavesSandbox(question) || sandboxMode === OPEN;
+}
+
 function leavesSandbox(question: ApprovalQuestion): boolean {
   return question.kind === "permissions" || ("wish" in question && question.wish !== undefined);
 }

@@ -64,7 +64,7 @@ export async function defaultSettings(settings: SettingsResolver): Promise<TurnS
 }
 
 /** For doors that only begin turns. */
-export type SettingsResolver = Pick<SettingsSource, "resolve">;
+export type SettingsResolver = Pick<SettingsSource, "resolve"> & Partial<Pick<SettingsSource, "explain">>;
 
 type Thread = Pick<LoadedThread, "threadId" | "workspace">;
 

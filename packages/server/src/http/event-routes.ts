@@ -28,9 +28,13 @@ function cursorOf(after: number | undefined, lastEventId: string | undefined): n
 
 function followOf(
   who: Pick<Follow, "stream" | "principal">,
-  { after = 0, deltas = false, follow: isLive = true, only }: EventsQuery,
+  { after = 0, deltas = false, follow: isLive = true, only, types, streams }: EventsQuery,
 ): Follow {
-  return { ...who, after, wantsDeltas: deltas, isLive, only };
+  return { ...who, after, wantsDeltas: deltas, isLive, only, types: setOf(types), streams: setOf(streams) };
+}
+
+function setOf(names: readonly string[] | undefined): ReadonlySet<string> | undefined {
+  return names === undefined ? undefined : new Set(names);
 }
 
 /** The same streams over a WebSocket, for clients without server-sent events; undefined: the URL names no stream. */
@@ -41,7 +45,10 @@ export async function eventSocketAt(url: URL, principal: Principal, hub: EventHu
   const { token: _token, ...query } = Object.fromEntries(url.searchParams);
   const parsed = AllEventsQuery.safeParse(query);
   if (!parsed.success)
-    throw new HeddleError("usage.invalid", "a WebSocket of events takes after, only, deltas and follow");
+    throw new HeddleError(
+      "usage.invalid",
+      "a WebSocket of events takes after, only, types, streams, deltas and follow",
+    );
   const serve = await hub.admit(followOf({ stream, principal }, parsed.data));
   return (channel) => void serve(socketOutput(channel));
 }

@@ -17,6 +17,8 @@ export type Entrance =
       readonly kind: "tcp";
       /** `name:port` in lower case. */
       readonly hosts: ReadonlySet<string>;
+      /** By which a proxy that users go through is known, besides the server's own. */
+      readonly known: { readonly host: string; readonly origin: string } | undefined;
       readonly scheme: "http" | "https";
       readonly strangers: Strangers;
     };
@@ -28,7 +30,8 @@ export function checkOrigin(request: IncomingMessage, entrance: Entrance, isForP
   if (repeated !== undefined) throw new HeddleError("usage.invalid", `the header ${repeated} is given more than once`);
   const { host, origin } = headers;
   const own = entrance.kind === "tcp" ? entrance.hosts : undefined;
-  if (own !== undefined && !own.has((host ?? "").toLowerCase())) {
+  const isPublic = entrance.kind === "tcp" && host?.toLowerCase() === entrance.known?.host && host !== undefined;
+  if (own !== undefined && !isPublic && !own.has((host ?? "").toLowerCase())) {
     throw new HeddleError("door.wrong-host", "this server does not answer to that host name");
   }
   const isOwn = origin === undefined || isOwnOrigin(origin, entrance);
@@ -42,6 +45,7 @@ export function checkOrigin(request: IncomingMessage, entrance: Entrance, isForP
 
 function isOwnOrigin(origin: string, entrance: Entrance): boolean {
   if (entrance.kind === "private") return false;
+  if (origin === entrance.known?.origin) return true;
   const scheme = `${entrance.scheme}://`;
   return origin.startsWith(scheme) && entrance.hosts.has(origin.slice(scheme.length));
 }

@@ -1,8 +1,17 @@
 /** The server itself: health, sandbox, models, accounts. */
 import { HeddleError } from "@heddle/protocol";
 import { z } from "zod";
+import { takeTurn } from "../record/one-at-a-time.ts";
 import { route, type Route } from "./route.ts";
-import { AccountsAnswer, Health, ModelsAnswer, ModelsQuery, SandboxAnswer, ServerAnswer } from "@heddle/protocol/http";
+import {
+  AccountsAnswer,
+  DoctorAnswer,
+  Health,
+  ModelsAnswer,
+  ModelsQuery,
+  SandboxAnswer,
+  ServerAnswer,
+} from "@heddle/protocol/http";
 
 export const HOST_ROUTES: readonly Route[] = [
   route({
@@ -80,6 +89,18 @@ export const HOST_ROUTES: readonly Route[] = [
     answer: AccountsAnswer,
     async handle(_given, { context: { facts } }) {
       return { data: (await facts.accounts()).map((account) => ({ ...account })) };
+    },
+  }),
+  route({
+    name: "readDoctor",
+    on: "GET /api/doctor",
+    summary: "What this machine lacks for Heddle, as heddle doctor says it, each with what fixes it",
+    scope: "admin",
+    answer: DoctorAnswer,
+    async handle(_given, { context: { heddle, facts } }) {
+      using _turn = takeTurn(heddle.journal, "a look at the machine");
+      const data = (await facts.doctor()).map((finding) => ({ ...finding }));
+      return { data, problems: data.filter(({ state }) => state === "problem").length };
     },
   }),
   route({

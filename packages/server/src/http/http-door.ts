@@ -50,6 +50,8 @@ export interface HttpDoorOptions {
   readonly home: string;
   readonly cwd: string;
   readonly version: string;
+  /** Of the configuration that is in force. */
+  readonly configFile?: string | undefined;
   /** The folder with the built page of the dashboard; absent: it is left out. */
   readonly pageFolder?: string | undefined;
   readonly log: (line: string) => void;
@@ -64,6 +66,8 @@ export interface HttpDoorOptions {
 export interface TcpAt extends TcpAddress {
   /** Further names; the address itself and, on loopback, `localhost` are always known. */
   readonly names: readonly string[];
+  /** Where users reach it from elsewhere, as through a proxy. */
+  readonly publicUrl?: string | undefined;
   /** Absent: in the clear. */
   readonly tls?: TlsPair | undefined;
 }
@@ -109,6 +113,7 @@ export class HttpDoor implements AsyncDisposable {
       mcpSessions: new EnvelopeSessions(),
       loginCodes: new LoginCodes(isStillGood),
       tokens,
+      configFile: options.configFile,
       log,
     };
   }
@@ -123,10 +128,12 @@ export class HttpDoor implements AsyncDisposable {
     return this.#server({ kind: "private" });
   }
 
-  async listen({ host, port, names, tls }: TcpAt): Promise<Listener> {
+  async listen({ host, port, names, tls, publicUrl }: TcpAt): Promise<Listener> {
     const hosts = new Set<string>();
     const scheme = tls === undefined ? "http" : "https";
-    const server = this.#server({ kind: "tcp", hosts, scheme, strangers: new Strangers() }, tls);
+    const known = publicUrl === undefined ? undefined : new URL(publicUrl);
+    const entrance = { kind: "tcp", hosts, scheme, known, strangers: new Strangers() } as const;
+    const server = this.#server(entrance, tls);
     const boundPort = await listenTcp(server, { host, port });
     const own = host.includes(":") ? `[${host}]` : host;
     for (const name of [own, ...(isLoopback(host) ? ["localhost"] : []), ...names]) {

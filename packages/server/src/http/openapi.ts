@@ -30,6 +30,7 @@ import {
   TurnSettings,
   Usage,
   UsageEntry,
+  VerdictAnswer,
 } from "@heddle/protocol/http";
 import { TaskCheck, TaskSpec } from "@heddle/protocol/tasks";
 
@@ -59,6 +60,7 @@ const COMPONENTS = {
   Notification,
   UsageEntry,
   ConfigSummary,
+  Verdict: VerdictAnswer,
   Sandbox: SandboxAnswer,
   StreamedEvent,
   StreamedDelta,
@@ -78,6 +80,7 @@ const CONTENTS = {
       schema: { type: "string", description: "A bundle, one JSON object a line. See docs/build/bundle-format.md." },
     },
   },
+  text: { "text/plain": { schema: { type: "string" } } },
   mcp: {
     "text/event-stream": {
       schema: {

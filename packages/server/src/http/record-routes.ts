@@ -5,13 +5,15 @@ import {
   BundleQuery,
   ImportAnswer,
   ImportQuery,
+  LastVerdict,
+  LastVerdictQuery,
   PurgeAnswer,
   PurgeBody,
   ThreadParams,
   VerdictAnswer,
   VerifyBody,
 } from "@heddle/protocol/http";
-import { bundleOf, receive, takeOver, verdict } from "../record/record.ts";
+import { bundleOf, lastVerdict, receive, takeOver, verdict } from "../record/record.ts";
 import { CAREFUL_HEADERS, LINES_TYPE } from "./answer.ts";
 import { route, whileAsked, type HttpCall, type Route } from "./route.ts";
 import { requireThread } from "./views.ts";
@@ -42,6 +44,18 @@ export const RECORD_ROUTES: readonly Route[] = [
     body: VerifyBody,
     answer: VerdictAnswer,
     handle: ({ body }, call) => verdict(storeOf(call), body, whileAsked(call)),
+  }),
+  route({
+    name: "readLastVerdict",
+    on: "GET /api/verify",
+    summary: "What the last verification through this server found, and up to where",
+    scope: "read",
+    query: LastVerdictQuery,
+    answer: LastVerdict,
+    async handle({ query: { subject } }, { context: { heddle } }) {
+      const position = await heddle.journal.position();
+      return { verdict: lastVerdict(heddle.journal, subject) ?? null, position };
+    },
   }),
   route({
     name: "exportThread",

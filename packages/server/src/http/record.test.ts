@@ -1,7 +1,7 @@
 /** The record over HTTP: what it answers is what the command line says of the same home. */
 import { readdir } from "node:fs/promises";
 import { verifyExport } from "@heddle/journal";
-import { ImportAnswer, VerdictAnswer } from "@heddle/protocol/http";
+import { ImportAnswer, LastVerdict, VerdictAnswer } from "@heddle/protocol/http";
 import { verifyRecord } from "@heddle/tasks/verification";
 import { expect, test } from "vitest";
 import { ask, openHttpWorld, type HttpWorld, type Role } from "../../test/http-world.ts";
@@ -18,6 +18,8 @@ function clientOf(world: HttpWorld, role: Role = "owner") {
     (await send(path, { method: "POST", body: JSON.stringify(body) })).json() as Promise<Record<string, unknown>>;
   return {
     verify: (question: object = {}) => post("verify", question),
+    lastVerdict: async (subject?: string) =>
+      LastVerdict.parse(await (await send(subject === undefined ? "verify" : `verify?subject=${subject}`)).json()),
     export: (threadId: string) => send(`threads/${threadId}/bundle`),
     async import(lines: string | ReadableStream, trustKey?: string) {
       const query = trustKey === undefined ? "" : `?trustKey=${trustKey}`;
@@ -54,7 +56,16 @@ test("a verification answers what the command line says, of a thread and of the 
   for (const subject of [threadId, undefined]) {
     const question = { home: world.home, selector: subject, signal: new AbortController().signal };
     const said = await verifyRecord(journal, question);
-    expect(await evidence.verify(subject === undefined ? {} : { subject })).toEqual(JSON.parse(JSON.stringify(said)));
+    expect(await evidence.lastVerdict(subject)).toMatchObject({ verdict: null });
+    const answer = VerdictAnswer.parse(await evidence.verify(subject === undefined ? {} : { subject }));
+    const { at, upTo, ...found } = answer;
+    expect(found).toEqual(JSON.parse(JSON.stringify(said)));
+    expect([upTo, at <= Date.now()]).toEqual([await journal.position(), true]);
+    await world.append(threadId, 1);
+    // What came later is not covered, and the last verdict says so.
+    const position = await journal.position();
+    expect(position).toBeGreaterThan(upTo);
+    expect(await clientOf(world, "viewer").lastVerdict(subject)).toEqual({ verdict: answer, position });
   }
   expect(
     VerdictAnswer.parse(await evidence.verify({ subject: threadId, level: 2 })).levels.map(({ level }) => level),

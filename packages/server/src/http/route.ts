@@ -30,7 +30,21 @@ export interface HostFacts {
   sandbox(): Promise<SandboxFacts>;
   /** Statuses only: no secret is in them. */
   accounts(): Promise<readonly AccountStatus[]>;
-  models(provider: string | undefined): Promise<readonly ModelListing[]>;
+  /** With limits and prices, where they are known. */
+  models(
+    provider: string | undefined,
+  ): Promise<readonly (Omit<ModelListing, "models"> & { readonly models: readonly ListedModel[] })[]>;
+  /** What the machine lacks, and what fixes it. */
+  doctor(): Promise<readonly DoctorFinding[]>;
+}
+
+type ListedModel = { readonly id: string } & object;
+
+export interface DoctorFinding {
+  readonly name: string;
+  readonly state: "ok" | "absent" | "problem";
+  readonly detail: string;
+  readonly fix?: string;
 }
 
 /** What a door needs through which threads and tasks are begun: this one, and MCP. */
@@ -56,6 +70,8 @@ export interface HttpContext extends DoorContext {
   readonly hub: EventHub;
   readonly facts: HostFacts;
   readonly mcpSessions: EnvelopeSessions;
+  /** Of the configuration that is in force. */
+  readonly configFile: string | undefined;
   readonly loginCodes: LoginCodes;
   readonly tokens: TokenBook;
   readonly log: (line: string) => void;
@@ -80,6 +96,9 @@ export interface HttpCall extends DoorCall {
  */
 export type Access = Scope | "public" | "signed";
 
+/** `stream`: server-sent events, `lines`: JSON lines, `text`: plain, `mcp`: as MCP says. */
+type Sent = "stream" | "lines" | "text" | "mcp";
+
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 export interface Raw {
@@ -101,8 +120,8 @@ export interface Route {
   readonly body: z.ZodType | undefined;
   /** The body is lines and has no bound of its own: the handler reads it. Absent: JSON, as `body` says. */
   readonly takes?: "lines";
-  /** `stream`: server-sent events, `lines`: JSON lines, `mcp`: as MCP says; each is sent by the handler itself. */
-  readonly answer: z.ZodType | "stream" | "lines" | "mcp";
+  /** Some answers are sent by the handler itself. */
+  readonly answer: z.ZodType | Sent;
   readonly status: number;
   run(raw: Raw, call: HttpCall): Promise<unknown>;
 }
@@ -124,7 +143,7 @@ interface RouteSpec<
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
-  readonly answer: A | "stream" | "lines" | "mcp";
+  readonly answer: A | Sent;
   readonly status?: number;
   handle(given: Given<z.output<P>, z.output<Q>, z.output<B>>, call: HttpCall): Promise<z.output<A>>;
 }

@@ -32,6 +32,8 @@ const BODIES: Readonly<Record<string, unknown>> = {
   interruptTurn: {},
   steerTurn: { input: "more" },
   answerApproval: { decision: "decline" },
+  endProcess: { startTicks: "1" },
+  lintTask: { prompt: "say hello" },
   createTask: { prompt: "say hello" },
   planTask: { prompt: "say hello" },
   clearTasks: { states: ["cancelled"] },
@@ -63,6 +65,9 @@ const MISSING: Readonly<Record<string, number>> = {
   // None of these tokens is the login of a browser.
   logout: 400,
   revokeToken: 404,
+  // Neither a number nor a hash.
+  endProcess: 400,
+  readOutput: 400,
   // The thread has had no turn, so it is in no envelope.
   hopThread: 400,
   runGate: 400,

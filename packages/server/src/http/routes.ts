@@ -8,9 +8,11 @@ import { LOGIN_ROUTES } from "./login-routes.ts";
 import { HOST_ROUTES } from "./host-routes.ts";
 import { MCP_ROUTES } from "./mcp-routes.ts";
 import { ORDER_ROUTES } from "./order-routes.ts";
+import { PROCESS_ROUTES } from "./process-routes.ts";
 import { RECORD_ROUTES } from "./record-routes.ts";
 import type { Route } from "./route.ts";
 import { TASK_FACTS_ROUTES } from "./task-facts-routes.ts";
+import { TASK_LINT_ROUTES } from "./task-lint.ts";
 import { TASK_ROUTES } from "./task-routes.ts";
 import { TASK_WORK_ROUTES } from "./task-work-routes.ts";
 import { CONVERSATION_ROUTES } from "./conversation-routes.ts";
@@ -26,8 +28,10 @@ export const ROUTES: readonly Route[] = [
   ...ENVELOPE_ROUTES,
   ...EVENT_ROUTES,
   ...EVIDENCE_ROUTES,
+  ...PROCESS_ROUTES,
   ...RECORD_ROUTES,
   ...AGENT_ROUTES,
+  ...TASK_LINT_ROUTES,
   ...TASK_ROUTES,
   ...TASK_WORK_ROUTES,
   ...TASK_FACTS_ROUTES,

@@ -14,6 +14,8 @@ export interface TaskDoorOptions {
   /** Inboxes: an order may be named by its path there. */
   readonly folders: readonly string[];
   readonly sinks: readonly Sink[];
+  /** Where users reach the dashboard from elsewhere. */
+  readonly publicUrl?: string | undefined;
   /** How many tasks this process runs at a time; 0: none. */
   readonly concurrency: number;
 }
@@ -58,12 +60,19 @@ export function tasksFor({ context: { taskDoor, cwd }, principal, by }: DoorCall
     relieve: after(mayContinue, (...args) => tasks.relieve(...args)),
     archive: after(mayContinue, (...args) => tasks.archive(...args)),
     async add(task) {
-      refuseFullAccess(principal, task.spec.sandbox);
-      refuseNetwork(principal, task.spec);
-      const workspace = await folderFor({ principal, wanted: task.spec.workspace, cwd });
-      return tasks.add({ ...task, spec: { ...task.spec, workspace } });
+      return tasks.add({ ...task, spec: await allowedSpec(task.spec, { principal, cwd }) });
     },
   };
+}
+
+/** The spec, with its folder, of a task that the caller may order. */
+export async function allowedSpec(
+  spec: TaskSpec,
+  { principal, cwd }: { readonly principal: Principal | undefined; readonly cwd: string },
+): Promise<TaskSpec> {
+  refuseFullAccess(principal, spec.sandbox);
+  refuseNetwork(principal, spec);
+  return { ...spec, workspace: await folderFor({ principal, wanted: spec.workspace, cwd }) };
 }
 
 /** The call, once the caller is known to be allowed it. */

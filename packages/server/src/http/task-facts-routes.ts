@@ -8,7 +8,8 @@ import {
   AttemptList,
   BrowseQuery,
   CheckRunList,
-  ConfigSummary,
+  ConfigAnswer,
+  type ConfigSummary,
   EventPage,
   FolderList,
   StallList,
@@ -24,9 +25,10 @@ import { folderFor } from "../access/folders.ts";
 import { invalidCursor } from "../rpc/paging.ts";
 import { route, type HttpContext, type Route } from "./route.ts";
 import type { TaskDoorOptions } from "./task-door.ts";
-import { attemptsOf, checkRuns, requireTask, sinkEntries, taskSummary } from "./task-views.ts";
+import { attemptsOf, checkRuns, requireTask, sinkEntries } from "./task-views.ts";
+import { taskSummaries } from "./task-summaries.ts";
+import { turnConfig } from "./turn-config.ts";
 import { limitOf } from "./thread-routes.ts";
-import { openApprovals } from "./views.ts";
 
 const MAX_STALLS = 100;
 const MAX_FOLDERS = 200;
@@ -34,9 +36,13 @@ const MAX_WORKSPACES = 20;
 const MAX_STATE_TASKS = 50;
 const MAX_MODELS = 100;
 
-async function stalls({ tasks }: Journal): Promise<z.output<typeof StallList>["data"]> {
-  const stalled = await tasks.page({ states: ["stalled"], limit: MAX_STALLS });
-  return stalled.flatMap((task) => (task.stall === undefined ? [] : [{ ...taskSummary(task), stall: task.stall }]));
+async function stalls(journal: Journal): Promise<z.output<typeof StallList>["data"]> {
+  const stalled = await journal.tasks.page({ states: ["stalled"], limit: MAX_STALLS });
+  const summaries = await taskSummaries(journal, stalled);
+  return stalled.flatMap(({ stall }, at) => {
+    const summary = summaries[at];
+    return stall === undefined || summary === undefined ? [] : [{ ...summary, stall }];
+  });
 }
 
 async function usagePage(query: z.output<typeof UsageQuery>, { usage }: Journal) {
@@ -59,7 +65,13 @@ function usageView({ of, requests, unpriced, usage, costUsd }: UsageRow) {
   return { of: { ...of }, requests, unpriced, usage, costUsd };
 }
 
-function configSummary({ door, folders, sinks, concurrency }: TaskDoorOptions): z.output<typeof ConfigSummary> {
+function configSummary({
+  door,
+  folders,
+  sinks,
+  publicUrl,
+  concurrency,
+}: TaskDoorOptions): z.output<typeof ConfigSummary> {
   return {
     carriesOutTasks: concurrency > 0,
     concurrency,
@@ -67,6 +79,7 @@ function configSummary({ door, folders, sinks, concurrency }: TaskDoorOptions): 
     inboxes: [...folders],
     sinks: sinks.map(({ name, kind, target, events }) => ({ name, kind, target, events: [...events] })),
     webhooks: door.sources.map(({ name, kind, secret }) => ({ name, kind, isSigned: secret !== undefined })),
+    ...(publicUrl === undefined ? {} : { publicUrl }),
   };
 }
 
@@ -84,9 +97,9 @@ async function stateOf({ heddle, taskDoor, version }: HttpContext): Promise<z.ou
     now,
     position,
     counts: await journal.tasks.counts(),
-    tasks: (await journal.tasks.page({ states, limit: MAX_STATE_TASKS })).map(taskSummary),
+    tasks: await taskSummaries(journal, await journal.tasks.page({ states, limit: MAX_STATE_TASKS })),
     stalls: await stalls(journal),
-    approvals: (await openApprovals(journal)).length,
+    approvals: (await journal.threads.openApprovals()).length,
     sinks: await sinkEntries(journal, taskDoor.sinks),
     usage: {
       today: await models(today),
@@ -158,10 +171,10 @@ export const TASK_FACTS_ROUTES: readonly Route[] = [
   route({
     name: "readConfig",
     on: "GET /api/config",
-    summary: "How tasks, inboxes, sinks and webhooks are set up; never a secret",
+    summary: "How turns, tasks, inboxes, sinks and webhooks are set up, and where each setting is from; never a secret",
     scope: "read",
-    answer: ConfigSummary,
-    handle: (_given, { context }) => Promise.resolve(configSummary(context.taskDoor)),
+    answer: ConfigAnswer,
+    handle: async (_given, call) => ({ ...configSummary(call.context.taskDoor), ...(await turnConfig(call)) }),
   }),
   route({
     name: "readState",

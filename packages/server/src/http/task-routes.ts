@@ -27,8 +27,11 @@ import {
 } from "@heddle/protocol/http";
 import { defined } from "@heddle/protocol";
 import { route, type DoorCall, type HttpCall, type Route } from "./route.ts";
+import { orderOf } from "./task-lint.ts";
 import { tasksFor } from "./task-door.ts";
-import { createdView, requireTask, taskSummary, taskView } from "./task-views.ts";
+import { taskNow } from "./task-now.ts";
+import { createdView, requireTask, taskView } from "./task-views.ts";
+import { taskSummaries } from "./task-summaries.ts";
 import { limitOf } from "./thread-routes.ts";
 
 const PUT_AWAY: readonly TaskState[] = ["archived"];
@@ -52,7 +55,7 @@ export async function listTasks(query: z.output<typeof TasksQuery>, { context: {
     limit: limit + 1,
   });
   const { data, nextCursor } = pageFrom(rows, limit, ({ id }) => id);
-  return { data: data.map(taskSummary), nextCursor, position };
+  return { data: await taskSummaries(journal, data), nextCursor, position };
 }
 
 export async function createTask(
@@ -61,18 +64,13 @@ export async function createTask(
   door: "http" | "mcp" = "http",
 ): Promise<z.output<typeof CreatedTask>> {
   const { context, principal } = call;
-  const { spec, format, prompt, plan, workspace, thread, clientId } = body;
-  const written = prompt === undefined ? (spec ?? plan) : { goal: prompt };
-  const isText = typeof written === "string";
+  const { clientId } = body;
   const name = principal?.name ?? "";
   const { task, warnings } = await takeOrder(
     { ...context.taskDoor.door, defaultWorkspace: context.cwd, tasks: tasksFor(call) },
     {
-      file: isText ? `order.${format === "markdown" ? "md" : "yaml"}` : "order.json",
-      text: isText ? written : JSON.stringify(written),
+      ...orderOf(body),
       source: { kind: door, ref: name },
-      workspace,
-      thread,
       ...(clientId === undefined ? {} : { key: `${door}:${name}:${clientId}` }),
     },
   );
@@ -137,9 +135,9 @@ const cancel = (tasks: Tasks, taskId: string, { reason }: z.output<typeof Reason
   tasks.cancel(taskId, reason ?? `cancelled by ${who}`);
 
 /** A used-up budget is a state of the task, not of the caller: trying again does not help. */
-async function resume(tasks: Tasks, taskId: string, { budget }: z.output<typeof ResumeTaskBody>) {
+async function resume(tasks: Tasks, taskId: string, { budget, input }: z.output<typeof ResumeTaskBody>) {
   try {
-    return await tasks.resume(taskId, budget);
+    return await tasks.resume(taskId, budget, { input });
   } catch (cause) {
     if (!isHeddleError(cause) || cause.code !== "limit.reached") throw cause;
     throw new HeddleError("task.illegal", cause.message, { cause, details: cause.details });
@@ -152,7 +150,11 @@ const MOVES: readonly Route[] = [
     (tasks, taskId, { reason }, who) => tasks.pause(taskId, reason ?? `paused by ${who}`),
   ),
   move(
-    { name: "resume", summary: "Resumes a paused task, with more of the budget that ran out", body: ResumeTaskBody },
+    {
+      name: "resume",
+      summary: "Resumes a paused task, with more of the budget that ran out, or with an answer for its agent",
+      body: ResumeTaskBody,
+    },
     resume,
   ),
   move({ name: "cancel", summary: "Ends it unfinished", body: ReasonBody }, cancel),
@@ -237,8 +239,10 @@ export const TASK_ROUTES: readonly Route[] = [
     scope: "read",
     params: TaskParams,
     answer: Task,
-    handle: async ({ params: { taskId } }, { context: { heddle } }) =>
-      taskView(await withRows(heddle.journal, await requireTask(heddle.journal, taskId))),
+    async handle({ params: { taskId } }, { context: { heddle } }) {
+      const task = await requireTask(heddle.journal, taskId);
+      return { ...taskView(await withRows(heddle.journal, task)), ...(await taskNow(heddle.journal, task)) };
+    },
   }),
   route({
     name: "deleteTask",

@@ -9,15 +9,7 @@ import {
   type StoredEvent,
   type TaskRecord,
 } from "@heddle/protocol";
-import type {
-  CheckRun,
-  CreatedTask,
-  Notification,
-  SinkEntry,
-  Task,
-  TaskAttempt,
-  TaskSummary,
-} from "@heddle/protocol/http";
+import type { CheckRun, CreatedTask, Notification, SinkEntry, Task, TaskAttempt } from "@heddle/protocol/http";
 import type { Sink, TakenOrder } from "@heddle/tasks";
 import type { z } from "zod";
 import { defined } from "@heddle/protocol";
@@ -31,7 +23,8 @@ export async function requireTask(journal: Journal, taskId: string): Promise<Tas
 
 /** Without what only workers go on from. */
 export function taskView(task: TaskRecord): z.output<typeof Task> {
-  const { version, holder: _holder, openPrompt: _prompt, firstAt: _first, warned: _warned, ...shown } = task;
+  const { version, holder: _holder, openPrompt: _prompt, firstAt: _first, warned: _warned, ...rest } = task;
+  const { userInput: _input, faults: _faults, ...shown } = rest;
   return { ...shown, seq: version, hasEnded: hasEnded(task) };
 }
 
@@ -43,19 +36,6 @@ export async function createdView(
   const [first] = await journal.read({ stream: task.id, after: 0, limit: 1 });
   const replaces = first?.body.type === "task.created" ? (first.body.replaces ?? []) : [];
   return { ...taskView(task), warnings, replaces };
-}
-
-export function taskSummary(task: TaskRecord): z.output<typeof TaskSummary> {
-  const { id, state, source, createdAt, updatedAt, attempt, spent, parentId, threadId, nextAt, wait, reason } = task;
-  const { name, workspace, labels, priority, steps } = task.spec;
-  const { contestant } = task;
-  const known = { id, name, state, workspace, labels, priority, source, createdAt, updatedAt, attempt, spent };
-  return {
-    ...known,
-    ...defined({ parentId, contestant, threadId, nextAt, wait, reason, passedLastCheck: task.lastCheck?.passed }),
-    steps: { done: task.stepsDone.length, all: steps.length },
-    isStalled: task.stall?.isOpen === true,
-  };
 }
 
 export async function checkRuns(journal: Journal, taskId: string): Promise<z.output<typeof CheckRun>[]> {

@@ -19,11 +19,14 @@ import {
   HopThreadBody,
   PatchThreadBody,
   ThreadDetail,
+  ThreadDiff,
+  ThreadDiffQuery,
   ThreadPage,
   ThreadParams,
   ThreadsQuery,
 } from "@heddle/protocol/http";
-import { requireThread, threadView } from "./views.ts";
+import { threadDiff } from "./thread-diff.ts";
+import { requireThread, requireTurn, threadView, threadViews } from "./views.ts";
 
 /** How many threads are looked at; older ones are found by their id. */
 const MAX_THREADS = 10_000;
@@ -37,7 +40,11 @@ export function limitOf(limit: number | undefined): number {
 async function detail({ heddle }: HttpContext, threadId: string): Promise<z.output<typeof ThreadDetail>> {
   const row = await requireThread(heddle.journal, threadId);
   const takeover = await readTakeover(heddle.journal, threadId);
-  return { ...threadView(row), seq: await heddle.journal.version(threadId), ...defined({ takeover }) };
+  return {
+    ...(await threadView(heddle.journal, row)),
+    seq: await heddle.journal.version(threadId),
+    ...defined({ takeover }),
+  };
 }
 
 function settingsFrom(given: Readonly<Record<string, unknown>>): z.output<typeof ChatSettingsChange> {
@@ -65,7 +72,7 @@ export async function listThreads(
       : (await threads.childrenOf(query.parent, { limit: MAX_THREADS })).toReversed();
   const wanted = rows.filter((row) => isWanted(row, query));
   const { data, nextCursor } = pageOf(wanted, { cursor, limit: limitOf(query.limit) }, ({ id }) => id);
-  return { data: data.map(threadView), nextCursor };
+  return { data: await threadViews(heddle.journal, data), nextCursor };
 }
 
 export const THREAD_ROUTES: readonly Route[] = [
@@ -163,6 +170,21 @@ export const THREAD_ROUTES: readonly Route[] = [
     async handle({ params: { threadId }, body }, { context, principal, by }) {
       await requireThread(context.heddle.journal, threadId);
       return context.heddle.as(by).hopThread({ ...body, threadId, staysInSandbox: !isOwner(principal) });
+    },
+  }),
+  route({
+    name: "diffThread",
+    on: "GET /api/threads/{threadId}/diff",
+    summary:
+      "What the agent's edits changed, by file, as they were recorded; of a task on disk: GET /api/tasks/{taskId}/diff",
+    scope: "read",
+    params: ThreadParams,
+    query: ThreadDiffQuery,
+    answer: ThreadDiff,
+    async handle({ params: { threadId }, query: { turnId } }, { context: { heddle } }) {
+      await requireThread(heddle.journal, threadId);
+      if (turnId !== undefined) await requireTurn(heddle.journal, threadId, turnId);
+      return threadDiff(heddle.journal, threadId, turnId);
     },
   }),
   route({

@@ -1,5 +1,5 @@
 /** Turns, their items, and the questions they put. */
-import type { ThreadRow } from "@heddle/journal";
+import type { Journal, ThreadRow } from "@heddle/journal";
 import { HeddleError } from "@heddle/protocol";
 import type { z } from "zod";
 import { folderFor } from "../access/folders.ts";
@@ -25,7 +25,9 @@ import {
   TurnParams,
 } from "@heddle/protocol/http";
 import { limitOf } from "./thread-routes.ts";
-import { itemEntries, openApprovals, requireThread, requireTurn, turnView } from "./views.ts";
+import { openApprovals } from "./approval-views.ts";
+import { briefEntry, itemEntries, itemsBefore } from "./item-views.ts";
+import { requireThread, requireTurn, turnView } from "./views.ts";
 
 type Wanted = z.output<typeof StartTurnBody>;
 
@@ -56,6 +58,19 @@ async function settingsOf({ heddle, settings }: DoorContext, row: ThreadRow, wan
   const patch = { runner, model, provider, effort, sandboxMode, envelope, ceiling, approvalPolicy, mode };
   const resolved = await settings.resolve({ workspace: stored.workspace, stored, patch });
   return { ...resolved, ...defined({ outputSchema, limits }) };
+}
+
+const MAX_ITEMS = 500;
+
+function itemsPage(
+  journal: Journal,
+  threadId: string,
+  { after, before, limit: asked = 25, turnId }: z.output<typeof ItemsQuery>,
+): Promise<z.output<typeof ItemPage>> {
+  const limit = Math.min(MAX_ITEMS, Math.max(1, asked));
+  if (before === undefined) return itemEntries(journal, threadId, { after: after ?? 0, limit, turnId });
+  if (after === undefined && turnId === undefined) return itemsBefore(journal, threadId, { before, limit });
+  throw new HeddleError("usage.invalid", "before goes with neither after nor turnId; leave one out");
 }
 
 export const TURN_ROUTES: readonly Route[] = [
@@ -132,15 +147,15 @@ export const TURN_ROUTES: readonly Route[] = [
   route({
     name: "listItems",
     on: "GET /api/threads/{threadId}/items",
-    summary: "Items of a thread in the order they started",
+    summary: "Items of a thread in the order they started, from the beginning, or with before from the end",
     scope: "read",
     params: ThreadParams,
     query: ItemsQuery,
     answer: ItemPage,
-    async handle({ params: { threadId }, query: { after = 0, limit, turnId } }, { context: { heddle } }) {
+    async handle({ params: { threadId }, query }, { context: { heddle } }) {
       await requireThread(heddle.journal, threadId);
-      const { data, nextAfter } = await itemEntries(heddle.journal, threadId, { after, limit: limitOf(limit), turnId });
-      return { data: [...data], nextAfter };
+      const page = await itemsPage(heddle.journal, threadId, query);
+      return query.brief === true ? { ...page, data: page.data.map(briefEntry) } : page;
     },
   }),
   route({
@@ -149,7 +164,7 @@ export const TURN_ROUTES: readonly Route[] = [
     summary: "Questions of all threads that wait for an answer, oldest first",
     scope: "read",
     answer: ApprovalList,
-    handle: async (_given, { context: { heddle } }) => ({ data: await openApprovals(heddle.journal) }),
+    handle: async (_given, call) => ({ data: await openApprovals(call) }),
   }),
   route({
     name: "listThreadApprovals",
@@ -158,9 +173,9 @@ export const TURN_ROUTES: readonly Route[] = [
     scope: "read",
     params: ThreadParams,
     answer: ApprovalList,
-    async handle({ params: { threadId } }, { context: { heddle } }) {
-      await requireThread(heddle.journal, threadId);
-      return { data: await openApprovals(heddle.journal, threadId) };
+    async handle({ params: { threadId } }, call) {
+      await requireThread(call.context.heddle.journal, threadId);
+      return { data: await openApprovals(call, threadId) };
     },
   }),
   route({

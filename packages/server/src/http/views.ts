@@ -2,8 +2,9 @@
 import type { Journal, ReadOptions, ThreadRow, TurnRow } from "@heddle/journal";
 import { addUsage, HeddleError, NO_USAGE, type StoredEvent } from "@heddle/protocol";
 import type { z } from "zod";
-import type { Approval, ItemEntry, Thread, Turn } from "@heddle/protocol/http";
+import type { Thread, Turn } from "@heddle/protocol/http";
 import { defined } from "@heddle/protocol";
+import { taskOfOrigin } from "./thread-tasks.ts";
 
 const PAGE = 256;
 
@@ -20,7 +21,27 @@ export async function requireTurn(journal: Journal, threadId: string, turnId: st
   return row;
 }
 
-export function threadView(row: ThreadRow): z.output<typeof Thread> {
+/** From tables: it costs the same however long the threads are. */
+export async function threadViews(journal: Journal, rows: readonly ThreadRow[]): Promise<z.output<typeof Thread>[]> {
+  const sums = await journal.usage.ofThreads(rows.map(({ id }) => id));
+  const used = new Map(sums.map((one) => [one.threadId, one]));
+  const open = await journal.threads.openApprovals();
+  return rows.map((row) => {
+    const { usage = NO_USAGE, costUsd = 0, unpriced = 0 } = used.get(row.id) ?? {};
+    const asks = open.filter(({ threadId }) => threadId === row.id).length;
+    return { ...threadFacts(row), ...defined({ taskId: taskOfOrigin(row.origin) }), usage, costUsd, unpriced, asks };
+  });
+}
+
+export async function threadView(journal: Journal, row: ThreadRow): Promise<z.output<typeof Thread>> {
+  const [view] = await threadViews(journal, [row]);
+  if (view === undefined) throw new HeddleError("thread.not-found", `no thread ${row.id}`);
+  return view;
+}
+
+type Facts = Omit<z.output<typeof Thread>, "taskId" | "usage" | "costUsd" | "unpriced" | "asks">;
+
+function threadFacts(row: ThreadRow): Facts {
   const { settings: _settings, gitInfo: _gitInfo, logEntries: _entries, usage: _usage, forkedFrom, ...shown } = row;
   const fork = forkedFrom && { threadId: forkedFrom.threadId, seq: forkedFrom.version };
   return {
@@ -46,9 +67,12 @@ export async function* eventsAfter(
   }
 }
 
+/** What a turn is made of; its items are not read. */
+const OF_TURN = ["turn.admitted", "turn.started", "model.responded", "turn.completed"] as const;
+
 export async function turnView(journal: Journal, row: TurnRow): Promise<z.output<typeof Turn>> {
   let turn: z.output<typeof Turn> | undefined;
-  for await (const event of eventsAfter(journal, row.threadId, row.admittedVersion - 1)) {
+  for await (const event of eventsAfter(journal, row.threadId, row.admittedVersion - 1, OF_TURN)) {
     turn = foldTurn(turn, event, row);
     if (event.body.type === "turn.completed" && event.body.turnId === row.id) break;
   }
@@ -72,66 +96,12 @@ function foldTurn(
   if (body.type === "model.responded") {
     const { costUsd: before, ...rest } = turn;
     const costUsd = before === undefined || body.costUsd === undefined ? undefined : before + body.costUsd;
-    return { ...rest, usage: addUsage(turn.usage, body.usage), ...defined({ costUsd }) };
+    // A compaction is no part of the conversation.
+    const full = body.purpose === undefined ? body.usage.inputTokens + body.usage.outputTokens : turn.contextUsed;
+    return { ...rest, usage: addUsage(turn.usage, body.usage), ...defined({ costUsd, contextUsed: full }) };
   }
   if (body.type !== "turn.completed") return turn;
   const { costUsd: _soFar, ...rest } = turn;
   const { status, usage, durationMs, failure, costUsd } = body;
   return { ...rest, status, usage, durationMs, endedAt: at, ...defined({ failure, costUsd }) };
-}
-
-export interface ItemsRequest {
-  readonly after: number;
-  readonly limit: number;
-  readonly turnId: string | undefined;
-}
-
-/** In the order they started. An item that has ended is shown as it ended. */
-export async function itemEntries(
-  journal: Journal,
-  threadId: string,
-  { after, limit, turnId }: ItemsRequest,
-): Promise<{ readonly data: readonly z.output<typeof ItemEntry>[]; readonly nextAfter: number | null }> {
-  const entries = new Map<string, z.output<typeof ItemEntry>>();
-  let open = 0;
-  let hasMore = false;
-  const turn = turnId === undefined ? undefined : await journal.threads.turn(turnId);
-  if (turnId !== undefined && turn?.threadId !== threadId) return { data: [], nextAfter: null };
-  const begin = Math.max(after, (turn?.admittedVersion ?? 1) - 1);
-  for await (const { body, at, version } of eventsAfter(journal, threadId, begin)) {
-    // Every item of a turn has ended with it.
-    if (version > (turn?.endedVersion ?? Infinity)) break;
-    if (body.type === "item.started" && (turnId ?? body.turnId) === body.turnId) {
-      hasMore = entries.size === limit;
-      if (hasMore && open === 0) break;
-      if (hasMore) continue;
-      entries.set(body.item.id, { seq: version, turnId: body.turnId, item: body.item, startedAt: at });
-      open += 1;
-    }
-    if (body.type !== "item.completed") continue;
-    const entry = entries.get(body.item.id);
-    if (entry === undefined || entry.completedAt !== undefined) continue;
-    entries.set(body.item.id, { ...entry, item: body.item, completedAt: at });
-    open -= 1;
-    if (hasMore && open === 0) break;
-  }
-  const data = [...entries.values()];
-  return { data, nextAfter: hasMore ? (data.at(-1)?.seq ?? null) : null };
-}
-
-/** Questions that wait for an answer, of one thread or of all. */
-export async function openApprovals(journal: Journal, threadId?: string): Promise<z.output<typeof Approval>[]> {
-  const turns = await journal.threads.openTurns();
-  const wanted = turns.filter((turn) => (threadId ?? turn.threadId) === turn.threadId);
-  const open = new Map<string, z.output<typeof Approval>>();
-  for (const turn of wanted) {
-    for await (const { body, at, version } of eventsAfter(journal, turn.threadId, turn.admittedVersion)) {
-      if (body.type === "approval.requested") {
-        const { approvalId: id, turnId, question } = body;
-        open.set(id, { id, threadId: turn.threadId, turnId, seq: version, askedAt: at, question });
-      }
-      if (body.type === "approval.resolved") open.delete(body.approvalId);
-    }
-  }
-  return [...open.values()].toSorted((a, b) => a.askedAt - b.askedAt);
 }

@@ -3,7 +3,8 @@ import type { Journal } from "@heddle/journal";
 import { defined, HeddleError, type Item } from "@heddle/protocol";
 import { fitText } from "@heddle/tools";
 import { z } from "zod";
-import { eventsAfter, openApprovals } from "../http/views.ts";
+import { openQuestions } from "../http/approval-views.ts";
+import { eventsAfter } from "../http/views.ts";
 import type { SurfaceCall } from "./surface.ts";
 
 export const TurnState = z.object({
@@ -82,9 +83,9 @@ export async function turnState(journal: Journal, threadId: string): Promise<Tur
       questions: [],
     };
   }
-  const open = await openApprovals(journal, threadId);
-  const questions = open.map(({ id, question }) => ({
-    approvalId: id,
+  const open = await openQuestions(journal, threadId);
+  const questions = open.map(({ row, question }) => ({
+    approvalId: row.id,
     kind: question.kind,
     question: fitText(JSON.stringify(question), MAX_QUESTION_BYTES),
   }));

@@ -23,17 +23,40 @@ export async function verdict(
   signal: AbortSignal,
 ): Promise<VerdictAnswer> {
   using _turn = takeTurn(journal, "a verification");
+  const [at, upTo] = [Date.now(), await journal.position()];
   // Loaded by whoever asks for it.
   const { verifyRecord } = await import("@heddle/tasks/verification");
   const { report, ...found } = await verifyRecord(journal, { home, selector: subject, level, signal });
-  return {
+  const answer = {
     ...found,
+    at,
+    upTo,
     ...(report === undefined ? {} : { report: { ...report } }),
     levels: found.levels.map((one) => ({ ...one })),
     findings: [...found.findings],
     running: [...found.running],
     violations: [...found.violations],
   };
+  remember(journal, subject, answer);
+  return answer;
+}
+
+/** Of one server: subjects whose last verdict is kept, the oldest go. */
+const MAX_KEPT = 200;
+const kept = new WeakMap<Journal, Map<string, VerdictAnswer>>();
+
+function remember(journal: Journal, subject = "", answer: VerdictAnswer): void {
+  const verdicts = kept.get(journal) ?? new Map<string, VerdictAnswer>();
+  kept.set(journal, verdicts);
+  verdicts.delete(subject);
+  verdicts.set(subject, answer);
+  const [oldest] = verdicts.keys();
+  if (verdicts.size > MAX_KEPT && oldest !== undefined) verdicts.delete(oldest);
+}
+
+/** undefined: it was not verified since the server started. */
+export function lastVerdict(journal: Journal, subject = ""): VerdictAnswer | undefined {
+  return kept.get(journal)?.get(subject);
 }
 
 /** Each with its line end. */

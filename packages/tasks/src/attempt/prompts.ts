@@ -10,6 +10,12 @@ const MAX_ALL_OUTPUT = 16_000;
 const MAX_UNJUDGED = 20;
 
 export function promptText(task: TaskRecord, why: PromptReason): string {
+  const { userInput } = task;
+  // The user's own words come first, and whole.
+  return userInput === undefined ? promptFor(task, why) : `${userInput}\n\n${promptFor(task, why)}`;
+}
+
+function promptFor(task: TaskRecord, why: PromptReason): string {
   switch (why) {
     case "first":
       return order(task);

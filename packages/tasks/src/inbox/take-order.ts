@@ -62,7 +62,24 @@ const MAX_NAME_CHARS = 80;
 const UNNAMED = "order";
 
 export async function takeOrder(door: OrderDoor, order: Order): Promise<TakenOrder> {
-  const { spec: given, warnings } = await readOrder(door, order);
+  const { spec, warnings } = await readOrder(door, order);
+  await refuseLeft(door, order, spec);
+  const task = await door.tasks.add({
+    spec,
+    source: order.source,
+    ...(order.key === undefined ? {} : { key: order.key }),
+  });
+  return { task, warnings };
+}
+
+export interface ReadOrder {
+  readonly spec: TaskSpec;
+  readonly warnings: readonly string[];
+}
+
+/** The task that an order would become; `task.invalid` says all that is wrong with it. Nothing is stored. */
+export async function readOrder(door: Omit<OrderDoor, "tasks">, order: Omit<Order, "source">): Promise<ReadOrder> {
+  const { spec: given, warnings } = await parseOrder(door, order);
   const thread = given.thread === undefined ? undefined : await findThread(door.journal, given.thread);
   const workspace =
     given.workspace === NOWHERE ? (order.workspace ?? thread?.workspace ?? door.defaultWorkspace) : given.workspace;
@@ -79,13 +96,7 @@ export async function takeOrder(door: OrderDoor, order: Order): Promise<TakenOrd
     ...(given.name === UNNAMED ? { name: firstLine(given.goal) } : {}),
   };
   requireAllowedWorkspace(spec.workspace, door.roots);
-  await refuseLeft(door, order, spec);
-  const task = await door.tasks.add({
-    spec,
-    source: order.source,
-    ...(order.key === undefined ? {} : { key: order.key }),
-  });
-  return { task, warnings };
+  return { spec, warnings };
 }
 
 /** A file that an agent wrote into an inbox is not an order. */
@@ -97,10 +108,7 @@ async function refuseLeft({ journal, home }: OrderDoor, order: Order, { workspac
   await refuseChangedSpec({ journal, home }, { file, sha256, changedAt, workspace, help });
 }
 
-async function readOrder(
-  door: OrderDoor,
-  order: Order,
-): Promise<{ readonly spec: TaskSpec; readonly warnings: readonly string[] }> {
+async function parseOrder(door: Omit<OrderDoor, "tasks">, order: Omit<Order, "source">): Promise<ReadOrder> {
   const thread = order.thread ?? door.defaultThread;
   const { specs, warnings } = readSpec(
     { file: order.file, ...(await writtenOrder(order)), folder: NOWHERE },
@@ -124,7 +132,7 @@ async function readOrder(
   return { spec, warnings };
 }
 
-async function writtenOrder({ file, text }: Order): Promise<Pick<SpecText, "text" | "format">> {
+async function writtenOrder({ file, text }: Pick<Order, "file" | "text">): Promise<Pick<SpecText, "text" | "format">> {
   switch (endingOf(file)) {
     case ".json":
     case ".yaml":

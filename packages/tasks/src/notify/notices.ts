@@ -144,8 +144,9 @@ function progressOf({ state, stepsDone, spec }: TaskRecord): number {
   return Math.min(0.99, stepsDone.length / spec.steps.length);
 }
 
-/** Of the thread that works on the task. */
+/** Of the thread that works on the task, and where users find it. */
 interface ThreadNews {
+  readonly url: string | undefined;
   readonly activity: readonly Activity[];
   readonly takeover: Takeover | undefined;
 }
@@ -161,7 +162,7 @@ export function payloadOf(
   { name, data }: Notice,
   event: Pick<StoredEvent, "at" | "position">,
   task: TaskRecord,
-  { activity, takeover }: ThreadNews,
+  { activity, takeover, url }: ThreadNews,
 ): Payload {
   const payload = {
     schema_version: SCHEMA_VERSION,
@@ -177,6 +178,7 @@ export function payloadOf(
       active_session_id: task.threadId ?? task.spec.thread ?? null,
       recent_activity: activity,
       takeover,
+      url,
     },
   };
   // Exactly what JSON can carry: an absent value is absent.

@@ -26,6 +26,8 @@ export interface NotifierOptions {
   readonly home: string;
   /** How many of the agent's last messages go with a notification. */
   readonly recentMessages?: number;
+  /** Of the dashboard, as users reach it; absent: notifications have no link. */
+  readonly publicUrl?: string | undefined;
   readonly now?: () => number;
   /** After the first failure; each further one waits four times as long, up to ten minutes. */
   readonly firstWaitMs?: number;
@@ -150,7 +152,7 @@ async function queueOrLog(...[options, readers, event, fold]: Parameters<typeof 
 }
 
 async function queueNotices(
-  { journal, recentMessages = DEFAULT_RECENT_MESSAGES }: NotifierOptions,
+  { journal, recentMessages = DEFAULT_RECENT_MESSAGES, publicUrl }: NotifierOptions,
   readers: readonly Reader[],
   event: StoredEvent<TaskEventBody>,
   fold: TaskFold,
@@ -166,6 +168,7 @@ async function queueNotices(
   const threadId = task.threadId ?? task.spec.thread;
   const activity = threadId === undefined ? [] : await recentActivity(journal, threadId, recentMessages);
   const takeover = threadId === undefined ? undefined : await readTakeover(journal, threadId);
+  const url = publicUrl === undefined ? undefined : `${publicUrl.replace(/\/+$/, "")}/tasks/${task.id}`;
   for (const { sink, delivery } of listening) {
     const wanted = notices.filter(({ name }) => sink.events.has(name));
     if (wanted.length === 0) continue;
@@ -176,7 +179,7 @@ async function queueNotices(
       sink: sink.name,
       event: one.name,
       position: event.position,
-      payload: payloadOf(one, event, task, { activity, takeover }),
+      payload: payloadOf(one, event, task, { activity, takeover, url }),
     }));
     await queueOnce(journal, sink.name, event.position, queued);
     failpoint("notify.after-queue");

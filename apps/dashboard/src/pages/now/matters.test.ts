@@ -19,6 +19,9 @@ function task(more: Partial<TaskSummary>): TaskSummary {
     spent: SPENT,
     steps: { done: 0, all: 0 },
     isStalled: false,
+    budget: { timeMs: 60_000, turns: 20, tokens: 5_000_000, onReached: "pause" },
+    checks: { all: 0, passed: 0, failed: 0, errors: 0, vacuous: 0, violations: 0 },
+    dependsOn: [],
     ...more,
   };
 }
@@ -45,6 +48,7 @@ const OUTSIDE: Approval = {
     wish: { kind: "outside" },
     reason: "the registry",
   },
+  mayAnswer: ["accept", "acceptForThread", "decline", "cancel"],
 };
 
 test("a question comes with its exact command, the agent's reason and the task that asks", () => {

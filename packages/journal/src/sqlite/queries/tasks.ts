@@ -2,11 +2,26 @@ import type { TaskRecord } from "@heddle/protocol";
 import { toTask } from "../../projections/tasks.ts";
 import type { TaskPageRequest, TaskQueries } from "../../queries/tasks.ts";
 import { integer, optionalInteger, text } from "../../record/rows.ts";
-import type { Read } from "../driver.ts";
+import type { Connection, Read } from "../driver.ts";
 import { LAST_ID } from "./threads.ts";
 
 const BUSY = `SELECT id FROM tasks WHERE is_held = 1
   AND (record ->> '$.openPrompt' IS NOT NULL OR record ->> '$.round' = 0)`;
+
+const MEANT = `SELECT asked.value AS word, tasks.id, tasks.state FROM json_each(?) AS asked JOIN tasks ON tasks.id = coalesce(
+  (SELECT id FROM tasks AS exact WHERE exact.id = asked.value),
+  (SELECT id FROM tasks AS named WHERE named.name = asked.value ORDER BY created_position DESC LIMIT 1))`;
+
+type Meant = Awaited<ReturnType<TaskQueries["meant"]>>;
+
+function readMeant(connection: Connection, words: readonly string[]): Meant {
+  return connection.all(MEANT, JSON.stringify(words)).map((row) => ({
+    word: text(row, "word"),
+    id: text(row, "id"),
+    // Written by Heddle itself.
+    state: text(row, "state") as TaskRecord["state"],
+  }));
+}
 
 export function taskQueries(read: Read): TaskQueries {
   const tasks = (sql: string, ...values: (string | number)[]): Promise<readonly TaskRecord[]> =>
@@ -22,6 +37,7 @@ export function taskQueries(read: Read): TaskQueries {
       ),
     named: (name, { limit }) =>
       tasks("SELECT record FROM tasks WHERE name = ? ORDER BY created_position DESC LIMIT ?", name, limit),
+    meant: (words) => read((connection) => readMeant(connection, words)),
     page: (request) => {
       const { where, values } = pageCondition(request);
       return tasks(

@@ -3,7 +3,7 @@ import { NO_USAGE } from "@heddle/protocol";
 import { gitInfoIn, settingsIn } from "../../projections/threads.ts";
 import { USED_COLUMNS } from "../../projections/turns.ts";
 import { usageIn } from "../../projections/usage-days.ts";
-import type { QueuedRow, ThreadRow, TurnRow, Used } from "../../queries/threads.ts";
+import type { OpenApprovalRow, OpenItemRow, QueuedRow, ThreadRow, TurnRow, Used } from "../../queries/threads.ts";
 import { integer, optionalInteger, optionalText, text, wrongKind, type Row } from "../../record/rows.ts";
 
 export const COLUMNS =
@@ -94,6 +94,39 @@ export function toUsed(row: Row | undefined): Used {
   return row === undefined
     ? { usage: NO_USAGE, durationMs: 0 }
     : { usage: usageIn(row), durationMs: integer(row, "duration_ms") };
+}
+
+export const OPEN = {
+  items:
+    "SELECT * FROM open_items WHERE thread_id IN (SELECT value FROM json_each(?)) ORDER BY thread_id, started_version",
+  approvals: "SELECT * FROM open_approvals ORDER BY asked_at, id",
+  approvalsOfThread: "SELECT * FROM open_approvals WHERE thread_id = ? ORDER BY asked_at, id",
+  itemStarts:
+    "SELECT version FROM events WHERE stream = ? AND version < ? AND type = 'item.started' ORDER BY version DESC LIMIT ?",
+} as const;
+
+export function toOpenItem(row: Row): OpenItemRow {
+  return {
+    threadId: text(row, "thread_id"),
+    itemId: text(row, "item_id"),
+    turnId: text(row, "turn_id"),
+    // Written by Heddle itself, from an item of that type.
+    type: text(row, "type") as OpenItemRow["type"],
+    text: optionalText(row, "text"),
+    startedVersion: integer(row, "started_version"),
+    startedAt: integer(row, "started_at"),
+    outputAt: optionalInteger(row, "output_at"),
+  };
+}
+
+export function toOpenApproval(row: Row): OpenApprovalRow {
+  return {
+    id: text(row, "id"),
+    threadId: text(row, "thread_id"),
+    turnId: text(row, "turn_id"),
+    version: integer(row, "version"),
+    askedAt: integer(row, "asked_at"),
+  };
 }
 
 const QUEUED_COLUMNS = "id, thread_id, queued_version";

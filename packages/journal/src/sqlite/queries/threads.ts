@@ -1,7 +1,20 @@
 import type { QueuedRow, ThreadQueries, ThreadRow, TurnRow } from "../../queries/threads.ts";
+import { integer } from "../../record/rows.ts";
 import type { Read, Value } from "../driver.ts";
 import { THREAD_ENVELOPE, toThreadEnvelope } from "./thread-envelopes.ts";
-import { listThreads, QUEUED, THREADS, toQueued, toThread, toTurn, toUsed, TURNS } from "./thread-rows.ts";
+import {
+  listThreads,
+  OPEN,
+  QUEUED,
+  THREADS,
+  toOpenApproval,
+  toOpenItem,
+  toQueued,
+  toThread,
+  toTurn,
+  toUsed,
+  TURNS,
+} from "./thread-rows.ts";
 
 /** Sorts after every continuation of an id. */
 export const LAST_ID = "\u{10FFFF}";
@@ -42,6 +55,22 @@ export function threadQueries(read: Read): ThreadQueries {
       const { mentions } = await import("./mentions.ts");
       return read((connection) => mentions(connection, look));
     },
+    openItems: (threadIds) =>
+      read((connection) => connection.all(OPEN.items, JSON.stringify(threadIds)).map(toOpenItem)),
+    openApprovals: (threadId) =>
+      read((connection) =>
+        (threadId === undefined
+          ? connection.all(OPEN.approvals)
+          : connection.all(OPEN.approvalsOfThread, threadId)
+        ).map(toOpenApproval),
+      ),
+    itemStarts: (threadId, { before, limit }) =>
+      read((connection) =>
+        connection
+          .all(OPEN.itemStarts, threadId, before, limit)
+          .map((row) => integer(row, "version"))
+          .toReversed(),
+      ),
     openTurns: () => turns(TURNS.open),
   };
 }

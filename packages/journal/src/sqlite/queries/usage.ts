@@ -14,8 +14,17 @@ const COLUMNS = {
 } as const;
 const SUMS = SUM_COLUMNS.map((column) => `sum(${column}) AS ${column}`).join(", ");
 
+const OF_THREADS = `SELECT thread_id, ${SUMS} FROM usage_days
+  WHERE thread_id IN (SELECT value FROM json_each(?)) GROUP BY thread_id`;
+
 export function usageQueries(read: Read): UsageQueries {
   return {
+    ofThreads: (threadIds) =>
+      read((connection) =>
+        connection
+          .all(OF_THREADS, JSON.stringify(threadIds))
+          .map((row) => ({ threadId: text(row, "thread_id"), ...toSums(row) })),
+      ),
     rows: ({ by, from, to, only = {}, limit, skip = 0 }) =>
       read((connection) => {
         const columns = by.map((key) => COLUMNS[key]);

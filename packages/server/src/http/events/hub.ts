@@ -4,7 +4,7 @@ import type { Journal } from "@heddle/journal";
 import { HeddleError, isHeddleError, reasonOf } from "@heddle/protocol";
 import { isTaskStream } from "@heddle/protocol/http";
 import type { Principal } from "../../access/principals.ts";
-import { namedFrame, storedFrame, type Followed } from "./frames.ts";
+import { keyOf, namedFrame, storedFrame, type Followed } from "./frames.ts";
 import type { OpenOutput } from "./outputs.ts";
 import { Reader, type ReaderOptions } from "./reader.ts";
 import { SharedTail } from "./shared-tail.ts";
@@ -114,9 +114,9 @@ export class EventHub implements AsyncDisposable {
     for (const reader of this.#readers.keys()) reader.lag();
   }
 
-  async #serve(reader: Reader, { stream, only, isLive }: Follow): Promise<void> {
-    const of = { stream, only };
-    const key = stream ?? only ?? "";
+  async #serve(reader: Reader, { stream, only, types, streams, isLive }: Follow): Promise<void> {
+    const of = { stream, only, types, streams };
+    const key = keyOf(of);
     const tail = await this.#borrow(key, of);
     try {
       let isFirst = true;

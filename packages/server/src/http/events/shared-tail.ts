@@ -74,7 +74,8 @@ export class SharedTail implements FanOutListener, AsyncDisposable {
   }
 
   delta(delta: ItemDelta): void {
-    if (this.#live.size > 0) this.#gather(deltaFrame(delta));
+    if (this.#live.size === 0 || this.#of.streams?.has(delta.threadId) === false) return;
+    this.#gather(deltaFrame(delta));
   }
 
   deltaLost(): void {

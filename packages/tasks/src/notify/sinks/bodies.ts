@@ -47,7 +47,7 @@ export function shownMessage({ event, payload }: Outgoing): ShownMessage {
     title: cut(visibleText(oneLine(`${name}: ${sign}`)), MAX_TITLE_CHARS),
     lines: [
       ...textLines(cut(summary, MAX_SUMMARY_CHARS)),
-      textOf(payload["task_id"]),
+      textOf(data["url"]) || textOf(payload["task_id"]),
       byHand === "" ? "" : `take over: ${byHand}`,
     ].filter((line) => line !== ""),
   };

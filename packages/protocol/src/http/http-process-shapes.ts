@@ -1,0 +1,46 @@
+/** The shapes of what commands of a thread run now, and of their whole outputs. Part of http-shapes.ts. */
+import { z } from "zod";
+import { ThreadParams, wholeNumber } from "./http-parts.ts";
+
+export const ProcessParams = ThreadParams.extend({ pid: wholeNumber("pid").describe("Of a process of the thread") });
+export const EndProcessBody = z.strictObject({
+  startTicks: z.string().max(40).describe("As it was listed: with the pid it names one process for good"),
+});
+const Process = z.object({
+  pid: z.number().int(),
+  parent: z.number().int(),
+  startTicks: z.string(),
+  command: z.string(),
+  state: z.string().describe("Of the kernel: R, S, D, Z, T"),
+  waitChannel: z.string().optional(),
+  cpuMs: z.number(),
+  runningMs: z.number(),
+  openSockets: z.number().int(),
+  readsStdin: z.boolean().describe("It waits for input that does not come"),
+});
+export const ProcessList = z.object({
+  data: z.array(
+    z.object({
+      processId: z.string().describe("Of the command"),
+      pid: z.number().int(),
+      hasInput: z.boolean(),
+      awaitedBy: z.array(z.string()).describe("Items whose calls wait for it; none: it runs in the background"),
+      processes: z.array(Process).describe("Its whole tree"),
+    }),
+  ),
+});
+export const EndedProcess = z.object({ outcome: z.enum(["ended", "gone", "stays"]) });
+
+export const OutputParams = ThreadParams.extend({
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/, "a SHA-256 has 64 hexadecimal digits")
+    .describe("`outputBlob` of an item"),
+});
+export const OutputQuery = z.strictObject({
+  from: wholeNumber("from").optional().describe("First byte; 0 when absent"),
+  limit: wholeNumber("limit").optional().describe("How many bytes; all when absent"),
+});
+
+export type ProcessList = z.output<typeof ProcessList>;
+export type EndedProcess = z.output<typeof EndedProcess>;
