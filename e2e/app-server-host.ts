@@ -14,39 +14,44 @@ export interface AppServerHost extends AsyncDisposable {
 }
 
 export function openAppServerHost(program: string): AppServerHost {
-  let process: ChildProcess | undefined;
+  let host: ChildProcess | undefined;
+  const spawnHost = (): ChildProcess => {
+    const child = spawn(process.execPath, [program], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+    return child.once("exit", () => {
+      if (host === child) host = undefined;
+    });
+  };
   return {
     start(options) {
-      process ??= spawnHost(program);
-      const child = process;
-      const started = serve(child, options);
-      child.once("exit", () => {
-        if (process === child) process = undefined;
-      });
-      return started;
+      const child = (host ??= spawnHost());
+      const server = serve(child, options);
+      return {
+        ...server,
+        kill() {
+          if (server.isOver()) return;
+          child.kill("SIGKILL");
+          if (host === child) host = undefined;
+        },
+      };
     },
     async [Symbol.asyncDispose]() {
-      if (process === undefined) return;
-      const ended = once(process, "exit");
-      process.kill("SIGKILL");
+      if (host === undefined) return;
+      const ended = once(host, "exit");
+      host.kill("SIGKILL");
       await ended;
     },
   };
 }
 
-function spawnHost(program: string): ChildProcess {
-  return spawn(process.execPath, [program], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
-}
-
-function serve(child: ChildProcess, start: StartOptions): Started {
+function serve(child: ChildProcess, start: StartOptions): Omit<Started, "kill"> & { isOver(): boolean } {
   const ended = Promise.withResolvers<number | string>();
   const output = new PassThrough();
   let isOver = false;
   const end = (how: number | string): void => {
     isOver = true;
     child.off("message", take).off("exit", onExit);
-    output.end();
-    ended.resolve(how);
+    // When the last of it has been read.
+    output.once("end", () => ended.resolve(how)).end();
   };
   const take = (message: FromServer): void => {
     if ("output" in message) output.write(message.output);
@@ -72,8 +77,6 @@ function serve(child: ChildProcess, start: StartOptions): Started {
     }),
     output,
     ended: ended.promise,
-    kill() {
-      if (!isOver) child.kill("SIGKILL");
-    },
+    isOver: () => isOver,
   };
 }
