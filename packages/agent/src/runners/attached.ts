@@ -11,9 +11,9 @@ import { once } from "node:events";
 import { defined, HeddleError, isHeddleError, reasonOf, type AgentEnd, type By, type EventOf } from "@heddle/protocol";
 import { endProcess, readProcStat } from "@heddle/tools";
 import type { Heddle, HeddleOptions, TurnHandle } from "../heddle.ts";
-import { thisHolder } from "../recovery/holder.ts";
 import { toFailure } from "../turns/outcome.ts";
 import { capabilities } from "./abilities.ts";
+import { agentStarted } from "./agent-started.ts";
 import type { BeginTurn } from "./by-others.ts";
 import { OWN_HEALTH } from "./own-health.ts";
 import { programOf, requireProgram, requireVersion, type AgentProgram } from "./programs/find-program.ts";
@@ -21,7 +21,7 @@ import { lastConnected } from "./programs/handle.ts";
 import { importRecord, type Imported } from "./programs/import-record.ts";
 import { markRecord } from "./programs/own-record.ts";
 import { requireTakeover } from "./programs/takeover.ts";
-import type { Runner, RunnerEvent, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";
+import type { Runner, TurnIo, TurnOutcome, TurnRequest } from "./runner.ts";
 
 /** Between TERM and KILL. */
 const TERM_MS = 2000;
@@ -93,7 +93,7 @@ export function createAttachedTurns({ heddle, options, begin }: AttachedOptions)
     const ending = await during(child, io, async () => {
       const { runner } = program;
       await io.record([
-        startedEvent({ turn, runner, argv, pid: child.pid ?? 0 }),
+        agentStarted({ turn, runner, argv, pid: child.pid ?? 0, envelope: turn.sandboxContext.envelope }),
         {
           type: "agent.connected",
           v: 1,
@@ -184,28 +184,6 @@ async function during(child: ChildProcess, io: TurnIo, begun: () => Promise<void
     end,
     exitCode: typeof exitCode === "number" ? exitCode : undefined,
     signal: typeof signal === "string" ? signal : undefined,
-  };
-}
-
-interface Started {
-  readonly turn: TurnRequest;
-  readonly runner: string;
-  readonly argv: readonly string[];
-  readonly pid: number;
-}
-
-function startedEvent({ turn, runner, argv, pid }: Started): RunnerEvent {
-  const { sandbox, envelope } = turn.sandboxContext;
-  return {
-    type: "agent.started",
-    v: 1,
-    turnId: turn.turnId,
-    runner,
-    command: [...argv],
-    process: { ...thisHolder(), pid, startTicks: readProcStat(pid)?.startTicks ?? "" },
-    sandboxLevel: sandbox.level,
-    network: envelope.network,
-    writeRoots: [...envelope.writeRoots],
   };
 }
 

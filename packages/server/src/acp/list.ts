@@ -2,9 +2,7 @@
 import { realpath } from "node:fs/promises";
 import { sessionInfo } from "@heddle/dialects/acp";
 import { HeddleError } from "@heddle/protocol";
-import type { ThreadPageRequest } from "@heddle/journal";
-import type { ServerContext } from "../rpc/call.ts";
-import { cursorPosition, invalidCursor, pageFrom } from "../rpc/paging.ts";
+import { pageFrom, threadPosition } from "../rpc/paging.ts";
 import { requireThread } from "./begin.ts";
 import type { AcpHandler } from "./methods.ts";
 
@@ -12,7 +10,7 @@ const PAGE = 50;
 
 /** Of every door, newest first: a thread that was begun elsewhere can be continued in an editor. */
 export const listSessions: AcpHandler<"session/list"> = async ({ cwd, cursor }, { connection: { server } }) => {
-  const from = await beginOf(cursor, server);
+  const from = await threadPosition(cursor, server.heddle.journal);
   const folder = typeof cwd === "string" ? await realpath(cwd).catch(() => cwd) : undefined;
   const rows = await server.heddle.journal.threads.page({
     sortBy: "updatedAt",
@@ -25,17 +23,6 @@ export const listSessions: AcpHandler<"session/list"> = async ({ cwd, cursor }, 
   const { data, nextCursor } = pageFrom(rows, PAGE, ({ id }) => id);
   return { result: { sessions: data.map(sessionInfo), ...(nextCursor === null ? {} : { nextCursor }) } };
 };
-
-async function beginOf(
-  cursor: string | null | undefined,
-  { heddle }: ServerContext,
-): Promise<ThreadPageRequest["from"]> {
-  const position = cursorPosition(cursor);
-  if (position === undefined) return undefined;
-  const thread = await heddle.journal.threads.get(position.id);
-  if (thread === undefined) throw invalidCursor(cursor ?? "");
-  return { thread, isIncluded: position.isIncluded };
-}
 
 /** What runs in it ends, as the protocol asks; the thread stays. */
 export const closeSession: AcpHandler<"session/close"> = async ({ sessionId }, { connection }) => {

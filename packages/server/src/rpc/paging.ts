@@ -1,4 +1,5 @@
 /** Pages of a list whose members have ids. A cursor names a member, and is valid as long as that member exists. */
+import type { Journal, ThreadPageRequest } from "@heddle/journal";
 import { HeddleError } from "@heddle/protocol";
 
 export interface PageRequest {
@@ -33,6 +34,18 @@ export function cursorPosition(cursor: string | null | undefined): CursorPositio
   if (cursor.startsWith(AFTER)) return { id: cursor.slice(AFTER.length), isIncluded: false };
   if (cursor.startsWith(FROM)) return { id: cursor.slice(FROM.length), isIncluded: true };
   throw invalidCursor(cursor);
+}
+
+/** Of a list of threads, which the journal pages. */
+export async function threadPosition(
+  cursor: string | null | undefined,
+  { threads }: Pick<Journal, "threads">,
+): Promise<ThreadPageRequest["from"]> {
+  const position = cursorPosition(cursor);
+  if (position === undefined) return undefined;
+  const thread = await threads.get(position.id);
+  if (thread === undefined) throw invalidCursor(cursor ?? "");
+  return { thread, isIncluded: position.isIncluded };
 }
 
 /** `list` begins with the page, and goes on behind it when there is a next one. */

@@ -4,9 +4,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Journal } from "@heddle/journal";
 import { clockMs, defined, HeddleError, reasonOf, toHeddleError, type EventOf } from "@heddle/protocol";
-import { readProcStat } from "@heddle/tools";
 import { requireAsking } from "../abilities.ts";
-import { thisHolder } from "../../recovery/holder.ts";
+import { agentStarted } from "../agent-started.ts";
 import { toFailure } from "../../turns/outcome.ts";
 import type { TurnIo, TurnRequest } from "../runner.ts";
 import { startAgent, type AgentExit, type AgentProcess } from "./agent-process.ts";
@@ -92,7 +91,8 @@ export async function openLink(
   const isOver = (): boolean => conversation?.isOver === true;
   const ends = endings({ turn, io, runner, process: agent, confined, unknown, isOver });
   try {
-    await io.record([startedEvent({ turn, runner, argv, version, pid: agent.pid, confined, transcript })]);
+    const started = agentStarted({ turn, runner, argv, pid: agent.pid, envelope: confined.envelope });
+    await io.record([{ ...started, ...defined({ version }), transcript }]);
     const known: ProgramTurn = {
       ...rest,
       ...launched,
@@ -170,32 +170,6 @@ function parsed(line: string, runner: string): unknown {
     const message = `${runner} sent a message that cannot be read: ${reasonOf(error)}`;
     throw new HeddleError("runner.malformed", message, { cause: error, details: { runner, bytes: line.length } });
   }
-}
-
-interface Started {
-  readonly turn: TurnRequest;
-  readonly runner: string;
-  readonly argv: readonly string[];
-  readonly version: string | undefined;
-  readonly pid: number;
-  readonly confined: ProgramSandbox;
-  readonly transcript: string;
-}
-
-function startedEvent({ turn, runner, argv, version, pid, confined, transcript }: Started): EventOf<"agent.started"> {
-  return {
-    type: "agent.started",
-    v: 1,
-    turnId: turn.turnId,
-    runner,
-    command: [...argv],
-    ...(version === undefined ? {} : { version }),
-    process: { ...thisHolder(), pid, startTicks: readProcStat(pid)?.startTicks ?? "" },
-    sandboxLevel: turn.sandboxContext.sandbox.level,
-    network: confined.envelope.network,
-    writeRoots: [...confined.envelope.writeRoots],
-    transcript,
-  };
 }
 
 interface Ending {

@@ -23,6 +23,7 @@ import {
   pageLimit,
   pageOf,
   cursorPosition,
+  threadPosition,
   type Page,
 } from "../../rpc/paging.ts";
 import { writeExport } from "../thread-path.ts";
@@ -39,7 +40,7 @@ export const listThreads: Handler<"thread/list"> = async (params, { server }) =>
   const limit = pageLimit(params.limit);
   const folders = [params.cwd ?? []].flat();
   const providers = params.modelProviders ?? [];
-  const from = await beginOf(params.cursor, server);
+  const from = await threadPosition(params.cursor, server.heddle.journal);
   const parentId = params.parentThreadId ?? undefined;
   const isKindWanted =
     parentId === undefined
@@ -96,18 +97,6 @@ async function threadPage(server: ServerContext, request: ThreadPageRequest): Pr
   const rows = await server.heddle.journal.threads.page({ ...request, limit: request.limit + 1 });
   const shown = await Promise.all(rows.map((row) => describeThread(server, row)));
   return pageFrom(shown, request.limit, ({ id }) => id);
-}
-
-/** A cursor names a thread, and is valid as long as that thread exists. */
-async function beginOf(
-  cursor: string | null | undefined,
-  { heddle }: ServerContext,
-): Promise<ThreadPageRequest["from"]> {
-  const position = cursorPosition(cursor);
-  if (position === undefined) return undefined;
-  const thread = await heddle.journal.threads.get(position.id);
-  if (thread === undefined) throw invalidCursor(cursor ?? "");
-  return { thread, isIncluded: position.isIncluded };
 }
 
 /** For what is found otherwise than by a list. */
