@@ -1,5 +1,5 @@
 /**
- * F02: two processes keep eight threads of one home busy and are killed at random times, 60 times, with HEDDLE_E2E_FULL=1
+ * F02: two processes keep eight threads of one home busy and are killed at random times, 40 times, with HEDDLE_E2E_FULL=1
  * 200 times, or HEDDLE_E2E_KILLS. What a process said before it died is compared with what the store holds in the end.
  * HEDDLE_E2E_SEED repeats a run.
  */
@@ -15,7 +15,7 @@ import { check, NOTHING_FOUND, reopen, type Acknowledged } from "./checker.ts";
 import { figure, linesOf, openWorld, percentile, randomFrom, sourceEnv, type World } from "./world.ts";
 
 const FULL_KILLS = 200;
-const KILLS = Number(process.env["HEDDLE_E2E_KILLS"] ?? (process.env["HEDDLE_E2E_FULL"] === "1" ? FULL_KILLS : 60));
+const KILLS = Number(process.env["HEDDLE_E2E_KILLS"] ?? (process.env["HEDDLE_E2E_FULL"] === "1" ? FULL_KILLS : 40));
 const SEED = Number(process.env["HEDDLE_E2E_SEED"] ?? Date.now() % 1_000_000);
 const LANES = 2;
 const THREADS_PER_LANE = 4;

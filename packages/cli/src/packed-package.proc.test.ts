@@ -7,8 +7,10 @@ import { startModelServer } from "@heddle/models/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { KEY, pointAt } from "../test/app-server-client.ts";
+import { useAsReadmeSays } from "../test/first-use.ts";
 import { openWorld, run, start, type World } from "../test/heddle-process.ts";
 import { copyExamples, OLD_NODE, packAndInstall, REPOSITORY, type PackedPackage } from "../test/packed-package.ts";
+import { BROWSER, MISUSES } from "../test/typed-programs.ts";
 
 let packed: PackedPackage;
 let examples: readonly string[];
@@ -80,6 +82,21 @@ test("14.12: the program of the installed package runs", async () => {
   expect(npx).toMatch(/\d+\.\d+\.\d+/);
 });
 
+test(
+  "14: README's first use, typed in a fresh project, leads from the packed package to a verified task",
+  { timeout: 240_000 },
+  async () => {
+    const printed = await useAsReadmeSays(packed);
+    expect([...printed.keys()]).toHaveLength(8);
+    expect(printed.get("heddle threads list")).toContain("which test fails");
+    expect(printed.get("heddle task lint heddle-task.yaml --run")).toContain(
+      "FAILED tests npm test: 0 passed, 1 failed",
+    );
+    expect(printed.get("heddle task run heddle-task.yaml")).toContain("VERIFIED: every check passed");
+    expect(printed.get('heddle task diff "fix the failing test"')).toContain("+exports.sum = (a, b) => a + b;");
+  },
+);
+
 const testOld = test.runIf(OLD_NODE !== undefined);
 
 testOld(
@@ -100,44 +117,6 @@ testOld(
 );
 
 // ---- types
-
-/** Each line marked as an error must be one: types that are `any` would let them pass. */
-const MISUSES = `
-import { HeddleClient, type Item, type TurnResult } from "heddle/client";
-import { openHeddle, type ErrorCode } from "heddle/engine";
-// @ts-expect-error there is no token
-new HeddleClient({ url: "http://127.0.0.1:1" });
-export async function misuse(client: HeddleClient): Promise<TurnResult> {
-  const heddle = await openHeddle({ home: "/tmp/x", config: { model: "m" } });
-  // @ts-expect-error a misspelt field
-  await heddle.startTurn({ inputt: "go" });
-  const turn = await heddle.startTurn({ input: [{ type: "text", text: "go" }], sandboxMode: "read-only" });
-  for await (const { seq, body } of turn) {
-    const position: number = seq;
-    // @ts-expect-error no event is called so
-    if (body.type === "turn.ended") return await client.runTurn("id", { input: String(position) });
-    if (body.type === "item.completed" && body.item.type === "agentMessage") body.item.text.trim();
-    // @ts-expect-error only some events have a question
-    body.question;
-  }
-  const status: "completed" | "failed" | "interrupted" = (await turn.result()).status;
-  // @ts-expect-error no such code
-  const code: ErrorCode = "no.such-code";
-  // @ts-expect-error not a decision
-  await turn.answer("id", "perhaps");
-  const item: Item = { type: "agentMessage", id: status, text: code };
-  const { turn: ended } = await client.runTurn("id", { input: item.text, sandboxMode: "read-only" });
-  // @ts-expect-error usage is in tokens
-  ended.usage?.dollars;
-  return { turn: ended, message: undefined };
-}
-`;
-
-const BROWSER = `
-import { HeddleClient } from "heddle/client";
-const client = new HeddleClient({ url: location.origin, token: "" });
-for await (const heard of client.follow({ only: "tasks" })) if (heard.kind === "event") document.title = heard.event.body.type;
-`;
 
 const STRICT = {
   strict: true,

@@ -1,10 +1,10 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { fileURLToPath } from "node:url";
-import { expect, test } from "vitest";
+import { join } from "node:path";
+import { expect, inject, test } from "vitest";
 
-const CHILD = fileURLToPath(new URL("../../../test/sse-server-in-child.ts", import.meta.url));
+const CHILD = join(inject("children"), "sse-server-in-child.mjs");
 const CLIENTS = 200;
 const EVENTS = 4_000;
 
@@ -47,7 +47,7 @@ function reader({ url, token, threadId }: ServedThread, last: number, onText?: (
 }
 
 async function withServer(work: (child: ChildProcess, served: ServedThread) => Promise<void>): Promise<void> {
-  const child = fork(CHILD, { execArgv: ["--conditions=heddle-source"] });
+  const child = fork(CHILD);
   try {
     await work(child, await nextMessage<ServedThread>(child));
   } finally {
