@@ -46,12 +46,19 @@ export function planRetry(error: unknown, state: RetryState): RetryPlan {
     const tries = state.attempt === 1 ? "1 try" : `${state.attempt} tries`;
     return {
       kind: "give-up",
-      error: reworded(error, `${error.message} (after ${tries})`, { attempts: state.attempt }),
+      error: reworded(error, `${error.message} (after ${tries})${nextStep(error)}`, { attempts: state.attempt }),
     };
   }
   if (retryAfterMs !== undefined) return { kind: "retry", level, delayMs: retryAfterMs, error };
   if (error.wasStaleSocket) return { kind: "retry", level, delayMs: 0, error };
   return { kind: "retry", level, delayMs: backoff(level === "request" ? state.sent : state.round, state), error };
+}
+
+/** What the user can do when waiting did not help. */
+function nextStep({ code }: ProviderError): string {
+  return code === "provider.unreachable"
+    ? "; check that it runs and that its address is right: heddle doctor --online asks every provider"
+    : "; try again later, or ask another provider with -m PROVIDER:MODEL";
 }
 
 /** Retry-After in seconds or as a date, and the millisecond header some providers send; undefined when none is usable. */
