@@ -11,10 +11,12 @@ test("14: what the state of a task does not allow is refused in plain words, wit
   const ran = async (...args: readonly string[]): Promise<string> =>
     (await run(["task", ...args], { world })).stderr.replace(/task_[0-9a-f-]+/g, "ID");
   await run(["task", "add", "t.yaml"], { world });
-  const shown = (await run(["task", "show", "later"], { world })).stdout;
+  const shown = (await run(["task", "show", "later"], { world, env: { TZ: "Asia/Kolkata" } })).stdout;
   expect(shown.match(/^.*next.*$/gm)).toEqual([
-    expect.stringMatching(/^=#= state +waiting +waits for its time, next at/),
+    // In the zone of the user, with its offset.
+    expect.stringMatching(/^=#= state +waiting +waits for its time, next at [-\d]{10} [:\d]{8} \+05:30$/),
   ]);
+  expect(shown).toMatch(/^used +0 ms of 4 h, /m);
   expect(await ran("delete", "later")).toBe(
     "heddle: task ID is waiting and cannot be deleted; first end it: heddle task cancel ID\n",
   );
