@@ -3,6 +3,7 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const ALONE = "{packages/*/src,e2e}/**/*.alone.test.ts";
+const BROWSER = "e2e/browser/**/*.test.ts";
 const PROGRAM = "./scripts/test-program.ts";
 const COST = "./scripts/test-cost.ts";
 /** More than there are cores: tests spend more than half of their time waiting for processes, disks and time limits. */
@@ -55,7 +56,7 @@ export default defineConfig({
           setupFiles: COST,
           globalSetup: PROGRAM,
           include: ["packages/*/src/**/*.proc.test.ts", "scripts/**/*.proc.test.ts", "e2e/**/*.test.ts"],
-          exclude: [ALONE],
+          exclude: [ALONE, BROWSER],
           pool: "forks",
           // A process for each file would load the same modules two hundred times.
           isolate: false,
@@ -82,6 +83,24 @@ export default defineConfig({
           testTimeout: LIMIT_MS,
           hookTimeout: LIMIT_MS,
           expect: EXPECT,
+        },
+      },
+      {
+        resolve,
+        ssr,
+        test: {
+          // The dashboard in a real browser; only with --browser, because a run without it needs no page and no Chromium.
+          name: "browser",
+          setupFiles: [COST, "./e2e/browser/launcher.setup.ts"],
+          globalSetup: "./e2e/browser/setup.ts",
+          include: [BROWSER],
+          pool: "forks",
+          isolate: false,
+          fileParallelism: false,
+          sequence: { groupOrder: 4 },
+          testTimeout: LIMIT_MS / 4,
+          hookTimeout: LIMIT_MS,
+          expect: { poll: { timeout: LIMIT_MS / 12 } },
         },
       },
     ],

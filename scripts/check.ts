@@ -39,7 +39,7 @@ function steps(isFast: boolean): Step[] {
     { name: "envelope checklist", command: script("envelope-checklist") },
     { name: "unused code", command: tool("knip", "--no-config-hints") },
     ...(hasBaseBranch() ? [{ name: "changesets", command: tool("changeset", "status") }] : []),
-    { name: "tests", command: script("test", ...(isFast ? ["--fast"] : [])), isStreamed: true },
+    { name: "tests", command: script("test", isFast ? "--fast" : "--all"), isStreamed: true },
   ];
 }
 

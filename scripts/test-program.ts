@@ -49,13 +49,18 @@ export async function setup(project: TestProject): Promise<() => void> {
   if (built !== undefined) return () => undefined;
   // Tests start them as other users too.
   chmodSync(root, 0o755);
-  buildHeddle(root);
+  process.env["HEDDLE_E2E_LAUNCHER"] = buildHeddle(root).launcher;
   await buildChildren(children);
-  process.env["HEDDLE_E2E_LAUNCHER"] = path.join(root, LAUNCHER);
   return () => rmSync(root, { recursive: true, force: true });
 }
 
-function buildHeddle(root: string): void {
+export interface BuiltHeddle {
+  readonly launcher: string;
+  /** The folder of the dashboard's files. */
+  readonly page: string;
+}
+
+export function buildHeddle(root: string): BuiltHeddle {
   const cli = path.join(root, CLI);
   for (const folder of ["bin", "src", "dist"]) mkdirSync(path.join(cli, folder), { recursive: true });
   mkdirSync(path.join(root, "node_modules"));
@@ -72,8 +77,10 @@ function buildHeddle(root: string): void {
   const known = JSON.parse(readFileSync(stamp, "utf8")) as object;
   writeFileSync(stamp, JSON.stringify({ ...known, fingerprint: sourceFingerprint(root) }));
   // A page that stands for the dashboard: these tests need it to be there, and not built.
-  mkdirSync(path.join(cli, "dist", "dashboard"));
-  writeFileSync(path.join(cli, "dist", "dashboard", "index.html"), "<!doctype html><title>Heddle</title>\n");
+  const page = path.join(cli, "dist", "dashboard");
+  mkdirSync(page);
+  writeFileSync(path.join(page, "index.html"), "<!doctype html><title>Heddle</title>\n");
+  return { launcher: path.join(root, LAUNCHER), page };
 }
 
 async function buildChildren(folder: string): Promise<void> {

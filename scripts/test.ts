@@ -2,7 +2,7 @@
  * `npm test`: every test, ending with one line `N passed, N failed`. The exit code is zero exactly when N failed is 0.
  * A file that does not load, an unhandled error, a crash, an interrupt and a run without tests count as failed.
  * A file in which a test failed is run once more by itself; what passes then is printed as unsteady, with its name.
- * Usage: npm test -- [path or pattern …] [--fast] [--hostile] [--once] [--stall-after=seconds]
+ * Usage: npm test -- [path or pattern …] [--fast] [--hostile] [--once] [--browser | --all] [--stall-after=seconds]
  * Nothing is written into the checkout; home and temporary folder are fresh and removed at the end.
  */
 import { spawn, type ChildProcess } from "node:child_process";
@@ -38,6 +38,8 @@ const STALL_AFTER_S = 600;
 const GRACE_MS = 5_000;
 const FLAGS = {
   fast: { type: "boolean", default: false },
+  browser: { type: "boolean", default: false },
+  all: { type: "boolean", default: false },
   hostile: { type: "boolean", default: false },
   once: { type: "boolean", default: false },
   root: { type: "string", default: REPOSITORY },
@@ -46,10 +48,19 @@ const FLAGS = {
 const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 type StopSignal = keyof typeof SIGNAL_CODES;
 
+/** `usual` leaves out the browser. */
+type Which = "usual" | "fast" | "browser" | "all";
+const PROJECTS: Readonly<Record<Which, readonly string[]>> = {
+  usual: ["--project=!browser"],
+  fast: ["--project=unit"],
+  browser: ["--project=browser"],
+  all: [],
+};
+
 interface Options {
   readonly root: string;
   readonly filters: readonly string[];
-  readonly isFast: boolean;
+  readonly which: Which;
   readonly isHostile: boolean;
   readonly isOnce: boolean;
   readonly stallAfterMs: number;
@@ -78,8 +89,10 @@ function readOptions(args: string[]): Options | string {
     const { values, positionals } = parseArgs({ args, allowPositionals: true, options: FLAGS });
     const stallAfterMs = Number(values["stall-after"]) * 1000;
     if (!(stallAfterMs > 0)) return "--stall-after takes a number of seconds";
-    const { root, fast: isFast, hostile: isHostile, once: isOnce } = values;
-    return { root, filters: positionals, isFast, isHostile, isOnce, stallAfterMs };
+    const { root, hostile: isHostile, once: isOnce } = values;
+    const chosen = (["fast", "browser", "all"] as const).filter((name) => values[name]);
+    if (chosen.length > 1) return `--${chosen.join(" and --")} contradict each other`;
+    return { root, filters: positionals, which: chosen[0] ?? "usual", isHostile, isOnce, stallAfterMs };
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
@@ -112,7 +125,7 @@ function startVitest(options: Options, folders: Folders): ChildProcess {
   // project has transformed serves the others too.
   args.push("--configLoader=runner", "--no-cache", `--fsModuleCachePath=${join(folders.compiled, "modules")}`);
   if (process.stdout.isTTY !== true) args.push("--no-color");
-  if (options.isFast) args.push("--project=unit");
+  args.push(...PROJECTS[options.which]);
   // Those that look closer use the disk.
   const isOnDisk = options.isHostile || process.env["HEDDLE_E2E_FULL"] === "1";
   const [program = "", ...rest] = [...(isOnDisk ? [] : inMemory(folders)), process.execPath, ...args];

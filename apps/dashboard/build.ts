@@ -1,17 +1,20 @@
 /**
  * Builds the page into packages/cli/dist/dashboard, each file beside itself as .br and .gz, and refuses a page that has
  * outgrown its limits. Built in a folder of its own and moved in place as a whole.
- * Usage: node apps/dashboard/build.ts
+ * Usage: node apps/dashboard/build.ts [--out DIR]
  */
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { promisify } from "node:util";
+import { parseArgs, promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import { build } from "vite";
 
 const HERE = import.meta.dirname;
-const DIST = path.join(HERE, "..", "..", "packages", "cli", "dist");
-const PAGE = path.join(DIST, "dashboard");
+const { out } = parseArgs({
+  options: { out: { type: "string", default: path.join(HERE, "..", "..", "packages", "cli", "dist", "dashboard") } },
+}).values;
+const PAGE = path.resolve(out);
+const DIST = path.dirname(PAGE);
 /** What a browser loads before it draws, compressed. */
 const MAX_FIRST_JS_BYTES = 150_000;
 const MAX_CSS_BYTES = 12_000;

@@ -58,7 +58,7 @@ function Rail({ path, server, state, matters, onFind }: ShellFacts & { path: str
         <Mark />
         <span className="w">Heddle</span>
       </div>
-      <button type="button" className="find" onClick={onFind} aria-label="Search or do">
+      <button type="button" className="find" onClick={onFind} aria-label="Search or do ⌘K">
         <Icon name="search" />
         <span className="w grow">Search or do</span>
         <kbd className="w" aria-hidden="true">

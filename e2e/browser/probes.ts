@@ -1,0 +1,76 @@
+/** What is looked for in a drawn page. The functions run in the page, so they stand by themselves. */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Page } from "playwright-core";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Drawn, with nothing on its way. */
+export async function settled(page: Page): Promise<void> {
+  await page.locator("#main").first().waitFor();
+  await page.waitForFunction(() => document.querySelector(".waiting") === null && document.fonts.status === "loaded");
+}
+
+/** Each green thing that does not stand beside the word "verified", as its text or its name. */
+export function greenWithoutVerdict(page: Page): Promise<readonly string[]> {
+  return page.evaluate(() => {
+    const KINDS = [
+      "color",
+      "background-color",
+      "border-top-color",
+      "border-right-color",
+      "border-bottom-color",
+      "border-left-color",
+      "outline-color",
+      "text-decoration-color",
+      "fill",
+      "stroke",
+    ];
+    const isGreen = (value: string): boolean => {
+      const [r = 0, g = 0, b = 0, alpha = 1] = (value.match(/[\d.]+/g) ?? []).map(Number);
+      if (!/^(?:rgb|color)/.test(value) || alpha < 0.05) return false;
+      const most = Math.max(r, g, b);
+      // Green leads both others by a fifth: teal and lime are green, blue, rust and amber are not.
+      return g === most && most > 0 && (g - Math.max(r, b)) / most > 0.12;
+    };
+    const words = (element: Element): string =>
+      [element.textContent, element.getAttribute("aria-label"), element.getAttribute("title")].join(" ");
+    const isVerdict = (element: Element): boolean => {
+      const near = [element, element.parentElement, element.parentElement?.parentElement];
+      const said = near.map((one) => (one ? words(one) : "")).find((text) => /verified/i.test(text)) ?? "";
+      return said !== "" && !/not verified|unverified|claimed|rejected/i.test(said);
+    };
+    const found: string[] = [];
+    for (const element of document.querySelectorAll("body, body *")) {
+      if (element.getClientRects().length === 0) continue;
+      for (const pseudo of [undefined, "::before", "::after"]) {
+        const style = getComputedStyle(element, pseudo);
+        if (pseudo !== undefined && style.content === "none") continue;
+        const kind = KINDS.find((name) => isGreen(style.getPropertyValue(name)));
+        if (kind === undefined || isVerdict(element)) continue;
+        found.push(
+          `${kind} of <${element.tagName.toLowerCase()} class="${element.className.toString()}"> ${words(element).slice(0, 60)}`,
+        );
+      }
+    }
+    return found;
+  });
+}
+
+/** Every finding of axe-core, as its rule and the first element. */
+export async function axeFindings(page: Page): Promise<readonly string[]> {
+  // A script element would need a place in the policy of the page.
+  await page.evaluate(AXE);
+  return await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as { axe: typeof import("axe-core") };
+    const { violations } = await axe.run(document, { preload: false, resultTypes: ["violations"] });
+    return violations.map(
+      ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`,
+    );
+  });
+}
+
+/** How far a page can be scrolled sideways. */
+export function sidewaysPx(page: Page): Promise<number> {
+  return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+}

@@ -1,0 +1,27 @@
+/** What browser tests share in a run: `heddle` with the real page, and an unpacked Chromium. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { TestProject } from "vitest/node";
+import { buildHeddle } from "../../scripts/test-program.ts";
+import { unpackChromium, type UnpackedChromium } from "./chromium.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    readonly chromium: UnpackedChromium;
+    /** The launcher of a build with the page in it. */
+    readonly launcherWithPage: string;
+  }
+}
+
+const BUILD_PAGE = path.join(import.meta.dirname, "..", "..", "apps", "dashboard", "build.ts");
+
+export async function setup(project: TestProject): Promise<() => void> {
+  const root = mkdtempSync(path.join(tmpdir(), "heddle-page-"));
+  const { launcher, page } = buildHeddle(root);
+  execFileSync(process.execPath, [BUILD_PAGE, "--out", page], { stdio: ["ignore", "ignore", "inherit"] });
+  project.provide("launcherWithPage", launcher);
+  project.provide("chromium", await unpackChromium());
+  return () => rmSync(root, { recursive: true, force: true });
+}
