@@ -47,7 +47,7 @@ export interface Keeping {
   open(conversation: Conversation): Promise<OpenRecord | undefined>;
 }
 
-const openCode = async () => (await import("./opencode-store.ts")).OPENCODE;
+export const openCodeStore = async (): Promise<Keeping> => (await import("./opencode-store.ts")).OPENCODE;
 
 const CODEX: Keeping = { list: listCodex, open: openFileRecord };
 
@@ -56,8 +56,8 @@ const KEEPING: Partial<Record<AgentProtocol, Keeping>> = {
   "codex-exec": CODEX,
   claude: { list: listClaude, open: openFileRecord },
   opencode: {
-    list: async (program, wanted) => (await openCode()).list(program, wanted),
-    open: async (conversation) => (await openCode()).open(conversation),
+    list: async (program, wanted) => (await openCodeStore()).list(program, wanted),
+    open: async (conversation) => (await openCodeStore()).open(conversation),
   },
 };
 

@@ -8,6 +8,7 @@ import { readClaudeRecord } from "./claude-record.ts";
 import { readCodexRecord } from "./codex-record.ts";
 import type { AgentProgram } from "./find-program.ts";
 import { createItemLog } from "./item-log.ts";
+import { readOpenCodeRecord } from "./opencode-record.ts";
 import { linesSince, type RecordMark } from "./own-record.ts";
 import { createSpending } from "./program-runner.ts";
 
@@ -32,6 +33,7 @@ const READERS: Partial<Record<AgentProgram["protocol"], (turn: ImportingTurn) =>
   claude: readClaudeRecord,
   codex: readCodexRecord,
   "codex-exec": readCodexRecord,
+  opencode: readOpenCodeRecord,
 };
 
 export interface Imported {

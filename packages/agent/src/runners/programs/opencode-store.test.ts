@@ -5,6 +5,8 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { importsOf, itemsOf, openFixture } from "../../../test/kept-conversations.ts";
 import { listConversations } from "./conversations.ts";
+import { programOf } from "./find-program.ts";
+import { linesSince, markRecord } from "./own-record.ts";
 
 const OPENCODE_ID = "ses_4b1d6f0e2ffeAbCdEfGh";
 const CREATED = Date.parse("2026-11-19T10:00:01Z");
@@ -135,4 +137,37 @@ test("hostile: a database that is none, or whose tables are views, is refused by
     code: "usage.invalid",
   });
   expect((await listConversations(t.programs, { from: "codex", limit: 1 })).total).toBe(0);
+});
+
+test("what comes to a conversation of OpenCode while a person has it is read afterwards, and nothing else", async () => {
+  await using t = await openFixture();
+  const folder = path.join(t.home, ".local/share/opencode");
+  await mkdir(folder, { recursive: true });
+  const file = path.join(folder, "opencode.db");
+  const database = openCodeDatabase(file, t.work);
+  try {
+    const program = programOf("opencode", {}, t.programs.env);
+    const mark = await markRecord(program, OPENCODE_ID);
+    if (mark === undefined) throw new Error("there is no mark");
+    const after = async (): Promise<readonly unknown[]> => {
+      const found: unknown[] = [];
+      for await (const line of linesSince(mark)) found.push(line.kind === "line" ? JSON.parse(line.text) : line.kind);
+      return found;
+    };
+    expect(await after()).toEqual([]);
+    addMessage(database, { message: message("msg_3", "user"), parts: [{ type: "text", text: "and now?" }] });
+    addMessage(database, { message: message("msg_4", "assistant"), parts: [{ type: "text", text: "now this" }] });
+    expect(await after()).toMatchObject([
+      { id: "msg_3", role: "user", parts: [{ text: "and now?" }] },
+      { id: "msg_4", role: "assistant", parts: [{ text: "now this" }] },
+    ]);
+    expect(await markRecord(program, "ses_of-nothing")).toBeUndefined();
+    await rm(file);
+    expect(await after()).toEqual([]);
+    await rm(`${file}-wal`);
+    await t.file(".local/share/opencode/opencode.db", ["no database"]);
+    expect([await after(), await markRecord(program, OPENCODE_ID)]).toEqual([[], undefined]);
+  } finally {
+    database.close();
+  }
 });

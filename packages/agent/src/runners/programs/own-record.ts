@@ -18,6 +18,8 @@ const MAX_FOLDERS = 20_000;
 export interface RecordMark {
   readonly file: string;
   readonly bytes: number;
+  /** Of a record that is no file of lines: the lines that came since. Undefined: it is not there any more. */
+  readonly since?: () => Promise<AsyncIterable<RecordLine> | undefined>;
 }
 
 export type RecordLine =
@@ -27,6 +29,7 @@ export type RecordLine =
 
 /** undefined: its record is not known, or not found. */
 export async function markRecord(program: AgentProgram, handle: string): Promise<RecordMark | undefined> {
+  if (program.protocol === "opencode") return (await import("./opencode-mark.ts")).markOpenCode(program, handle);
   const isOwn = NAMES[program.protocol];
   const [root] = program.folders;
   if (isOwn === undefined || root === undefined || !/^[\w-]+$/.test(handle)) return undefined;
@@ -96,7 +99,18 @@ export async function openRecordFile(file: string) {
 }
 
 /** undefined: it is not there any more, or is shorter than it was. */
-export async function* linesSince({ file, bytes }: RecordMark): AsyncGenerator<RecordLine, "gone" | "read", undefined> {
+export async function* linesSince(mark: RecordMark): AsyncGenerator<RecordLine, "gone" | "read", undefined> {
+  const { file, bytes, since } = mark;
+  if (since !== undefined) {
+    const lines = await since();
+    if (lines === undefined) return "gone";
+    try {
+      yield* lines;
+    } catch {
+      return "gone";
+    }
+    return "read";
+  }
   await using handle = await openRecordFile(file);
   const size = (await handle?.stat())?.size ?? 0;
   if (handle === undefined || size < bytes) return "gone";
