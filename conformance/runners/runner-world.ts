@@ -1,6 +1,6 @@
 /**
- * `heddle serve` in a home of its own with one agent program as its runner, and the model of that program. Scenarios share it:
- * each has its own workspace and thread. Not in the temporary folder: Codex keeps no helper programs there.
+ * `heddle serve` in a home of its own with agent programs as its runners, and a model for each. Scenarios share it: each has its
+ * own workspace and thread. Not in the temporary folder: Codex keeps no helper programs there.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -30,38 +30,45 @@ export interface RunnerWorld extends AsyncDisposable {
   /** Heddle's own. */
   readonly home: string;
   readonly env: Readonly<Record<string, string>>;
+  /** Of the first program, which is the runner of the home. */
   readonly model: AgentModel;
+  /** By the names of their runners. */
+  readonly models: ReadonlyMap<string, AgentModel>;
   /** A fresh folder with a repository in it. */
   workspace(): Promise<string>;
   serve(): Promise<Server>;
 }
 
-export async function openRunnerWorld(subject: Subject): Promise<RunnerWorld> {
+export async function openRunnerWorld(first: Subject, ...more: readonly Subject[]): Promise<RunnerWorld> {
   await mkdir(PARENT, { recursive: true });
-  const root = await realpath(await mkdtemp(path.join(PARENT, `${subject.name}-`)));
+  const root = await realpath(await mkdtemp(path.join(PARENT, `${first.name}-`)));
   const home = path.join(root, "heddle");
-  const model = await startAgentModel(subject);
-  const { runner, env = {}, files = {} } = subject.setUp({ root, url: model.url });
-  const table = { protocol: subject.protocol, command: fileOf(subject), version: versionOf(subject), ...runner };
-  const config = [
-    `runner = ${JSON.stringify(subject.name)}`,
-    `[runners.${subject.name}]`,
-    ...Object.entries(table).map(([key, value]) => `${key} = ${JSON.stringify(value)}`),
-  ];
-  for (const [name, content] of Object.entries({ "heddle/config.toml": `${config.join("\n")}\n`, ...files })) {
-    const file = path.join(root, name);
-    await mkdir(path.dirname(file), { recursive: true });
-    await writeFile(file, content);
-  }
-  const all = {
+  const model = await startAgentModel(first);
+  const models = new Map([[first.name, model]]);
+  for (const subject of more) models.set(subject.name, await startAgentModel(subject));
+  const all: Record<string, string> = {
     PATH: process.env["PATH"] ?? "",
     HOME: root,
     CODEX_HOME: path.join(root, "codex"),
     HEDDLE_HOME: home,
     LANG: "C.UTF-8",
     OTHER_API_KEY: OTHER_KEY,
-    ...env,
   };
+  const files: Record<string, string> = {};
+  const config = [`runner = ${JSON.stringify(first.name)}`];
+  for (const subject of [first, ...more]) {
+    const { runner, env, files: own } = subject.setUp({ root, url: models.get(subject.name)?.url ?? "" });
+    const table = { protocol: subject.protocol, command: fileOf(subject), version: versionOf(subject), ...runner };
+    const lines = Object.entries(table).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
+    config.push(`[runners.${subject.name}]`, ...lines);
+    Object.assign(all, env);
+    Object.assign(files, own);
+  }
+  for (const [name, content] of Object.entries({ ...files, "heddle/config.toml": `${config.join("\n")}\n` })) {
+    const file = path.join(root, name);
+    await mkdir(path.dirname(file), { recursive: true });
+    await writeFile(file, content);
+  }
   const servers = new Set<Server>();
   let workspaces = 0;
   return {
@@ -69,6 +76,7 @@ export async function openRunnerWorld(subject: Subject): Promise<RunnerWorld> {
     home,
     env: all,
     model,
+    models,
     async workspace() {
       workspaces += 1;
       const folder = path.join(root, `ws-${workspaces}`);
@@ -83,7 +91,7 @@ export async function openRunnerWorld(subject: Subject): Promise<RunnerWorld> {
     },
     async [Symbol.asyncDispose]() {
       for (const server of servers) await server[Symbol.asyncDispose]();
-      await model[Symbol.asyncDispose]();
+      for (const one of models.values()) await one[Symbol.asyncDispose]();
       if (process.env["HEDDLE_KEEP"] !== undefined) return console.log(`kept: ${root}`);
       await rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },

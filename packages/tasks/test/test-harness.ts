@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openHeddle, type Heddle } from "@heddle/agent";
+import { openHeddle, type Heddle, type HeddleOptions } from "@heddle/agent";
 import type { ProviderConfig } from "@heddle/models";
 import { isTaskEvent, type EventOf, type StoredEvent, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
 import { TaskSpec, type TaskSpecInput } from "@heddle/protocol/tasks";
@@ -13,6 +13,7 @@ type Script = NonNullable<ProviderConfig["script"]>;
 export interface TestHarnessOptions {
   readonly script?: Script;
   readonly providers?: readonly ProviderConfig[];
+  readonly runners?: HeddleOptions["runners"];
   /** Shared with an earlier one, to play a second process or a restart. */
   readonly folder?: string;
   readonly isUnattended?: boolean;
@@ -59,6 +60,7 @@ export async function openTestHarness(options: TestHarnessOptions = {}): Promise
     providers: options.providers ?? [{ id: "scripted", family: "openai", script: options.script ?? [] }],
     env: { PATH: process.env["PATH"] },
     isUnattended: options.isUnattended ?? false,
+    runners: options.runners,
     leaseMs: options.leaseMs,
     ...(options.backend === undefined ? {} : { sandboxBackend: options.backend }),
   });

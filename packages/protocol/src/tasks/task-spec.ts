@@ -26,11 +26,14 @@ export const TaskSchedule = z.strictObject({
 });
 export type TaskSchedule = z.infer<typeof TaskSchedule>;
 
+/** Of a task whose owner names no limit. */
+export const DEFAULT_TOKENS = 5_000_000;
+
 /** Limits of a task, all attempts together; pauses and waiting do not count. */
 export const TaskBudget = z.strictObject({
   timeMs: ms.default(4 * 3_600_000),
   turns: z.number().int().positive().default(20),
-  tokens: z.number().int().positive().default(5_000_000),
+  tokens: z.number().int().positive().default(DEFAULT_TOKENS),
   costUsd: z.number().positive().optional(),
   onReached: z.enum(["pause", "fail"]).default("pause"),
 });

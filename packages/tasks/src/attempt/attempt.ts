@@ -24,7 +24,7 @@ import {
 } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { findSent, StartWatch, type Slots } from "@heddle/agent";
-import { describe, limitsOf, usedUp, warnings } from "./budget.ts";
+import { describe, limitsOf, unnamedLimits, usedUp, warnings } from "./budget.ts";
 import { claimIn, type AgentClaim } from "./claim.ts";
 import type { Feed } from "../queue/feed.ts";
 import type { HarnessOptions } from "../queue/harness.ts";
@@ -232,7 +232,7 @@ async function beginTurn({ context, hold, prepared, signal, watch }: Round): Pro
   const row = sent === undefined ? undefined : await journal.threads.turn(sent.turnId);
   if (row !== undefined) return { threadId, turnId: row.id, version: row.admittedVersion };
   const asked = await context.settingsFor({ ...spec, ...envelopeNow(hold.task) });
-  const settings: TurnSettings = { ...asked, limits: limitsOf(hold.task), isForTask: true };
+  let settings: TurnSettings = { ...asked, limits: limitsOf(hold.task), isForTask: true };
   for (let tries = 1; ; tries += 1) {
     watch.step("wait for the thread");
     await clearThread(context, hold, prepared, signal);
@@ -242,7 +242,10 @@ async function beginTurn({ context, hold, prepared, signal, watch }: Round): Pro
       const { turnId, admittedVersion: version, done } = started;
       return { threadId, turnId, version, done };
     } catch (error) {
-      if (!isHeddleError(error) || error.code !== "turn.active" || tries === MAX_BEGINNINGS) throw error;
+      if (!isHeddleError(error) || tries === MAX_BEGINNINGS) throw error;
+      const limits = unnamedLimits(error, hold.task, settings.limits ?? {});
+      if (limits === undefined && error.code !== "turn.active") throw error;
+      if (limits !== undefined) settings = { ...settings, limits };
     }
   }
 }

@@ -1,6 +1,7 @@
 /** Time, turns, tokens and money of a task, over all its attempts. Time counts only while turns and checks run. */
 import { budgetOf, type TaskEventBody, type TaskRecord } from "@heddle/protocol";
-import type { EventOf, TurnLimits } from "@heddle/protocol";
+import type { EventOf, HeddleError, TurnLimits } from "@heddle/protocol";
+import { DEFAULT_TOKENS } from "@heddle/protocol/tasks";
 
 type What = EventOf<"task.budget-warned">["what"];
 
@@ -57,6 +58,16 @@ export function limitsOf(task: TaskRecord): TurnLimits {
     maxTokens: Math.max(1, tokens - task.spent.tokens),
     ...(costUsd === undefined ? {} : { maxCostUsd: Math.max(0.000_001, costUsd - task.spent.costUsd) }),
   };
+}
+
+/**
+ * In place of limits that a turn was refused with, because its runner cannot be limited in its tokens: without the limit that
+ * nobody has named. What the runner tells of its use at the end of a turn still counts. Undefined: the refusal stands.
+ */
+export function unnamedLimits(error: HeddleError, task: TaskRecord, limits: TurnLimits): TurnLimits | undefined {
+  const { maxTokens, ...others } = limits;
+  const isOfTokens = error.code === "runner.unsupported" && error.details?.["ability"] === "usage";
+  return isOfTokens && maxTokens !== undefined && budgetOf(task).tokens === DEFAULT_TOKENS ? others : undefined;
 }
 
 export function timeLeftMs(task: TaskRecord): number {
