@@ -46,6 +46,8 @@ export interface AcpItems {
   start(): void;
   /** It is over: open texts end, and what was refused without another word. Returns what was said. */
   finish(): Promise<string>;
+  /** An error that it told as a message, and nothing after it. */
+  readonly problem: string | undefined;
   readonly wasRefused: boolean;
   readonly hasFailed: boolean;
 }
@@ -58,10 +60,11 @@ interface OpenText {
 
 export function createAcpItems(turn: ProgramTurn, quirks: () => AcpQuirks): AcpItems {
   const { items, unknown } = turn;
-  const texts = createTexts(turn);
+  const texts = createTexts(turn, quirks);
   const calls = createCalls(turn, { texts, quirks });
   let plans = 0;
   let hasFailed = false;
+  let problem: string | undefined;
 
   async function plan(update: unknown): Promise<void> {
     const { entries } = Plan.parse(update);
@@ -92,12 +95,17 @@ export function createAcpItems(turn: ProgramTurn, quirks: () => AcpQuirks): AcpI
       }
     },
     start() {
+      problem = undefined;
       hasFailed = false;
     },
     async finish() {
+      problem = texts.problem();
       await texts.end();
       await calls.endRefused();
       return texts.taken();
+    },
+    get problem() {
+      return problem;
     },
     get wasRefused() {
       return calls.wasRefused();
@@ -111,12 +119,29 @@ export function createAcpItems(turn: ProgramTurn, quirks: () => AcpQuirks): AcpI
 type Texts = ReturnType<typeof createTexts>;
 
 /** Messages and thoughts: one is open at a time. */
-function createTexts({ items, unknown }: Pick<ProgramTurn, "items" | "unknown">) {
+function createTexts(
+  { items, unknown, warn }: Pick<ProgramTurn, "items" | "unknown" | "warn">,
+  quirks: () => AcpQuirks,
+) {
   const said: string[] = [];
+  const notices = new Set<string>();
+  let problem: string | undefined;
   let count = 0;
   let open: OpenText | undefined;
 
+  /** Its own word among those of its model: an error, or a notice, which is told once. */
+  async function isOwnWord(text: string): Promise<boolean> {
+    const { errorText, noticeText } = quirks();
+    problem = errorText?.test(text) === true ? text.trim() : undefined;
+    if (problem !== undefined) return true;
+    if (noticeText?.test(text) !== true) return false;
+    if (!notices.has(text)) await warn("runner.failed", `the agent says: ${text.trim()}`);
+    notices.add(text);
+    return true;
+  }
+
   async function end(): Promise<void> {
+    problem = undefined;
     if (open === undefined) return;
     const { name, type } = open;
     open = undefined;
@@ -127,6 +152,7 @@ function createTexts({ items, unknown }: Pick<ProgramTurn, "items" | "unknown">)
 
   return {
     end,
+    problem: (): string | undefined => problem,
     /** What was said since the last time. */
     taken: (): string => said.splice(0).join("\n\n"),
     async piece(type: OpenText["type"], update: unknown): Promise<void> {
@@ -135,6 +161,7 @@ function createTexts({ items, unknown }: Pick<ProgramTurn, "items" | "unknown">)
       if (text === undefined) return unknown(`content of ${type}`);
       // It carries something else, such as what was used.
       if (text === "") return;
+      if (type === "agentMessage" && (await isOwnWord(text))) return;
       if (open?.type !== type || (messageId && messageId !== open.messageId)) {
         await end();
         count += 1;

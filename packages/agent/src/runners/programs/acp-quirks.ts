@@ -22,8 +22,10 @@ export interface AcpQuirks {
   readonly cancelText?: RegExp;
   /** It loads nothing: it empties the record of the session first. */
   readonly forgets?: true;
-  /** A whole message that is an error of its provider. */
+  /** A whole piece of a message, which is no word of its model: an error, with which its turn has failed if nothing follows. */
   readonly errorText?: RegExp;
+  /** The same of what it says to people. */
+  readonly noticeText?: RegExp;
   /** In `_meta` of news about its session: its thread has failed. */
   readonly hasThreadStatus?: boolean;
 }
@@ -51,7 +53,9 @@ const ROWS: readonly QuirkRow[] = [
     major: [0, 1],
     quirks: {
       usage: "session",
-      errorText: /^Error: \d{3}\b[^\n]*/,
+      errorText: /^Error: (?:\d{3}\b|Authentication failed|Failed to get response)/,
+      noticeText:
+        /^(?:Info: (?:Request failed|Response was interrupted|Operation cancelled)|Warning: \d+ tool call\(s\))/,
       exitText: /<shellId: \d+ completed with exit code (\d+)>\s*$/,
     },
   },

@@ -257,7 +257,6 @@ test("a file that was not there is added, whether its earlier text is missing or
 });
 
 test("a piece of text that is empty is no message", async () => {
-  const piece = (text: string): object => ({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
   const { items } = await heard(QWEN, [piece(""), piece("It ran."), piece("")]);
   expect(items).toMatchObject([{ type: "agentMessage", text: "It ran." }]);
 });
@@ -338,4 +337,35 @@ test("gemini-cli 0.61 is not asked to load a session, because it would empty its
   expect(wire.sent.map(({ method }) => method)).toEqual(["initialize", "session/new", "session/set_mode"]);
   expect(declared).toMatchObject({ resume: false });
   expect(origins).toEqual(["retold"]);
+});
+
+const piece = (text: string): object => ({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
+
+test.each([
+  ["Error: 400 no such model", "provider.rejected"],
+  [
+    "Error: Authentication failed with provider at http://127.0.0.1:46351/v1 (HTTP 401).\n  Check your key.",
+    "auth.rejected",
+  ],
+  ["Error: Failed to get response from the AI model; retried 5 times", "runner.failed"],
+])("copilot 1.0.102 tells a failure as the last piece of a message: %s", async (text, code) => {
+  const retrying = piece("Info: Request failed due to a transient API error. Retrying...");
+  const { items, outcome } = await heard(COPILOT, [piece("I will look."), retrying, retrying, piece(text)]);
+  expect(items).toMatchObject([{ type: "agentMessage", text: "I will look." }]);
+  expect(outcome).toMatchObject({ kind: "failed", error: { code } });
+});
+
+test("copilot 1.0.102 has not failed when it goes on after an error, and its own words are no message", async () => {
+  const warned: string[] = [];
+  const turn = dialectTurn({ changes: { warn: async (_, message) => void warned.push(message) } });
+  const { talk, wire } = await begun(turn, COPILOT);
+  const prompted = talk.prompt(HELLO, undefined);
+  await settled();
+  const left = "Warning: 1 tool call(s) had no recorded result at resume.";
+  for (const text of [left, left, "Error: 400 busy", "Here again."])
+    await talk.receive({ method: "session/update", params: { sessionId: "ses_1", update: piece(text) } });
+  await answer(talk, wire, { stopReason: "end_turn" });
+  expect(await prompted).toMatchObject({ kind: "completed" });
+  expect(turn.items.lastMessage).toBe("Here again.");
+  expect(warned).toEqual([`the agent says: ${left}`]);
 });

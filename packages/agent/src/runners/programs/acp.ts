@@ -271,7 +271,7 @@ interface Ended {
 
 function outcomeOf(reason: string, { said, items, state, hasAny, isToldToStop }: Ended): NativeOutcome {
   if (state.isStopping) return { kind: "interrupted", native: { reason, confidence: "certain" } };
-  const problem = state.quirks.errorText?.exec(said.trim())?.[0];
+  const { problem } = items;
   if (problem !== undefined) return { kind: "failed", error: refusal({ code: 0, message: problem }) };
   if (state.quirks.hasThreadStatus === true && items.hasFailed) {
     return { kind: "failed", error: refusal({ code: 0, message: said.trim().slice(-500) || "its thread has failed" }) };
