@@ -21,7 +21,8 @@ export interface AgentProgram extends Omit<KnownProgram, "folders"> {
   readonly server?: ReachedServer | undefined;
 }
 
-const VERSION_MS = 10_000;
+/** A loaded machine takes seconds to load a program of many files. */
+const VERSION_MS = 30_000;
 const STATUS_MS = 10_000;
 
 /** `runner.unsupported` for a table that does not say how its program is spoken to. */
