@@ -1,9 +1,9 @@
 /** Three real agents on one task: one only says that it is done, and is never picked, also when Heddle is killed in between. */
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Task } from "@heddle/client";
 import { expect, test } from "vitest";
-import { until } from "../sdk-thread.ts";
 import { openRunnerWorld, type RunnerWorld, type Server } from "./runner-world.ts";
 import { chosenSubjects } from "./subjects.ts";
 import { eventsOf, ofType } from "./turns.ts";
@@ -44,12 +44,15 @@ async function begin(world: RunnerWorld, server: Server): Promise<Begun> {
   return { id, workspace };
 }
 
+const LOOK_EVERY_MS = 200;
+
 async function settled(server: Server, id: string): Promise<Task> {
-  await until(
-    async () => /verified|failed|cancelled|paused/.test((await server.client.tasks.read(id)).state),
-    CONTEST_MS,
-  );
-  return server.client.tasks.read(id);
+  const signal = AbortSignal.timeout(CONTEST_MS);
+  for (;;) {
+    const task = await server.client.tasks.read(id);
+    if (/verified|failed|cancelled|paused/.test(task.state)) return task;
+    await sleep(LOOK_EVERY_MS, undefined, { signal });
+  }
 }
 
 async function expectHonest(server: Server, { id, workspace }: Begun): Promise<void> {
