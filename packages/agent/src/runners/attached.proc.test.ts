@@ -221,7 +221,7 @@ test("a ceiling, Heddle's own loop and a program without a conversation are refu
   const attached = own.heddle.as("user:owner").attach({ threadId: turn.threadId, terminal: [0, 1, 2] });
   await expect(attached).rejects.toMatchObject({
     code: "runner.unsupported",
-    message: expect.stringContaining(`heddle exec resume ${turn.threadId} "…"`),
+    message: expect.stringContaining(`continue it here: heddle attach ${turn.threadId}`),
   });
 });
 
