@@ -35,6 +35,27 @@ function mayAsk(event: StreamedEvent): boolean {
   return isOfQuestion(event) || isOfTask(event);
 }
 
+/** What moves a page that is about everything: tasks, questions of any thread, begun and ended turns. */
+const TYPES = [
+  ...["created", "waited", "woken", "taken", "prepared", "prompted", "turn-ended", "progressed", "claimed", "checking"],
+  ...[
+    "checked",
+    "verified",
+    "rejected",
+    "merged",
+    "paused",
+    "resumed",
+    "stalled",
+    "recovered",
+    "stall-acted",
+    "failed",
+  ],
+  ...["retried", "cancelled", "undone", "archived", "deleted", "budget-warned", "contest-picked", "contest-ended"],
+]
+  .map((name) => `task.${name}`)
+  .concat(["approval.requested", "approval.resolved", "turn.admitted", "turn.completed", "thread.deleted"])
+  .concat(["notification.queued", "notification.tried", "notification.redelivered"]);
+
 const STOPPED = ["paused", "failed", "claimed", "rejected"] as const;
 const MOST_STOPPED = 100;
 
@@ -56,7 +77,7 @@ export function FactsProvider({ children }: { children: ReactNode }): ReactNode 
   useEffect(() => {
     if (!isKnown) return undefined;
     // The cursor is that of the first answer; what came later is told by events.
-    return openFeed({ only: "tasks", after: position, onEvent: tell, onExpired: reloadAll });
+    return openFeed({ types: TYPES, after: position, onEvent: tell, onExpired: reloadAll });
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [isKnown]);
   return <FactsContext value={{ server, state, approvals, stopped }}>{children}</FactsContext>;

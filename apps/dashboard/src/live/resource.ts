@@ -111,3 +111,9 @@ async function run(entry: Entry): Promise<void> {
 export function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }
+
+/** Files may be other ones after it. */
+export function isOfWork({ body }: StreamedEvent): boolean {
+  if (body.type === "item.completed") return body.item.type === "fileChange" || body.item.type === "commandExecution";
+  return body.type === "turn.completed" || body.type === "task.checked" || body.type === "task.merged";
+}

@@ -2,7 +2,7 @@
  * Who this browser acts for. The token of a browser is bound to scheme, host and port by `localStorage` and goes out as
  * `Authorization` only; a cookie would be sent to every port of this machine, agents' ones too.
  */
-import { HeddleApiError, HeddleClient } from "@heddle/client";
+import { HeddleApiError, HeddleClient, login } from "@heddle/client";
 import { createStore } from "./store.ts";
 import { watchedFetch } from "./streams.ts";
 
@@ -24,36 +24,22 @@ export function resumeSession(): void {
 
 /** A code of `heddle dashboard`, which works once. */
 export async function loginByCode(code: string): Promise<void> {
-  const { token } = (await post("api/login", { code })) as { readonly token: string };
+  const { token } = await login({ url: location.origin, code, fetch: watchedFetch });
   localStorage.setItem(KEY, token);
   begin(token);
 }
 
 /** A token is exchanged for one of this browser's own, so that what was typed is kept nowhere. */
 export async function loginByToken(token: string): Promise<void> {
-  const { code } = (await post("api/login/codes", {}, token)) as { readonly code: string };
+  const { code } = await clientOf(token).access.createCode();
   await loginByCode(code);
 }
 
 export async function logout(): Promise<void> {
-  const token = localStorage.getItem(KEY);
+  const { client } = session.get();
   end(undefined);
-  if (token !== null) await post("api/logout", {}, token).catch(() => undefined);
-}
-
-async function post(path: string, body: unknown, token?: string): Promise<unknown> {
-  const response = await watchedFetch(`/${path}`, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-    },
-    body: JSON.stringify(body),
-  });
-  const answer = (await response.json().catch(() => ({}))) as { error?: { code?: string; message?: string } };
-  if (response.ok) return answer;
-  const { code = "server.failed", message = `the server answered ${response.status}` } = answer.error ?? {};
-  throw new HeddleApiError(code, message, { status: response.status });
+  // The browser has forgotten it, whatever the server says.
+  await client?.access.logout().catch(() => undefined);
 }
 
 /** The server knows this login no longer. */

@@ -103,7 +103,7 @@ function Deny({ approval, act, onBack }: { approval: Approval; act: Act; onBack:
 
 type Asked = Extract<ApprovalQuestion, { kind: "userInput" }>;
 
-function Choices({ approval, act, isSelected, question }: AnswersProps & { question: Asked }): ReactNode {
+function Choices({ approval, act, isSelected, isBrief, question }: AnswersProps & { question: Asked }): ReactNode {
   const [chosen, setChosen] = useState<Readonly<Record<string, string>>>({});
   const isWhole = question.questions.every(({ id }) => (chosen[id] ?? "").trim() !== "");
   const send = (): Promise<unknown> =>
@@ -121,7 +121,7 @@ function Choices({ approval, act, isSelected, question }: AnswersProps & { quest
     >
       {question.questions.map(({ id, question: text, options }) => (
         <fieldset key={id}>
-          <legend>{line(text)}</legend>
+          <legend className={isBrief === true && question.questions.length === 1 ? "vh" : ""}>{line(text)}</legend>
           {options.map(({ label, description }) => (
             <button
               key={label}

@@ -23,7 +23,7 @@ export function useKeys(keys: Keys): void {
 }
 
 /** A button has its own Enter and Space; arrows move in what scrolls. */
-function isTyping({ target, key }: KeyboardEvent): boolean {
+export function isTyping({ target, key }: KeyboardEvent): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target.closest("input, textarea, select, [contenteditable], dialog") !== null) return true;
   return (key === "Enter" || key === " ") && target.closest("a, button, summary, label") !== null;

@@ -1,5 +1,11 @@
 /** Figures as people read them: ages, durations, tokens, money. What is not known is said, never drawn as nothing. */
 
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  return span(ms);
+}
+
 /** Whole seconds: an age or a wait. */
 export function age(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
@@ -7,6 +13,22 @@ export function age(ms: number): string {
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
   if (seconds < 48 * 3600) return `${Math.floor(seconds / 3600)} h`;
   return `${Math.floor(seconds / 86_400)} d`;
+}
+
+function span(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return two([minutes, "min"], [seconds % 60, "s"]);
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return two([hours, "h"], [minutes % 60, "min"]);
+  return two([Math.floor(hours / 24), "d"], [hours % 24, "h"]);
+}
+
+function two(...parts: readonly (readonly [number, string])[]): string {
+  return parts
+    .filter(([number]) => number > 0)
+    .map(([number, unit]) => `${number} ${unit}`)
+    .join(" ");
 }
 
 export function tokens(count: number): string {
@@ -17,7 +39,7 @@ export function tokens(count: number): string {
 }
 
 /** Never for what is not known: see `cost`. */
-function money(usd: number): string {
+export function money(usd: number): string {
   return usd > 0 && usd < 0.01 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`;
 }
 
@@ -37,6 +59,12 @@ export function cost({ known, isPartial, unpriced }: Cost): string {
 
 export function requests(unpriced: number): string {
   return `${unpriced} request${unpriced === 1 ? "" : "s"} without a price`;
+}
+
+export function bytes(count: number): string {
+  if (count < 1000) return `${count} bytes`;
+  if (count < 1_000_000) return `${(count / 1000).toFixed(count < 10_000 ? 1 : 0)} kB`;
+  return `${(count / 1_000_000).toFixed(1)} MB`;
 }
 
 export function number(value: number): string {

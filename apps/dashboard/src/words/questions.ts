@@ -95,6 +95,13 @@ function plain(before: string, strong: string): Omit<QuestionWords, "exact"> {
   return { before, strong, after: "", scope: "", isBeyond: false };
 }
 
+/** The same as one sentence, for titles, lists and screen readers. */
+export function questionSentence(question: ApprovalQuestion): string {
+  const { before, strong, after, exact } = questionWords(question);
+  if (question.kind === "userInput") return line(question.questions.map((one) => one.question).join(" "));
+  return `${before}${strong}${after}${exact.length === 0 ? "" : ` ${exact.join(", ")}`}`;
+}
+
 /** Letters that may only look like those of a command are named by their code points. */
 export function strangers(text: string): readonly string[] {
   const found = new Set(text.match(/[^\x20-\x7e]/gu));

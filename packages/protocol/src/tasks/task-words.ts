@@ -4,7 +4,9 @@
  */
 import type { PromptReason } from "../events/task-events.ts";
 import { counted } from "../text/counted.ts";
-import type { TaskState } from "./task-record.ts";
+import { TASK_STATES, type TaskState } from "./task-record.ts";
+
+export { TASK_STATES, type TaskState };
 
 /** `proven` is green, `said` amber (a word without proof), `refused` red, `yours` the accent; the others are grey. */
 export type Tone = "proven" | "said" | "refused" | "yours" | "plain" | "quiet";

@@ -69,8 +69,18 @@ function Running({ task }: { task: TaskSummary }): ReactNode {
         </Link>
         <span className="fg2 t12">{line(folderName(task.workspace))}</span>
       </p>
+      {task.activity?.text === undefined ? null : (
+        <p className="last cut">
+          <code>{line(task.activity.text)}</code>
+        </p>
+      )}
       <p className="meta">
-        attempt {task.attempt} · last sign <Age at={task.updatedAt} suffix=" ago" /> · {spentText(task)}
+        {task.activity === undefined ? "last sign " : task.activity.lastOutputAt === undefined ? "for " : "output "}
+        <Age
+          at={task.activity?.lastOutputAt ?? task.activity?.since ?? task.updatedAt}
+          suffix={task.activity !== undefined && task.activity.lastOutputAt === undefined ? "" : " ago"}
+        />{" "}
+        · {spentText(task)}
       </p>
     </li>
   );

@@ -8,6 +8,7 @@ import { Age, Icon, Link, TONE_CLASS } from "../../parts/base.tsx";
 import { Exact } from "../../parts/exact.tsx";
 import { useKeys } from "../../parts/keys.ts";
 import { Menu, type MenuEntry } from "../../parts/menu.tsx";
+import { Reply } from "../../parts/reply.tsx";
 import { go, look } from "../../router.ts";
 import type { Matter } from "./matters.ts";
 
@@ -83,7 +84,7 @@ function Acts(props: RowProps & { act: Act; isSeen: boolean }): ReactNode {
   const { of } = matter;
   switch (of.kind) {
     case "approval":
-      return <ApprovalActs {...{ act, isSelected, isSeen, role, of }} more={[open, off]} name={matter.name} />;
+      return <ApprovalActs {...{ act, isSelected, isSeen, of }} more={[open, off]} name={matter.name} />;
     case "stall":
       return <StallActs act={act} taskId={of.task.id} more={[open, off]} name={matter.name} />;
     case "task":
@@ -117,18 +118,16 @@ function ApprovalActs({
   of,
   isSelected,
   isSeen,
-  role,
   more,
   name,
 }: MoreProps & {
   of: Extract<Matter["of"], { kind: "approval" }>;
   isSelected: boolean;
   isSeen: boolean;
-  role: string;
 }): ReactNode {
   const { approval } = of;
   const isBeyond = "wish" in approval.question && approval.question.wish !== undefined;
-  const mayAllow = role === "owner" || !(isBeyond || approval.question.kind === "permissions");
+  const mayAllow = approval.mayAnswer.includes("accept");
   useKeys(
     isSelected &&
       mayAllow &&
@@ -193,7 +192,15 @@ function TaskActs({ act, of, more, name }: MoreProps & { of: Extract<Matter["of"
     isBad: true,
     run: () => act.run("Cancel", () => api().tasks.cancel(task.id)),
   };
-  const isOutOfTurns = /\bturns?\b/.test(task.reason ?? "");
+  const isSpent = task.pause?.cause === "budget" || task.pause?.cause === "nudges";
+  const isOutOfTurns = isSpent && task.spent.turns >= task.budget.turns;
+  if (task.pause?.cause === "question")
+    return (
+      <>
+        <Reply act={act} taskId={task.id} />
+        <Menu label={`More for ${name}`} entries={[cancel, ...more]} />
+      </>
+    );
   const first =
     task.state === "failed" ? (
       <ActButton act={act} name="Try again" call={() => api().tasks.retry(task.id)} />

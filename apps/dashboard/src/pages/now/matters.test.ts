@@ -39,6 +39,7 @@ const OUTSIDE: Approval = {
   turnId: "turn_1",
   seq: 4,
   askedAt: 50,
+  mayAnswer: ["accept", "acceptForThread", "decline", "cancel"],
   question: {
     kind: "command",
     callId: "call",
@@ -48,12 +49,15 @@ const OUTSIDE: Approval = {
     wish: { kind: "outside" },
     reason: "the registry",
   },
-  mayAnswer: ["accept", "acceptForThread", "decline", "cancel"],
 };
 
 test("a question comes with its exact command, the agent's reason and the task that asks", () => {
   const asking = task({ state: "waiting", threadId: "0198", wait: { cause: "approval", message: "waits" } });
-  const [matter] = mattersOf({ state: state({ tasks: [asking] }), approvals: [OUTSIDE], stopped: [] });
+  const [matter] = mattersOf({
+    state: state({ tasks: [asking] }),
+    approvals: [{ ...OUTSIDE, taskId: "task_1", taskName: "write the guide" }],
+    stopped: [],
+  });
   expect(matter).toMatchObject({
     band: "you",
     tone: "yours",

@@ -66,13 +66,8 @@ function isForYou(task: TaskSummary): boolean {
 }
 
 /** Between two turns: the harness judges it or prompts again by itself. */
-function isUnderWay(task: TaskSummary): boolean {
-  if (task.state === "rejected") return true;
-  return task.state === "claimed" && "checks" in task && hasChecks(task.checks);
-}
-
-function hasChecks(checks: unknown): boolean {
-  return typeof checks === "object" && checks !== null && "all" in checks && Number(checks.all) > 0;
+function isUnderWay({ state, checks, claim }: TaskSummary): boolean {
+  return state === "rejected" || (state === "claimed" && checks.all > 0 && claim?.by !== "user");
 }
 
 function asked(approval: Approval, task: TaskSummary | undefined): Matter {
@@ -89,10 +84,13 @@ function asked(approval: Approval, task: TaskSummary | undefined): Matter {
     strong: text === undefined ? words.strong : "",
     after: text === undefined ? words.after : "",
     exact: words.exact,
-    ...(words.reason === undefined ? {} : { quote: words.reason }),
-    to: task === undefined ? `/threads/${approval.threadId}` : `/tasks/${task.id}`,
-    name: task === undefined ? `thread ${approval.threadId.slice(0, 8)}` : line(task.name),
-    facts: task === undefined ? ["a thread, no task"] : [line(folderName(task.workspace))],
+    ...(words.reason === undefined || text !== undefined ? {} : { quote: words.reason }),
+    to: approval.taskId === undefined ? `/threads/${approval.threadId}` : `/tasks/${approval.taskId}`,
+    name: line(approval.taskName ?? `thread ${approval.threadId.slice(0, 8)}`),
+    facts: [
+      ...(approval.taskId === undefined ? ["a thread, no task"] : []),
+      ...(task === undefined ? [] : [line(folderName(task.workspace))]),
+    ],
     at: approval.askedAt,
     of: { kind: "approval", approval, task },
   };
@@ -110,7 +108,7 @@ function stalled(task: StateAnswer["stalls"][number]): Matter {
     to: `/tasks/${task.id}`,
     name: line(task.name),
     facts: [line(folderName(task.workspace)), ...(culprit === undefined ? [] : [`pid ${culprit.pid}`])],
-    at: task.updatedAt,
+    at: task.stall.since,
     of: { kind: "stall", task },
   };
 }
@@ -138,12 +136,26 @@ function stoppedText(task: TaskSummary): Pick<Matter, "strong" | "after"> {
   const reason = task.reason === undefined ? "" : line(task.reason);
   switch (task.state) {
     case "claimed":
-      return { strong: "Claimed, not verified:", after: " nothing can verify it, it has no checks" };
+      return { strong: "Claimed, not verified:", after: claimText(task) };
     case "failed":
       return { strong: "Failed.", after: ` ${reason}` };
     default:
-      return { strong: `${title}.`, after: ` ${reason}` };
+      return { strong: `${title}.`, after: ` ${reason}${checkedText(task)}` };
   }
+}
+
+function claimText({ checks, claim }: TaskSummary): string {
+  const why = claim?.by === "user" ? " by a person's word" : checks.all === 0 ? " it has no checks" : "";
+  return `${why}${claim === undefined || claim.summary === "" ? "" : `. “${line(claim.summary)}”`}`;
+}
+
+/** What the checks said last: why it is not done. */
+function checkedText({ checks }: TaskSummary): string {
+  if (checks.at === undefined) return "";
+  if (checks.violations > 0) return `; ${checks.violations} violations of protected files or tests`;
+  return checks.failed + checks.errors === 0
+    ? ""
+    : `; ${checks.failed + checks.errors} of ${checks.all} checks did not pass`;
 }
 
 export function spentText({ spent }: Pick<TaskSummary, "spent">): string {

@@ -1,6 +1,9 @@
 /** What Heddle is set up as, and where each of it is changed. The page changes nothing that a file decides. */
 import type { ReactNode } from "react";
 import { useTitle } from "../../shell.tsx";
+import { ConfigCard, HostCard } from "./config-card.tsx";
+import { Sinks } from "./sinks.tsx";
+import { Tokens } from "./tokens.tsx";
 import { ThisBrowser } from "./this-browser.tsx";
 
 export function Settings(): ReactNode {
@@ -12,6 +15,10 @@ export function Settings(): ReactNode {
       </header>
       <div className="set-body">
         <ThisBrowser />
+        <HostCard />
+        <ConfigCard />
+        <Sinks />
+        <Tokens />
       </div>
     </main>
   );

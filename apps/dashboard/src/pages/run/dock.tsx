@@ -1,0 +1,75 @@
+/** Open questions of a run: they stay in sight until they are answered. */
+import type { Approval } from "@heddle/protocol/http";
+import { useState, type ReactNode } from "react";
+import { useFacts } from "../../live/facts.tsx";
+import { Refusal, useAct } from "../../parts/act.tsx";
+import { answer, Answers } from "../../parts/answer.tsx";
+import { Age, Icon } from "../../parts/base.tsx";
+import { Exact } from "../../parts/exact.tsx";
+import { useKeys } from "../../parts/keys.ts";
+import { questionSentence, questionWords } from "../../words/questions.ts";
+
+export function Dock({ approvals }: { approvals: readonly Approval[] }): ReactNode {
+  const [first, ...more] = approvals;
+  if (first === undefined) return null;
+  return (
+    <div className="dock" role="group" aria-label="A question of the agent">
+      <p className="vh" role="alert">
+        {questionSentence(first.question)}
+      </p>
+      <Question key={first.id} approval={first} />
+      {more.length === 0 ? null : <p className="meta">and {more.length} more after this one</p>}
+    </div>
+  );
+}
+
+function Question({ approval }: { approval: Approval }): ReactNode {
+  const act = useAct();
+  const { server } = useFacts();
+  const words = questionWords(approval.question);
+  const [isSeen, setSeen] = useState(words.exact.length === 0);
+  const mayAllow = approval.mayAnswer.includes("accept");
+  const role = server.data?.principal.role;
+  const isPlain = approval.question.kind !== "userInput" && approval.question.kind !== "elicitation";
+  useKeys(
+    mayAllow && isSeen && isPlain
+      ? {
+          a: () => act.run("Allow once", () => answer(approval, { decision: "accept" })),
+        }
+      : {},
+  );
+  return (
+    <>
+      <p className="row">
+        <Icon name="ask" tone="you" />
+        <b className="grow">
+          {words.before}
+          {words.strong}
+          {words.after}
+        </b>
+        <span className="fg2 t12">
+          {words.isBeyond && role !== "owner" ? "only an owner may say yes · " : ""}
+          asked <Age at={approval.askedAt} suffix=" ago" />
+        </span>
+      </p>
+      {words.exact.length === 0 ? null : <Exact lines={words.exact} onSeen={() => setSeen(true)} />}
+      {words.reason === undefined ? null : <p className="fg1">“{words.reason}”</p>}
+      <p className="meta">
+        {words.where === undefined ? null : (
+          <>
+            in <code>{words.where}</code> ·{" "}
+          </>
+        )}
+        {words.scope}
+      </p>
+      <div className="dock-acts">
+        {role === "viewer" ? (
+          <p className="meta">A viewer cannot answer.</p>
+        ) : (
+          <Answers approval={approval} act={act} isSelected isSeen={isSeen} mayAllow={mayAllow} />
+        )}
+      </div>
+      <Refusal act={act} />
+    </>
+  );
+}

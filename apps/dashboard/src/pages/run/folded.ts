@@ -1,0 +1,66 @@
+/**
+ * Items of a thread as they stand: what was asked for, then what events say, then the newest pieces of what still runs.
+ * A completed item is whole and replaces everything that was heard of it before.
+ */
+import type { Item, StreamedDelta, StreamedEvent } from "@heddle/protocol/http";
+import type { Entry } from "./steps.ts";
+
+/** Of one running item; its head is dropped, with a mark, when there is more. */
+const MAX_LIVE_CHARS = 1_000_000;
+
+export interface Grown {
+  /** What checkpoints have stored, and what was heard since. */
+  readonly stored: string;
+  readonly live: string;
+  readonly droppedChars: number;
+}
+export const NOT_GROWN: Grown = { stored: "", live: "", droppedChars: 0 };
+
+export function foldItem(entries: readonly Entry[], event: StreamedEvent): readonly Entry[] {
+  const { body, at, seq } = event;
+  if (body.type !== "item.started" && body.type !== "item.completed") return entries;
+  const { item, turnId } = body;
+  const index = entries.findLastIndex((entry) => entry.item.id === item.id);
+  const known = entries[index];
+  if (known === undefined) {
+    const completed = body.type === "item.completed" ? { completedAt: at } : {};
+    return [...entries, { seq, turnId, item, startedAt: at, ...completed }];
+  }
+  if (body.type === "item.started") return entries;
+  return entries.with(index, { ...known, item, completedAt: at });
+}
+
+/** Where a checkpoint overlaps what was heard: the longest beginning of it that the checkpoint ends with was the same. */
+export function checkpoint(grown: Grown, appended: string): Grown {
+  let overlap = Math.min(grown.live.length, appended.length);
+  while (overlap > 0 && !appended.endsWith(grown.live.slice(0, overlap))) overlap -= 1;
+  return bounded({ ...grown, stored: grown.stored + appended, live: grown.live.slice(overlap) });
+}
+
+export function grow(grown: Grown, piece: string): Grown {
+  return bounded({ ...grown, live: grown.live + piece });
+}
+
+function bounded(grown: Grown): Grown {
+  const over = grown.stored.length + grown.live.length - MAX_LIVE_CHARS;
+  if (over <= 0) return grown;
+  const fromStored = Math.min(over, grown.stored.length);
+  return {
+    stored: grown.stored.slice(fromStored),
+    live: grown.live.slice(over - fromStored),
+    droppedChars: grown.droppedChars + over,
+  };
+}
+
+/** The item with what it has added since it began. */
+export function withGrown(item: Item, grown: Grown | undefined): Item {
+  if (grown === undefined) return item;
+  const more = grown.stored + grown.live;
+  if (item.type === "agentMessage" || item.type === "proposedPlan") return { ...item, text: item.text + more };
+  if (item.type === "commandExecution") return { ...item, output: item.output + more };
+  return item;
+}
+
+export function isText({ channel }: Pick<StreamedDelta, "channel">): boolean {
+  return channel === "text" || channel === "output";
+}

@@ -1,0 +1,162 @@
+/** One step, whole: asked for when it is looked at, and dropped when one looks elsewhere. */
+import type { Item } from "@heddle/protocol/http";
+import { lazy, Suspense, type ReactNode } from "react";
+import { useResource } from "../../live/resource.ts";
+import { api } from "../../live/session.ts";
+import { Icon, Problem, Waiting } from "../../parts/base.tsx";
+import { FileDiff } from "../../parts/diff.tsx";
+import { Printed } from "../../parts/printed.tsx";
+import { line, shown } from "../../text/shown.ts";
+import { countLines } from "../../text/diff-lines.ts";
+import { bytes, clock, duration } from "../../words/figures.ts";
+import { withGrown, type Grown } from "./folded.ts";
+import type { Entry } from "./steps.ts";
+
+const Markdown = lazy(() => import("../../parts/markdown.tsx").then(({ Markdown: draw }) => ({ default: draw })));
+
+export interface StepDetailProps {
+  readonly threadId: string;
+  readonly entry: Entry;
+  readonly grown: Grown | undefined;
+}
+
+export function StepDetail({ threadId, entry, grown }: StepDetailProps): ReactNode {
+  const isRunning = entry.completedAt === undefined;
+  const whole = useResource(
+    `item:${threadId}:${entry.seq}:${entry.completedAt ?? ""}`,
+    async (signal) => (await api().listItems(threadId, { after: entry.seq - 1, limit: 1 }, { signal })).data[0]?.item,
+  );
+  if (whole.error !== undefined && whole.data === undefined)
+    return <Problem error={whole.error} onRetry={whole.reload} />;
+  if (whole.data === undefined && !isRunning) return <Waiting />;
+  const item = isRunning ? withGrown(entry.item, grown) : (whole.data ?? entry.item);
+  return (
+    <div className="step-detail">
+      {grown === undefined || grown.droppedChars === 0 ? null : (
+        <p className="cutmark">
+          {bytes(grown.droppedChars)} before this are not kept here; the end of the step has them
+        </p>
+      )}
+      <Detail item={item} isRunning={isRunning} />
+      <p className="meta">
+        began {clock(entry.startedAt, "ms")}
+        {entry.completedAt === undefined ? ", runs" : `, took ${duration(entry.completedAt - entry.startedAt)}`} · event{" "}
+        {entry.seq} of its thread
+      </p>
+    </div>
+  );
+}
+
+function Detail({ item, isRunning }: { item: Item; isRunning: boolean }): ReactNode {
+  switch (item.type) {
+    case "commandExecution":
+      return <CommandDetail item={item} isRunning={isRunning} />;
+    case "fileChange":
+      return item.changes.map(({ path, kind, diff, diffTruncatedBytes }) => (
+        <FileDiff
+          key={path}
+          comments={[]}
+          file={{
+            path,
+            kind,
+            diff,
+            ...countLines(diff),
+            hash: `${item.id}:${path}`,
+            truncatedBytes: diffTruncatedBytes,
+          }}
+        />
+      ));
+    case "agentMessage":
+    case "proposedPlan":
+      return (
+        <Suspense fallback={<p className="pre">{shown(item.text)}</p>}>
+          <Markdown text={item.text} />
+        </Suspense>
+      );
+    case "reasoning":
+      return <p className="pre fg1">{shown([...item.summary, item.text ?? ""].join("\n\n"))}</p>;
+    case "plan":
+      return (
+        <ol className="plan">
+          {item.steps.map(({ text, status }) => (
+            <li key={text} className={status === "completed" ? "fg2" : ""}>
+              <Icon name={status === "completed" ? "check" : status === "inProgress" ? "right" : "queued"} tone="fg2" />
+              <span className="vh">{status}: </span>
+              {shown(text)}
+            </li>
+          ))}
+        </ol>
+      );
+    case "userMessage":
+      return item.content.map((part, index) => (
+        <p key={index} className="pre">
+          {part.type === "text" ? shown(part.text) : "[image]"}
+        </p>
+      ));
+    case "toolCall":
+      return <CallDetail item={item} output={item.output} name={item.tool} truncatedBytes={item.truncatedBytes} />;
+    case "mcpToolCall":
+      return (
+        <CallDetail
+          item={item}
+          output={item.result === undefined ? undefined : JSON.stringify(item.result, null, 2)}
+          name={`${item.server}: ${item.tool}`}
+        />
+      );
+    default:
+      return <pre className="out">{shown(JSON.stringify(item, null, 2))}</pre>;
+  }
+}
+
+function CommandDetail({
+  item,
+  isRunning,
+}: {
+  item: Extract<Item, { type: "commandExecution" }>;
+  isRunning: boolean;
+}): ReactNode {
+  return (
+    <>
+      <pre className="q">{shown(item.command)}</pre>
+      <p className="meta">
+        in <code>{line(item.cwd)}</code>
+        {item.source === "user" ? " · asked for by a person" : ""}
+        {item.exitCode === undefined ? "" : ` · exit ${item.exitCode}`}
+        {item.signal === undefined ? "" : ` · ended by ${line(item.signal)}`}
+      </p>
+      {item.error === undefined ? null : <p className="refusal">{shown(item.error)}</p>}
+      {item.output === "" ? (
+        <p className="meta">it printed nothing{isRunning ? " yet" : ""}</p>
+      ) : (
+        <Printed text={item.output} isRunning={isRunning} />
+      )}
+      {item.truncatedBytes === undefined ? null : (
+        <p className="cutmark">
+          {bytes(item.truncatedBytes)} left out in the middle
+          {item.outputBlob === undefined
+            ? ""
+            : `; the whole output: heddle evidence output ${item.outputBlob.slice(0, 12)}`}
+        </p>
+      )}
+    </>
+  );
+}
+
+interface CallProps {
+  readonly item: { readonly arguments: unknown; readonly error?: string | undefined };
+  readonly name: string;
+  readonly output: string | undefined;
+  readonly truncatedBytes?: number | undefined;
+}
+
+function CallDetail({ item, name, output, truncatedBytes }: CallProps): ReactNode {
+  return (
+    <>
+      <h3 className="h">{line(name)}</h3>
+      <pre className="q">{shown(JSON.stringify(item.arguments, null, 2) ?? "")}</pre>
+      {item.error === undefined ? null : <p className="refusal">{shown(item.error)}</p>}
+      {output === undefined ? <p className="meta">no result yet</p> : <Printed text={output} isRunning={false} />}
+      {truncatedBytes === undefined ? null : <p className="cutmark">{bytes(truncatedBytes)} left out</p>}
+    </>
+  );
+}

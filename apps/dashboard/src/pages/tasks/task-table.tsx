@@ -1,0 +1,155 @@
+/** Tasks as a table, by need. */
+import type { TaskSummary } from "@heddle/protocol/http";
+import { useEffect, useRef, type ReactNode } from "react";
+import { useFacts } from "../../live/facts.tsx";
+import { Age, Link } from "../../parts/base.tsx";
+import { StateWord } from "../../parts/state-word.tsx";
+import { look } from "../../router.ts";
+import { line } from "../../text/shown.ts";
+import { cost, folderName, tokens } from "../../words/figures.ts";
+import { checksText, lineOf, nearestLimit, NEEDS, pipsOf, type Need } from "./groups.ts";
+
+interface TableProps {
+  readonly groups: readonly (readonly [Need, readonly TaskSummary[]])[];
+  readonly selected: string | undefined;
+  readonly chosen: ReadonlySet<string>;
+  readonly onChoose: (id: string) => void;
+}
+
+export function TaskTable({ groups, selected, chosen, onChoose }: TableProps): ReactNode {
+  const { state } = useFacts();
+  if (groups.length === 0) return null;
+  return (
+    <table className="tk">
+      <thead>
+        <tr>
+          <th>State</th>
+          <th>Task</th>
+          <th>Where</th>
+          <th>Checks</th>
+          <th className="num">Turns</th>
+          <th className="num">Tokens</th>
+          <th className="num">Money</th>
+          <th>Nearest limit</th>
+          <th className="num">Last sign</th>
+        </tr>
+      </thead>
+      {groups.map(([need, members]) => (
+        <tbody key={need}>
+          <tr className="grp">
+            <th colSpan={9} scope="rowgroup">
+              {NEEDS[need]}
+              <span>
+                {members.length}
+                {need === "running" ? ` of ${state.data?.config.concurrency ?? "?"} places` : ""}
+              </span>
+            </th>
+          </tr>
+          {members.map((task) => (
+            <Row
+              key={task.id}
+              task={task}
+              isSelected={task.id === selected}
+              isChosen={chosen.has(task.id)}
+              onChoose={() => onChoose(task.id)}
+            />
+          ))}
+        </tbody>
+      ))}
+    </table>
+  );
+}
+
+interface RowProps {
+  readonly task: TaskSummary;
+  readonly isSelected: boolean;
+  readonly isChosen: boolean;
+  readonly onChoose: () => void;
+}
+
+function Row({ task, isSelected, isChosen, onChoose }: RowProps): ReactNode {
+  const row = useRef<HTMLTableRowElement>(null);
+  useEffect(() => {
+    if (isSelected) row.current?.scrollIntoView({ block: "nearest" });
+  }, [isSelected]);
+  const { spent, budget } = task;
+  const hasBegun = spent.turns > 0 || spent.tokens > 0;
+  return (
+    <tr
+      className={isSelected ? "sel" : ""}
+      aria-selected={isSelected}
+      ref={row}
+      onFocus={() => isSelected || look({ sel: task.id })}
+    >
+      <td>
+        <input
+          type="checkbox"
+          className="pick-box"
+          aria-label={`Select ${line(task.name)}`}
+          checked={isChosen}
+          onChange={onChoose}
+        />
+        <StateWord task={task} />
+      </td>
+      <td className="nm">
+        <Link to={`/tasks/${task.id}`}>{line(task.name)}</Link>
+        {task.labels.map((label) => (
+          <span className="tag" key={label}>
+            {line(label)}
+          </span>
+        ))}
+        {task.attempt > 1 ? <span className="tag">attempt {task.attempt}</span> : null}
+        <p>{lineOf(task)}</p>
+      </td>
+      <td title={line(task.workspace)}>{line(folderName(task.workspace))}</td>
+      <td>
+        <Pips task={task} />
+        <span className="cw">{checksText(task)}</span>
+      </td>
+      <td className="num">{hasBegun ? `${spent.turns} of ${budget.turns}` : ""}</td>
+      <td className="num">{hasBegun ? tokens(spent.tokens) : ""}</td>
+      <td className="num">{hasBegun ? <Money task={task} /> : ""}</td>
+      <td className="bud">{hasBegun ? <Nearest task={task} /> : null}</td>
+      <td className="num">
+        <Age at={task.activity?.lastOutputAt ?? task.updatedAt} />
+      </td>
+    </tr>
+  );
+}
+
+function Money({ task: { spent } }: { task: TaskSummary }): ReactNode {
+  if (!spent.isCostPartial) return cost({ known: spent.costUsd, isPartial: false });
+  return (
+    <span className="say">
+      {spent.costUsd === 0 ? "unknown" : `${cost({ known: spent.costUsd, isPartial: false })} + ?`}
+    </span>
+  );
+}
+
+export function Pips({ task }: { task: Pick<TaskSummary, "state" | "checks"> }): ReactNode {
+  return (
+    <span className="pips" role="img" aria-label={`checks: ${checksText(task)}`}>
+      {pipsOf(task)
+        .slice(0, 12)
+        .map((pip, index) => (
+          <i key={index} className={pip} />
+        ))}
+    </span>
+  );
+}
+
+function Nearest({ task }: { task: TaskSummary }): ReactNode {
+  const { name, share } = nearestLimit(task);
+  const percent = Math.round(share * 100);
+  const tone = percent >= 100 ? "no" : "";
+  return (
+    <>
+      <span className="meter" aria-hidden="true">
+        <i className={tone} style={{ width: `${Math.min(100, percent)}%` }} />
+      </span>
+      <span className={`bw ${tone}`}>
+        {name} {percent}%
+      </span>
+    </>
+  );
+}
