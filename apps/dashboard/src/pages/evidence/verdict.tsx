@@ -90,7 +90,7 @@ function Found({ verdict, newest }: { verdict: VerdictAnswer | undefined; newest
               tone={examined === 0 ? "fg2" : verdict.result === "clean" ? "ok" : "fg1"}
             />
             <b>{line(name)}</b>
-            <span>{examined === 0 ? "nothing examined" : `${number(examined)} ${line(what)}`}</span>
+            <span>{examined === 0 ? "nothing examined" : line(what)}</span>
           </li>
         ))}
       </ul>

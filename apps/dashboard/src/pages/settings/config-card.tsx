@@ -67,8 +67,8 @@ export function HostCard(): ReactNode {
         {(models.data ?? []).map(({ provider, isLoggedIn, isStale, models: all, problem }) => (
           <li key={provider}>
             <Icon
-              name={problem === undefined ? (isLoggedIn ? "check" : "off") : "failed"}
-              tone={problem === undefined ? "fg1" : "no"}
+              name={!isLoggedIn ? "off" : problem === undefined ? "check" : "failed"}
+              tone={!isLoggedIn ? "fg2" : problem === undefined ? "fg1" : "no"}
             />
             <span>
               {line(provider)}:{" "}
