@@ -6,6 +6,7 @@ import { line } from "../text/shown.ts";
 import { questionWords } from "../words/questions.ts";
 import { ActButton, useSettled, type Act } from "./act.tsx";
 import { Kbd } from "./base.tsx";
+import { useKeys } from "./keys.ts";
 import { FormOf } from "./schema-form.tsx";
 
 export function answer(approval: Approval, given: AnswerInput): Promise<unknown> {
@@ -43,6 +44,16 @@ function Allow({ approval, act, isSelected, isSeen, mayAllow, isBrief }: Answers
     }
     return answer(approval, { decision: "acceptForThread" });
   };
+  // Keys do what the buttons do, and no more than these would.
+  useKeys({
+    ...(isSelected && !isOff && !isDenying
+      ? {
+          a: () => act.run("Allow once", () => answer(approval, { decision: "accept" })),
+          A: () => act.run("Allow for this thread", forThread),
+        }
+      : {}),
+    ...(isSelected && isSettled && !isDenying ? { d: () => setDenying(true) } : {}),
+  });
   if (isDenying) return <Deny approval={approval} act={act} onBack={() => setDenying(false)} />;
   return (
     <div className="acts">

@@ -6,7 +6,6 @@ import { ActButton, Refusal, useAct, type Act } from "../../parts/act.tsx";
 import { answer, Answers } from "../../parts/answer.tsx";
 import { Age, Icon, Link, TONE_CLASS } from "../../parts/base.tsx";
 import { Exact } from "../../parts/exact.tsx";
-import { useKeys } from "../../parts/keys.ts";
 import { Menu, type MenuEntry } from "../../parts/menu.tsx";
 import { Reply } from "../../parts/reply.tsx";
 import { go, look } from "../../router.ts";
@@ -128,15 +127,6 @@ function ApprovalActs({
   const { approval } = of;
   const isBeyond = "wish" in approval.question && approval.question.wish !== undefined;
   const mayAllow = approval.mayAnswer.includes("accept");
-  useKeys(
-    isSelected &&
-      mayAllow &&
-      isSeen &&
-      approval.question.kind !== "userInput" &&
-      approval.question.kind !== "elicitation"
-      ? { a: () => act.run("Allow once", () => answer(approval, { decision: "accept" })) }
-      : {},
-  );
   return (
     <>
       <Answers {...{ approval, act, isSelected, isSeen, mayAllow }} isBrief />

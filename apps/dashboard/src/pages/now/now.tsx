@@ -51,6 +51,9 @@ export function Now(): ReactNode {
         <span className="grow" />
         <LastHere />
       </header>
+      <p className="vh" role="status">
+        {waiting === 0 ? "" : waiting === 1 ? "1 agent waits for you" : `${waiting} agents wait for you`}
+      </p>
       <div className="now-cols">
         <section aria-label="What needs you">
           {error === undefined ? null : <Problem error={error} onRetry={state.reload} />}

@@ -3,10 +3,9 @@ import type { Approval } from "@heddle/protocol/http";
 import { useState, type ReactNode } from "react";
 import { useFacts } from "../../live/facts.tsx";
 import { Refusal, useAct } from "../../parts/act.tsx";
-import { answer, Answers } from "../../parts/answer.tsx";
+import { Answers } from "../../parts/answer.tsx";
 import { Age, Icon } from "../../parts/base.tsx";
 import { Exact } from "../../parts/exact.tsx";
-import { useKeys } from "../../parts/keys.ts";
 import { questionSentence, questionWords } from "../../words/questions.ts";
 
 export function Dock({ approvals }: { approvals: readonly Approval[] }): ReactNode {
@@ -30,14 +29,6 @@ function Question({ approval }: { approval: Approval }): ReactNode {
   const [isSeen, setSeen] = useState(words.exact.length === 0);
   const mayAllow = approval.mayAnswer.includes("accept");
   const role = server.data?.principal.role;
-  const isPlain = approval.question.kind !== "userInput" && approval.question.kind !== "elicitation";
-  useKeys(
-    mayAllow && isSeen && isPlain
-      ? {
-          a: () => act.run("Allow once", () => answer(approval, { decision: "accept" })),
-        }
-      : {},
-  );
   return (
     <>
       <p className="row">

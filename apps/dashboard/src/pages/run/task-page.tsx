@@ -6,7 +6,7 @@ import { useFacts } from "../../live/facts.tsx";
 import { useResource } from "../../live/resource.ts";
 import { api } from "../../live/session.ts";
 import { Age, Icon, Link, Problem, TONE_CLASS, Waiting } from "../../parts/base.tsx";
-import { usePlace } from "../../router.ts";
+import { look, usePlace } from "../../router.ts";
 import { useTitle } from "../../shell.tsx";
 import { line } from "../../text/shown.ts";
 import { folderName, fullTime } from "../../words/figures.ts";
@@ -109,6 +109,28 @@ function titleOf(task: Task, asked: readonly Approval[]): string {
   return `${word.charAt(0).toUpperCase()}${word.slice(1)}: ${line(task.spec.name)}`;
 }
 
+/** An older attempt is another thread, to be read. */
+function Attempts({ attempt, all }: { attempt: number; all: number }): ReactNode {
+  if (all < 2) return `attempt ${attempt}`;
+  return (
+    <>
+      attempt{" "}
+      {Array.from({ length: all }, (_, index) => index + 1).map((one) => (
+        <button
+          key={one}
+          type="button"
+          className={one === attempt ? "att now" : "att"}
+          aria-pressed={one === attempt}
+          aria-label={`Attempt ${one}`}
+          onClick={() => look({ attempt: one === all ? undefined : String(one), item: undefined })}
+        >
+          {one}
+        </button>
+      ))}
+    </>
+  );
+}
+
 interface HeaderProps {
   readonly task: Task;
   readonly approvals: readonly Approval[];
@@ -163,7 +185,7 @@ function StateLine({ task, approvals, turnCount, attempt }: Omit<HeaderProps, "a
       </span>
       <span className="grow" />
       <span className="wide fg2 nowrap">
-        attempt {attempt} · {turnCount} {turnCount === 1 ? "turn" : "turns"} · last sign{" "}
+        <Attempts attempt={attempt} all={task.attempt} /> · {turnCount} {turnCount === 1 ? "turn" : "turns"} · last sign{" "}
         <Age at={task.updatedAt} suffix=" ago" />
       </span>
     </p>

@@ -1,7 +1,8 @@
 /** What Heddle is set up as, and where each of it is changed. The page changes nothing that a file decides. */
 import type { ReactNode } from "react";
 import { useTitle } from "../../shell.tsx";
-import { ConfigCard, HostCard } from "./config-card.tsx";
+import { ConfigCard } from "./config-card.tsx";
+import { Doctor } from "./doctor.tsx";
 import { Sinks } from "./sinks.tsx";
 import { Tokens } from "./tokens.tsx";
 import { ThisBrowser } from "./this-browser.tsx";
@@ -15,7 +16,7 @@ export function Settings(): ReactNode {
       </header>
       <div className="set-body">
         <ThisBrowser />
-        <HostCard />
+        <Doctor />
         <ConfigCard />
         <Sinks />
         <Tokens />
