@@ -1,6 +1,9 @@
 /** A stall, where it happened: the process, what it waits for in words, and who did what about it. */
 import type { ReactNode } from "react";
+import { useFacts } from "../../live/facts.tsx";
 import { useNow } from "../../live/link.ts";
+import { api } from "../../live/session.ts";
+import { ActButton, Refusal, useAct } from "../../parts/act.tsx";
 import { Icon } from "../../parts/base.tsx";
 import { brief } from "../../text/shown.ts";
 import { age, clock, duration } from "../../words/figures.ts";
@@ -17,7 +20,7 @@ const ACTS: Readonly<Record<string, string>> = {
   retry: "Tried again",
 };
 
-export function StallCard({ row }: { row: StallRow }): ReactNode {
+export function StallCard({ row, taskId }: { row: StallRow; taskId: string | undefined }): ReactNode {
   const { stall, acts, recoveredAt } = row;
   const now = useNow();
   const until = recoveredAt ?? acts.at(-1)?.at;
@@ -42,9 +45,26 @@ export function StallCard({ row }: { row: StallRow }): ReactNode {
             at {clock(at)}: {brief(act.message)}
           </p>
         ))}
-        {until === undefined ? <p className="meta">Nothing was done about it yet.</p> : null}
+        {until === undefined && taskId !== undefined ? <Relief taskId={taskId} /> : null}
       </div>
     </div>
+  );
+}
+
+function Relief({ taskId }: { taskId: string }): ReactNode {
+  const act = useAct();
+  const { server } = useFacts();
+  if (server.data === undefined || server.data.principal.role === "viewer") return null;
+  const relieve = (action: "kill-child" | "eof" | "interrupt") => () => api().tasks.relieve(taskId, { action });
+  return (
+    <>
+      <div className="acts relief">
+        <ActButton act={act} name="Kill the child" call={relieve("kill-child")} />
+        <ActButton act={act} name="End its input" call={relieve("eof")} />
+        <ActButton act={act} name="Interrupt the turn" call={relieve("interrupt")} />
+      </div>
+      <Refusal act={act} />
+    </>
   );
 }
 

@@ -43,9 +43,10 @@ interface StepRowProps {
   readonly row: Exclude<Row, { kind: "turn" }>;
   readonly isSelected: boolean;
   readonly onSelect: () => void;
+  readonly taskId: string | undefined;
 }
 
-export function StepRow({ row, isSelected, onSelect }: StepRowProps): ReactNode {
+export function StepRow({ row, isSelected, onSelect, taskId }: StepRowProps): ReactNode {
   switch (row.kind) {
     case "item":
       return <ItemRow entry={row.entry} isSelected={isSelected} onSelect={onSelect} />;
@@ -61,7 +62,7 @@ export function StepRow({ row, isSelected, onSelect }: StepRowProps): ReactNode 
     case "checks":
       return <ChecksRow row={row} isSelected={isSelected} onSelect={onSelect} />;
     case "stall":
-      return <StallCard row={row} />;
+      return <StallCard row={row} taskId={taskId} />;
     case "note":
       return (
         <Line

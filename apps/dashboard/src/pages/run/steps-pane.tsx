@@ -10,6 +10,8 @@ import { StepRow, TurnLine } from "./step-row.tsx";
 type Only = "all" | "acts" | "errors";
 
 interface StepsPaneProps {
+  /** Whose stalls can be relieved here. */
+  readonly taskId: string | undefined;
   readonly rows: readonly Row[];
   readonly turnCount: number;
   readonly selected: string | undefined;
@@ -101,7 +103,13 @@ export function StepsPane(props: StepsPaneProps): ReactNode {
             row.kind === "turn" ? (
               <TurnLine key={row.key} row={row} isFolded={folded.has(row.key)} onFold={() => toggle(row.key)} />
             ) : (
-              <StepRow key={row.key} row={row} isSelected={row.key === selected} onSelect={() => onSelect(row.key)} />
+              <StepRow
+                key={row.key}
+                row={row}
+                isSelected={row.key === selected}
+                onSelect={() => onSelect(row.key)}
+                taskId={props.taskId}
+              />
             ),
           )}
         </Virtualizer>

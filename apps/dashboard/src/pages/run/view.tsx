@@ -76,6 +76,7 @@ export function RunView(props: RunViewProps): ReactNode {
       {thread.error === undefined ? null : <Problem error={thread.error} />}
       <div className="run-cols">
         <StepsPane
+          taskId={isReadOnly ? undefined : task?.id}
           rows={rows}
           turnCount={turns.length}
           selected={selected}
