@@ -69,8 +69,11 @@ export function StepsPane(props: StepsPaneProps): ReactNode {
   const heading = shown.findLast((row, index) => row.kind === "turn" && index <= tail.first);
   return (
     <section className="steps" aria-label="Steps">
+      <h2 className="vh">Steps</h2>
       <header className="pane-top">
-        <h2 className="h">Steps</h2>
+        <span className="h" aria-hidden="true">
+          Steps
+        </span>
         <span className="fg2 t12">
           {rows.filter(({ kind }) => kind === "item").length}
           {older === null ? "" : "+"} in {props.turnCount} {props.turnCount === 1 ? "turn" : "turns"}

@@ -22,7 +22,7 @@ export function ModelTable({ entries }: { entries: Entries }): ReactNode {
   return (
     <>
       <h2 className="band">By model</h2>
-      <div className="scroll-x">
+      <div className="scroll-x" tabIndex={0} role="region" aria-label="Usage by model">
         <table className="ut">
           <thead>
             <tr>
@@ -76,7 +76,7 @@ export function TaskTable({ entries }: { entries: Entries }): ReactNode {
       <h2 className="band">
         By task <span>{rows.length > MOST_TASKS ? `the ${MOST_TASKS} that took the most` : ""}</span>
       </h2>
-      <div className="scroll-x">
+      <div className="scroll-x" tabIndex={0} role="region" aria-label="Usage by task">
         <table className="ut">
           <thead>
             <tr>
