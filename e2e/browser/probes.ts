@@ -1,6 +1,7 @@
 /** What is looked for in a drawn page. The functions run in the page, so they stand by themselves. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import type Axe from "axe-core";
 import type { Page } from "playwright-core";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -62,7 +63,7 @@ export async function axeFindings(page: Page): Promise<readonly string[]> {
   // A script element would need a place in the policy of the page.
   await page.evaluate(AXE);
   return await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as { axe: typeof import("axe-core") };
+    const { axe } = globalThis as unknown as { axe: typeof Axe };
     const { violations } = await axe.run(document, { preload: false, resultTypes: ["violations"] });
     return violations.map(
       ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`,
