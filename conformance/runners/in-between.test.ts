@@ -67,6 +67,28 @@ await eachSubject("in between", ({ can, scene }) => {
     expect(messagesOf(await t.closed())).toEqual(["Here again."]);
   });
 
+  test("an interrupt in a command that ignores TERM, with a child in a session of its own, ends both", async () => {
+    const [mark, other] = [`300.${Math.floor(Math.random() * 1e9)}`, `301.${Math.floor(Math.random() * 1e9)}`];
+    const t = await scene({ runs: `trap '' TERM INT; setsid sleep ${other} & echo begun; sleep ${mark}` });
+    const turn = await t.start("wait");
+    await turn.sees(commandStart);
+    await until(() => marked(mark).length > 0 && marked(other).length > 0, "both run");
+    const before = performance.now();
+    await t.client.interruptTurn(t.threadId, turn.id);
+    expect(await turn.done).toMatchObject({ status: "interrupted" });
+    expect(performance.now() - before).toBeLessThan(INTERRUPT_MS);
+    expect([...marked(mark), ...marked(other)]).toEqual([]);
+    await t.closed();
+  });
+
+  test("what a command leaves behind ends with the turn", async () => {
+    const mark = `300.${Math.floor(Math.random() * 1e9)}`;
+    const t = await scene({ runs: `setsid sleep ${mark} > /dev/null 2>&1 < /dev/null & echo left` }, { says: "Left." });
+    await expectCompleted(await t.start("leave it"));
+    expect(marked(mark)).toEqual([]);
+    await t.closed();
+  });
+
   test.runIf(can.liveOutput)("output of a command comes while it runs", async () => {
     const t = await scene({ runs: "until [ -e go ]; do echo early; sleep 0.2; done; echo late" }, { says: "Ran." });
     const turn = await t.start("run it");
