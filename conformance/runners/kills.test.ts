@@ -2,7 +2,7 @@
  * Heddle killed in the middle of a turn, alone and together with the program: what was open has one end soon after the next
  * start, nothing of it runs on, and the thread continues in the same conversation.
  */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { marked } from "../../e2e/processes.ts";
 import { eachSubject, until, type Scene } from "./suite.ts";
@@ -35,7 +35,7 @@ await eachSubject("survives", ({ can, scene, restart, server }) => {
       await expectCompleted(await t.start("remember the word ananas"));
       const turn = await t.start("wait");
       await turn.sees(commandStart);
-      await until(() => marked(mark).length > 0, "the command runs");
+      await until(() => marked(mark).length > 0 && existsSync(`${t.workspace}/ran`), "the command runs");
       await strike(t, both);
       await until(() => marked(mark).length === 0, "the command has ended", SOON_MS);
       await expectEnded(t, turn.id);
@@ -54,7 +54,7 @@ await eachSubject("survives", ({ can, scene, restart, server }) => {
     await expectCompleted(await t.start("remember the word ananas", open));
     const turn = await t.start("wait", open);
     await turn.sees(commandStart);
-    await until(() => marked(mark).length > 0, "the command runs");
+    await until(() => marked(mark).length > 0 && existsSync(`${t.workspace}/ran`), "the command runs");
     const [started] = ofType(await t.events(), "agent.started").slice(-1);
     await server().kill();
     await expectEnded(t, turn.id);
