@@ -1,5 +1,5 @@
 /** The typed client and tasks: through a real server, from the order to the evidence. */
-import { HeddleClient, type Task } from "@heddle/client";
+import { HeddleClient, login, type Task } from "@heddle/client";
 import { startModelServer } from "@heddle/models/testing";
 import { expect, test } from "vitest";
 import { serve } from "./served-world.ts";
@@ -116,22 +116,34 @@ const NOT_FOR_CLIENTS = [
   "POST /mcp/envelopes/{envelope}",
 ];
 
+const PID = 7;
+
 /** Calls every method once; what is asked goes nowhere. */
 async function askEverything(): Promise<ReadonlySet<string>> {
   const asked = new Set<string>();
-  const client = new HeddleClient({
+  const where = {
     url: "http://127.0.0.1:1",
-    token: "t",
-    fetch: async (input, init) => {
-      const route = decodeURIComponent(new URL(new Request(input).url).pathname);
+    fetch: async (input: string | URL | Request, init?: RequestInit) => {
+      const path = decodeURIComponent(new URL(new Request(input).url).pathname);
+      const route = path.replace(`/processes/${PID}/`, "/processes/{pid}/");
       asked.add(`${init?.method ?? "GET"} ${route}`);
       return new Response(route.endsWith("/events") ? 'event: end\ndata: {"reason":"end"}\n\n' : "{}");
     },
-  });
-  const { tasks, notifications } = client;
+  };
+  const client = new HeddleClient({ ...where, token: "t" });
+  const { access, tasks, notifications } = client;
   const [thread, turn, task] = ["{threadId}", "{turnId}", "{taskId}"] as const;
   await Promise.all([
+    login({ ...where, code: "c" }),
+    access.createCode(),
+    access.logout(),
+    access.listTokens(),
+    access.createToken({ name: "n", role: "viewer" }),
+    access.revokeToken("{name}"),
     client.server(),
+    client.doctor(),
+    client.listConversations(),
+    client.importConversation({ handle: "s" }),
     client.models(),
     client.accounts(),
     client.sandbox(),
@@ -157,6 +169,7 @@ async function askEverything(): Promise<ReadonlySet<string>> {
     client.evidence.noteAbout({ claim: "step", text: "t", subject: { type: "file", id: "a.ts" } }),
     client.evidence.gate(thread, "{name}"),
     client.evidence.verify(),
+    client.evidence.lastVerdict(),
     client.evidence.export(thread),
     client.evidence.import(""),
     client.evidence.purge("{id}"),
@@ -176,6 +189,10 @@ async function askEverything(): Promise<ReadonlySet<string>> {
     client.interruptTurn(thread, turn),
     client.steerTurn(thread, turn, "on"),
     client.listItems(thread),
+    client.listProcesses(thread),
+    client.endProcess(thread, { pid: PID, startTicks: "1" }),
+    client.readOutput(thread, { sha256: "{sha256}" }),
+    client.threadDiff(thread),
     client.listApprovals(),
     client.listApprovals(thread),
     client.answerApproval(thread, "{approvalId}", "accept"),
@@ -185,6 +202,7 @@ async function askEverything(): Promise<ReadonlySet<string>> {
     tasks.list(),
     tasks.create({ prompt: "go" }),
     tasks.plan({ prompt: "go" }),
+    tasks.lint({ spec: "goal: go" }),
     tasks.send({ text: "go" }),
     tasks.read(task),
     tasks.log(task),
