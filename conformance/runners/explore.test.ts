@@ -78,6 +78,7 @@ await eachSubject("in explore", ({ subject, scene, server }) => {
       path.join(root, ".ssh", "id_test"),
       path.join(root, ".aws", "credentials"),
       path.join(root, ".gemini", "oauth_creds.json"),
+      path.join(root, ".qwen", "oauth_creds.json"),
       // Its own login it has to read.
     ].filter((place) => !place.includes(`/.${subject.name}/`));
     for (const place of places) {

@@ -369,3 +369,10 @@ test("copilot 1.0.102 has not failed when it goes on after an error, and its own
   expect(turn.items.lastMessage).toBe("Here again.");
   expect(warned).toEqual([`the agent says: ${left}`]);
 });
+
+test("codex-acp 2.6 tells what its provider refused as the body of the answer, without its status", async () => {
+  const body = '{"type":"error","error":{"type":"invalid_request_error","message":"the prompt is not wanted"}}';
+  const failed = { sessionUpdate: "session_info_update", _meta: { codex: { threadStatus: { type: "systemError" } } } };
+  const { outcome } = await heard(CODEX, [piece(body), failed]);
+  expect(outcome).toMatchObject({ kind: "failed", error: { code: "provider.rejected" } });
+});

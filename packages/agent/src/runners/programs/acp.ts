@@ -9,7 +9,7 @@ import { createAcpItems, type AcpItems } from "./acp-items.ts";
 import { createAcpPermissions } from "./acp-permissions.ts";
 import { quirksOf, type AcpQuirks } from "./acp-quirks.ts";
 import type { Conversation, Dialect, NativeOutcome, ProgramTurn, Wire } from "./conversation.ts";
-import { codeOfStatus } from "./provider-status.ts";
+import { codeOfBody, codeOfStatus } from "./provider-status.ts";
 import { BEGIN_MS, createRpc, REQUEST_MS, type RpcFailure, type RpcPeer } from "./rpc.ts";
 
 export const acpDialect: Dialect = {
@@ -300,7 +300,7 @@ function outcomeOf(reason: string, { said, items, state, hasAny, isToldToStop }:
 /** What failed behind the agent it reports only as text. */
 function refusal({ code, message }: RpcFailure): HeddleError {
   const status = Number(/\b([45]\d\d)\b/.exec(message)?.[1] ?? (code >= 400 && code < 600 ? code : 0));
-  const found = status === 0 ? undefined : codeOfStatus(status);
+  const found = status === 0 ? codeOfBody(message) : codeOfStatus(status);
   const isLogin = code === -32_000 || /\b(?:log ?in|authenticat|api key)/i.test(message);
   return new HeddleError(found ?? (isLogin ? "runner.logged-out" : "runner.failed"), `the agent says: ${message}`);
 }

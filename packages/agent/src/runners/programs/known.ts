@@ -136,4 +136,7 @@ export const CREDENTIAL_PLACES: readonly string[] = [
   ".docker/config.json",
   ".config/gcloud",
   ".config/gh",
+  // Of agent programs that only the configuration knows.
+  ".qwen",
+  ".cline",
 ];

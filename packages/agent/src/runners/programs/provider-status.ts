@@ -6,3 +6,9 @@ export function codeOfStatus(status: number): HeddleError["code"] {
   if (status === 429) return "provider.rate-limited";
   return status >= 500 ? "provider.overloaded" : "provider.rejected";
 }
+
+/** The same of the body of its answer, where the agent tells that in place of the status. */
+export function codeOfBody(body: string): HeddleError["code"] | undefined {
+  if (body.includes('"authentication_error"')) return "auth.rejected";
+  return body.includes('"invalid_request_error"') ? "provider.rejected" : undefined;
+}
