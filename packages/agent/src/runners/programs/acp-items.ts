@@ -131,9 +131,9 @@ function createTexts(
 
   /** Its own word among those of its model: an error, or a notice, which is told once. */
   async function isOwnWord(text: string): Promise<boolean> {
-    const { errorText, noticeText } = quirks();
+    const { errorText, noticeText, echoText } = quirks();
     problem = errorText?.test(text) === true ? text.trim() : undefined;
-    if (problem !== undefined) return true;
+    if (problem !== undefined || echoText?.test(text) === true) return true;
     if (noticeText?.test(text) !== true) return false;
     if (!notices.has(text)) await warn("runner.failed", `the agent says: ${text.trim()}`);
     notices.add(text);

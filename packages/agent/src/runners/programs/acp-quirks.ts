@@ -26,6 +26,8 @@ export interface AcpQuirks {
   readonly errorText?: RegExp;
   /** The same of what it says to people. */
   readonly noticeText?: RegExp;
+  /** The same of what an item says already. */
+  readonly echoText?: RegExp;
   /** In `_meta` of news about its session: its thread has failed. */
   readonly hasThreadStatus?: boolean;
 }
@@ -54,6 +56,8 @@ const ROWS: readonly QuirkRow[] = [
     quirks: {
       usage: "session",
       errorText: /^Error: (?:\d{3}\b|Authentication failed|Failed to get response)/,
+      // The file that it has just written.
+      echoText: /^Info: \/[^\n]*$/,
       noticeText:
         /^(?:Info: (?:Request failed|Response was interrupted|Operation cancelled)|Warning: \d+ tool call\(s\))/,
       exitText: /<shellId: \d+ completed with exit code (\d+)>\s*$/,

@@ -362,7 +362,7 @@ test("copilot 1.0.102 has not failed when it goes on after an error, and its own
   const prompted = talk.prompt(HELLO, undefined);
   await settled();
   const left = "Warning: 1 tool call(s) had no recorded result at resume.";
-  for (const text of [left, left, "Error: 400 busy", "Here again."])
+  for (const text of [left, left, "Info: /ws/made.txt", "Error: 400 busy", "Here again."])
     await talk.receive({ method: "session/update", params: { sessionId: "ses_1", update: piece(text) } });
   await answer(talk, wire, { stopReason: "end_turn" });
   expect(await prompted).toMatchObject({ kind: "completed" });
