@@ -34,7 +34,8 @@ export function StepsPane(props: StepsPaneProps): ReactNode {
   const box = useRef<HTMLDivElement>(null);
   const list = useRef<VirtualizerHandle>(null);
   const tail = useTail({ list, count: shown.length, isReady: !props.isLoading });
-  const errors = rows.filter(isError);
+  const errors = useMemo(() => rows.filter(isError), [rows]);
+  const stepCount = useMemo(() => rows.filter(({ kind }) => kind === "item").length, [rows]);
   const move = (to: number): void => {
     const row = shown[Math.max(0, Math.min(shown.length - 1, to))];
     if (row === undefined) return;
@@ -75,7 +76,7 @@ export function StepsPane(props: StepsPaneProps): ReactNode {
           Steps
         </span>
         <span className="fg2 t12">
-          {rows.filter(({ kind }) => kind === "item").length}
+          {stepCount}
           {older === null ? "" : "+"} in {props.turnCount} {props.turnCount === 1 ? "turn" : "turns"}
         </span>
         <span className="grow" />
@@ -101,8 +102,8 @@ export function StepsPane(props: StepsPaneProps): ReactNode {
           </button>
         )}
         {props.isLoading ? <Waiting lines={8} /> : null}
-        <Virtualizer ref={list} scrollRef={box} as="ol" item="li" onScroll={tail.onScroll} itemSize={26}>
-          {shown.map((row) =>
+        <Virtualizer ref={list} scrollRef={box} as="ol" item="li" onScroll={tail.onScroll} itemSize={26} data={shown}>
+          {(row) =>
             row.kind === "turn" ? (
               <TurnLine key={row.key} row={row} isFolded={folded.has(row.key)} onFold={() => toggle(row.key)} />
             ) : (
@@ -113,8 +114,8 @@ export function StepsPane(props: StepsPaneProps): ReactNode {
                 onSelect={() => onSelect(row.key)}
                 taskId={props.taskId}
               />
-            ),
-          )}
+            )
+          }
         </Virtualizer>
       </div>
       {tail.newer > 0 ? (
