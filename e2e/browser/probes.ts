@@ -34,12 +34,18 @@ export function greenWithoutVerdict(page: Page): Promise<readonly string[]> {
       // Green leads both others by a fifth: teal and lime are green, blue, rust and amber are not.
       return g === most && most > 0 && (g - Math.max(r, b)) / most > 0.12;
     };
-    const words = (element: Element): string =>
-      [element.textContent, element.getAttribute("aria-label"), element.getAttribute("title")].join(" ");
+    const words = (element: Element): string => {
+      const named = [element, ...element.querySelectorAll("[aria-label], [title]")];
+      const names = named.flatMap((one) => [one.getAttribute("aria-label") ?? "", one.getAttribute("title") ?? ""]);
+      return [element.textContent, ...names].join(" ");
+    };
+    // What is nearest and speaks of a verdict at all: the row, the card, the head of the page.
     const isVerdict = (element: Element): boolean => {
-      const near = [element, element.parentElement, element.parentElement?.parentElement];
-      const said = near.map((one) => (one ? words(one) : "")).find((text) => /verified/i.test(text)) ?? "";
-      return said !== "" && !/not verified|unverified|claimed|rejected/i.test(said);
+      for (let at: Element | null = element; at !== null && at.id !== "root"; at = at.parentElement) {
+        const said = words(at);
+        if (/verified/i.test(said)) return !/not verified|unverified|claimed|rejected/i.test(said);
+      }
+      return false;
     };
     const found: string[] = [];
     for (const element of document.querySelectorAll("body, body *")) {

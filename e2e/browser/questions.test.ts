@@ -65,17 +65,23 @@ async function heardOf(threadId: string, type: string): Promise<readonly unknown
   return found;
 }
 
-test("what is denied is not run, and the agent is told so", async () => {
+test("what is denied with words is not run, and the agent is told the words", async () => {
   await using seat = await stage.sit();
   const { page } = seat;
   const { id } = await orderQuestion(stage, "denied");
   const row = page.locator("li.ask", { hasText: "touch denied.txt" });
   await row.getByRole("button", { name: /^Deny…/ }).click();
+  await row.getByLabel(/^Why/).fill("use the copy in vendor");
   await row.getByLabel(/^Why/).press("Enter");
   await row.waitFor({ state: "detached" });
   const { threadId = "" } = await stage.server.client.tasks.read(id);
-  expect((await heardOf(threadId, "approval.resolved")).at(-1)).toMatchObject({ decision: "decline" });
-  await expect.poll(() => stage.model.requests.some(({ source }) => /denied\.txt.*declined/s.test(source))).toBe(true);
+  expect((await heardOf(threadId, "approval.resolved")).at(-1)).toMatchObject({
+    decision: "decline",
+    reason: "use the copy in vendor",
+  });
+  await expect
+    .poll(() => stage.model.requests.some(({ source }) => source.includes("use the copy in vendor")))
+    .toBe(true);
   expect(existsSync(path.join(folderOf(stage, "denied"), "denied.txt"))).toBe(false);
 });
 
@@ -87,6 +93,12 @@ test("a question that somebody else answered goes, and a press that comes too la
   await row.waitFor();
   const { threadId = "" } = await stage.server.client.tasks.read(id);
   const question = await asked(threadId);
+  // The refusal stays for as long as the page does not know that the question is gone.
+  const { promise: isRead, resolve: read } = Promise.withResolvers<void>();
+  await page.route("**/api/approvals", async (route) => {
+    await isRead;
+    await route.continue();
+  });
   // The page hears of the answer only after it has sent its own.
   await page.route("**/approvals/*", async (route) => {
     await stage.server.client.answerApproval(threadId, question?.id ?? "", "decline");
@@ -95,6 +107,7 @@ test("a question that somebody else answered goes, and a press that comes too la
   await row.getByRole("button", { name: /^Allow once/ }).click();
   await row.getByRole("alert").waitFor();
   expect(await row.getByRole("alert").textContent()).toMatch(/approval\.already-resolved/);
+  read();
   await row.waitFor({ state: "detached" });
 });
 

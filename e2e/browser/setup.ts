@@ -20,7 +20,9 @@ const BUILD_PAGE = path.join(import.meta.dirname, "..", "..", "apps", "dashboard
 export async function setup(project: TestProject): Promise<() => void> {
   const root = mkdtempSync(path.join(tmpdir(), "heddle-page-"));
   const { launcher, page } = buildHeddle(root);
-  execFileSync(process.execPath, [BUILD_PAGE, "--out", page], { stdio: ["ignore", "ignore", "inherit"] });
+  // Vitest says that it is a test, which would make the page one for development.
+  const env = { ...process.env, NODE_ENV: "production" };
+  execFileSync(process.execPath, [BUILD_PAGE, "--out", page], { env, stdio: ["ignore", "ignore", "inherit"] });
   project.provide("launcherWithPage", launcher);
   project.provide("chromium", await unpackChromium());
   return () => rmSync(root, { recursive: true, force: true });

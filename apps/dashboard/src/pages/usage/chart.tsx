@@ -31,7 +31,9 @@ export function Chart({ entries, unit, from, to }: ChartProps): ReactNode {
   const y = (amount: number): number => (amount / top) * (HEIGHT - 2 * CAP);
   const width = 1000 / days.length;
   const isUnknown = unit === "money" && entries.some(({ unpriced }) => unpriced > 0);
-  const text = (amount: number): string => (unit === "money" ? money(amount) : tokens(Math.round(amount)));
+  // The foot of the scale is no sum: "$0.00" there would read as one where prices are unknown.
+  const text = (amount: number): string =>
+    amount === 0 ? "0" : unit === "money" ? money(amount) : tokens(Math.round(amount));
   return (
     <figure className="chart">
       <div className="plot">
