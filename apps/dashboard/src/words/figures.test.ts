@@ -4,7 +4,7 @@ import { age, bytes, cost, duration, money, tokens } from "./figures.ts";
 test("what has no known price is never nothing", () => {
   expect(cost({ known: 0, isPartial: true })).toBe("price unknown");
   expect(cost({ known: 0.5, isPartial: true, unpriced: 3 })).toBe("$0.50 + 3 requests without a price");
-  expect(cost({ known: 0, isPartial: false })).toBe("$0.00");
+  expect(cost({ known: 0, isPartial: false })).toBe("$0");
   expect(money(0.0029)).toBe("$0.0029");
 });
 

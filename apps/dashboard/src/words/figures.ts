@@ -40,6 +40,8 @@ export function tokens(count: number): string {
 
 /** Never for what is not known: see `cost`. */
 export function money(usd: number): string {
+  // Nothing at all, which is known: two zeros behind a point look like a price that was looked up.
+  if (usd === 0) return "$0";
   return usd > 0 && usd < 0.01 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`;
 }
 

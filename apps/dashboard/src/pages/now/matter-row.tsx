@@ -14,10 +14,12 @@ import type { Matter } from "./matters.ts";
 interface RowProps {
   readonly matter: Matter;
   readonly isSelected: boolean;
+  /** It was answered, and goes in a moment. */
+  readonly isGone: boolean;
   readonly onPutOff: () => void;
 }
 
-export function MatterRow({ matter, isSelected, onPutOff }: RowProps): ReactNode {
+export function MatterRow({ matter, isSelected, isGone, onPutOff }: RowProps): ReactNode {
   const act = useAct();
   const row = useRef<HTMLLIElement>(null);
   const [isSeen, setSeen] = useState((matter.exact ?? []).length === 0);
@@ -63,7 +65,7 @@ export function MatterRow({ matter, isSelected, onPutOff }: RowProps): ReactNode
         </p>
         <Refusal act={act} />
       </div>
-      <Acts matter={matter} act={act} isSelected={isSelected} isSeen={isSeen} onPutOff={onPutOff} />
+      {isGone ? <p className="meta">answered</p> : <Acts {...{ matter, act, isSelected, isGone, isSeen, onPutOff }} />}
     </li>
   );
 }

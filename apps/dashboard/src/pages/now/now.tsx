@@ -1,5 +1,5 @@
 /** The morning, the phone, the glance: what waits, what has stopped, what runs, what it cost. */
-import { useEffect, useState, type ReactNode } from "react";
+import { useEffect, useRef, useState, type ReactNode } from "react";
 import { Age, Kbd, Problem, Waiting } from "../../parts/base.tsx";
 import { useFacts } from "../../live/facts.tsx";
 import { useNow } from "../../live/link.ts";
@@ -38,6 +38,7 @@ export function Now(): ReactNode {
   const isReady = state.data !== undefined && approvals.data !== undefined && stopped.data !== undefined;
   const all = isReady ? mattersOf({ state: state.data, approvals: approvals.data, stopped: stopped.data }) : [];
   const matters = all.filter(({ id }) => !hidden.has(id));
+  const shown = useLingering(matters);
   const waiting = matters.filter(({ band }) => band === "you").length;
   useTitle(waiting > 0 ? `${waiting} wait for you` : "Now");
   const selected = matters.find(({ id }) => id === query.get("sel")) ?? matters[0];
@@ -63,7 +64,8 @@ export function Now(): ReactNode {
             <BandList
               key={band}
               band={band}
-              matters={matters.filter((matter) => matter.band === band)}
+              matters={shown.filter((matter) => matter.band === band)}
+              current={matters}
               selected={selected}
               onPutOff={putOff}
             />
@@ -74,6 +76,27 @@ export function Now(): ReactNode {
       </div>
     </main>
   );
+}
+
+/** An answered question stays for a moment, so that what became of it can be read. */
+const LINGER_MS = 3_000;
+
+function useLingering(matters: readonly Matter[]): readonly Matter[] {
+  const known = useRef(new Map<string, { matter: Matter; goneAt: number | undefined }>());
+  const current = new Set(matters.map(({ id }) => id));
+  for (const matter of matters)
+    if (matter.of.kind === "approval") known.current.set(matter.id, { matter, goneAt: undefined });
+  const gone: Matter[] = [];
+  for (const [id, kept] of known.current) {
+    if (current.has(id)) continue;
+    kept.goneAt ??= Date.now();
+    if (Date.now() - kept.goneAt < LINGER_MS) gone.push(kept.matter);
+    else known.current.delete(id);
+  }
+  if (gone.length === 0) return matters;
+  const isFirst = (matter: Matter): boolean => matter.band === "you";
+  const you = [...matters.filter(isFirst), ...gone].toSorted((a, c) => a.at - c.at);
+  return [...you, ...matters.filter((matter) => !isFirst(matter))];
 }
 
 function useListKeys(matters: readonly Matter[], selected: Matter | undefined, putOff: (id: string) => void): void {
@@ -99,6 +122,7 @@ function useListKeys(matters: readonly Matter[], selected: Matter | undefined, p
 function BandList(props: {
   band: Band;
   matters: readonly Matter[];
+  current: readonly Matter[];
   selected: Matter | undefined;
   onPutOff: (id: string) => void;
 }): ReactNode {
@@ -116,6 +140,7 @@ function BandList(props: {
             key={matter.id}
             matter={matter}
             isSelected={matter.id === selected?.id}
+            isGone={!props.current.includes(matter)}
             onPutOff={() => onPutOff(matter.id)}
           />
         ))}

@@ -85,7 +85,9 @@ function Bar({ span, from, to, onPick }: BarProps): ReactNode {
     case "verified":
       return (
         <g {...pick}>
-          <rect className={`wc ${span.kind}`} {...box} width={Math.max(6, width)} y="4" height="24" />
+          <rect className={`wc ${span.kind}`} {...box} width={Math.max(6, width)} y="4" height="24">
+            <title>{span.kind === "passed" ? "checks passed" : span.kind}</title>
+          </rect>
         </g>
       );
   }

@@ -128,7 +128,11 @@ function Money({ task: { spent } }: { task: TaskSummary }): ReactNode {
 
 export function Pips({ task }: { task: Pick<TaskSummary, "state" | "checks"> }): ReactNode {
   return (
-    <span className="pips" role="img" aria-label={`checks: ${checksText(task)}`}>
+    <span
+      className="pips"
+      role="img"
+      aria-label={`${task.state === "verified" ? "verified, " : ""}checks: ${checksText(task)}`}
+    >
       {pipsOf(task)
         .slice(0, 12)
         .map((pip, index) => (
