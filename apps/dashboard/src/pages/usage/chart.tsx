@@ -27,7 +27,7 @@ export function Chart({ entries, unit, from, to }: ChartProps): ReactNode {
   const sums = days.map((day) =>
     entries.filter(({ of }) => of.day === day).reduce((sum, entry) => sum + value(entry), 0),
   );
-  const top = niceTop(Math.max(...sums, unit === "money" ? 0.01 : 1));
+  const top = niceTop(Math.max(...sums, unit === "money" ? 0.02 : 1));
   const y = (amount: number): number => (amount / top) * (HEIGHT - 2 * CAP);
   const width = 1000 / days.length;
   const isUnknown = unit === "money" && entries.some(({ unpriced }) => unpriced > 0);
