@@ -61,7 +61,7 @@ export function reloadAll(): void {
   for (const entry of entries.values()) if (entry.users > 0) ask(entry);
 }
 
-/** Of somebody else, after a login. */
+/** Of another user, after a login. */
 export function dropAll(): void {
   entries.clear();
 }

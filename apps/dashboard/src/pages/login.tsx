@@ -54,7 +54,7 @@ export function Login({ problem: first }: { problem: string | undefined }): Reac
         </button>
         <p className="fg2 t12">
           <code>heddle dashboard</code> opens this page logged in. Your token is in the file <code>serve.token</code> in
-          Heddle&apos;s home; <code>heddle token add</code> makes one for somebody else.
+          Heddle&apos;s home; <code>heddle token add</code> makes one for another person.
         </p>
       </form>
     </main>

@@ -1,4 +1,4 @@
-/** Single keys, outside of fields only, and off where somebody has turned them off. */
+/** Single keys, outside of fields only, and off where the user has turned them off. */
 import { useEffect, useRef } from "react";
 import { preferences } from "../preferences.ts";
 

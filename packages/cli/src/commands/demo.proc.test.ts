@@ -46,6 +46,8 @@ test("the demo's agent claims too much and is rejected, fixes it, hangs and is f
   const shown = await run(["threads", "show", threadId ?? ""], { world, env });
   expect(shown.stdout).toContain("node --test");
   expect(await run(["verify"], { world, env })).toMatchObject({ code: 0 });
+  for (const command of ["serve", "dashboard"])
+    expect(ran.stdout).toContain(`HEDDLE_HOME=${home} npx heddle ${command}\n`);
 });
 
 test("--live without a key says which variables would do", async () => {

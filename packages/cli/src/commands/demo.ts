@@ -183,6 +183,9 @@ function summary(
     `  ${prefix} task log ${task.id}`,
     ...(task.threadId === undefined ? [] : [`  ${prefix} threads show ${task.threadId}`]),
     `  ${prefix} verify`,
+    "On its page: the first command in a terminal of its own, the second opens the page, logged in.",
+    `  ${prefix} serve`,
+    `  ${prefix} dashboard`,
     'Make one of your own: heddle task init "what is to be done"',
     "",
   ].join("\n");

@@ -8,7 +8,7 @@ import { questionWords } from "../../words/questions.ts";
 export type Band = "you" | "stopped" | "heddle";
 export const BANDS: Readonly<Record<Band, string>> = {
   you: "An agent waits for you",
-  stopped: "Stopped, and will not go on by itself",
+  stopped: "Stopped, and will not continue by itself",
   heddle: "About Heddle itself",
 };
 

@@ -1,4 +1,4 @@
-/** A thread begins with what somebody says. Sent again after a broken connection it is the same one. */
+/** A thread begins with what its user says. Sent again after a broken connection it is the same one. */
 import { useRef, useState, type ReactNode } from "react";
 import { useResource } from "../../live/resource.ts";
 import { api } from "../../live/session.ts";
