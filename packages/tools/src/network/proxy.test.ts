@@ -68,7 +68,7 @@ test("a refusal is answered 403 with one line that names the host and how it is 
   ];
   expect(answers.map(statusOf)).toEqual(Array.from({ length: 3 }, () => "HTTP/1.1 403 Forbidden"));
   expect(answers[2]).toContain(
-    'heddle: evil.example:8080 is not among the hosts that commands may reach. The owner allows it with network_hosts = ["evil.example:8080"] under [sandbox_workspace_write] in config.toml, or --network-host evil.example:8080.\n',
+    'heddle: evil.example:8080 is not among the hosts that commands may reach. The owner allows it with network_hosts = ["evil.example:8080"] under [sandbox_workspace_write] in config.toml, or --network-host evil.example:8080; for an agent program alone, with hosts under its [runners.NAME].\n',
   );
   expect(proxy.log.take()).toEqual({
     used: [],

@@ -202,7 +202,7 @@ async function open(target: Target | undefined, { rules, resolve, log, own }: Wi
 
 function allowing(target: Target): string {
   const rule = ruleFor(target);
-  return `The owner allows it with network_hosts = ["${rule}"] under [sandbox_workspace_write] in config.toml, or --network-host ${rule}.`;
+  return `The owner allows it with network_hosts = ["${rule}"] under [sandbox_workspace_write] in config.toml, or --network-host ${rule}; for an agent program alone, with hosts under its [runners.NAME].`;
 }
 
 type Asked =
