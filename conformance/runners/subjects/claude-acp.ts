@@ -14,6 +14,8 @@ export const subject: Subject = {
       ANTHROPIC_BASE_URL: url,
       CLAUDE_CONFIG_DIR: `${root}/.claude`,
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+      // It asks ten times otherwise, for minutes.
+      CLAUDE_CODE_MAX_RETRIES: "1",
       [KEY]: "test-key",
     },
   }),

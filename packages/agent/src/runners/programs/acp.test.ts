@@ -370,9 +370,26 @@ test("copilot 1.0.102 has not failed when it goes on after an error, and its own
   expect(warned).toEqual([`the agent says: ${left}`]);
 });
 
+const FAILED = { sessionUpdate: "session_info_update", _meta: { codex: { threadStatus: { type: "systemError" } } } };
+
 test("codex-acp 2.6 tells what its provider refused as the body of the answer, without its status", async () => {
   const body = '{"type":"error","error":{"type":"invalid_request_error","message":"the prompt is not wanted"}}';
-  const failed = { sessionUpdate: "session_info_update", _meta: { codex: { threadStatus: { type: "systemError" } } } };
-  const { outcome } = await heard(CODEX, [piece(body), failed]);
+  const { outcome } = await heard(CODEX, [piece(body), FAILED]);
   expect(outcome).toMatchObject({ kind: "failed", error: { code: "provider.rejected" } });
+});
+
+const LOGIN = "the agent says: Authentication required";
+test.each([
+  [CLAUDE, [piece("Invalid API key")], "auth.rejected", ": Invalid API key"],
+  [CLAUDE, [], "runner.logged-out", ""],
+  [CODEX, [FAILED], "auth.rejected", ""],
+] as const)("what %j tells before it asks for a login: %j", async (agent, updates, code, said) => {
+  const { talk, wire } = await begun(dialectTurn(), agent);
+  const prompted = talk.prompt(HELLO, undefined);
+  await settled();
+  const asked = wire.sent.at(-1);
+  for (const update of updates)
+    await talk.receive({ method: "session/update", params: { sessionId: "ses_1", update } });
+  await talk.receive({ id: asked?.["id"], error: { code: -32_000, message: "Authentication required" } });
+  expect(await prompted).toMatchObject({ kind: "failed", error: { code, message: LOGIN + said } });
 });

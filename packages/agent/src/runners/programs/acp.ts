@@ -120,7 +120,7 @@ function open(wire: Wire, turn: ProgramTurn): Conversation {
       const said = await items.finish();
       if (answer.kind === "error") {
         if (state.isStopping) return { kind: "interrupted", native: { reason: "cancelled", confidence: "likely" } };
-        return { kind: "failed", error: refusal(answer.error) };
+        return { kind: "failed", error: refusal(answer.error, { said, hasAsked: items.hasFailed }) };
       }
       const { stopReason, usage, _meta } = Prompted.parse(answer.result);
       const counts = usage ?? Quota.safeParse(_meta).data;
@@ -297,10 +297,26 @@ function outcomeOf(reason: string, { said, items, state, hasAny, isToldToStop }:
   }
 }
 
-/** What failed behind the agent it reports only as text. */
-function refusal({ code, message }: RpcFailure): HeddleError {
+const AUTH_REQUIRED = -32_000;
+const REFUSED_KEY = /\b(?:invalid|incorrect|expired|revoked)\b[^\n]{0,20}\bkey\b|\b401\b/i;
+
+interface Before {
+  readonly said: string;
+  /** Its thread failed when it asked its provider: somebody is logged in. */
+  readonly hasAsked: boolean;
+}
+
+/** What failed behind the agent it reports only as text. What came before tells a refused key from nobody being logged in. */
+function refusal(
+  { code, message }: RpcFailure,
+  { said, hasAsked }: Before = { said: "", hasAsked: false },
+): HeddleError {
   const status = Number(/\b([45]\d\d)\b/.exec(message)?.[1] ?? (code >= 400 && code < 600 ? code : 0));
   const found = status === 0 ? codeOfBody(message) : codeOfStatus(status);
-  const isLogin = code === -32_000 || /\b(?:log ?in|authenticat|api key)/i.test(message);
-  return new HeddleError(found ?? (isLogin ? "runner.logged-out" : "runner.failed"), `the agent says: ${message}`);
+  const last = code === AUTH_REQUIRED ? said.trim().slice(-500) : "";
+  const words = last === "" ? message : `${message}: ${last}`;
+  const isLogin = code === AUTH_REQUIRED || /\b(?:log ?in|authenticat|api key)/i.test(message);
+  const isRefused = hasAsked || REFUSED_KEY.test(words) || codeOfBody(last) === "auth.rejected";
+  const login = isRefused ? "auth.rejected" : "runner.logged-out";
+  return new HeddleError(found ?? (isLogin ? login : "runner.failed"), `the agent says: ${words}`);
 }
