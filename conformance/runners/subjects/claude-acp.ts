@@ -26,6 +26,7 @@ export const subject: Subject = {
     const args = "runs" in step ? { command: step.runs } : { command: step.forces, dangerouslyDisableSandbox: true };
     return { calls: [{ tool: "Bash", args }] };
   },
-  isOfTurn: ({ source }) => source.includes('"name":"Bash"'),
+  // After a turn it asks what its user may say next, with all of its tools.
+  isOfTurn: ({ source }) => source.includes('"name":"Bash"') && !source.includes("Reply with ONLY the suggestion"),
   wantsWholePaths: true,
 };
