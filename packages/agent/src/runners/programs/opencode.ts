@@ -77,6 +77,8 @@ type NativeError = NonNullable<z.infer<typeof ErrorNews>["error"]>;
 
 /** It tries for ever to reach a model that is busy. */
 const MAX_RETRIES = 30;
+/** Nor has it a bound where an answer says no end: it takes that for a step before the next. */
+const MAX_CUT = 5;
 
 interface State {
   sessionId: string;
@@ -91,6 +93,8 @@ interface State {
   model: string | undefined;
   retries: number;
   lastRetry: string;
+  /** Answers in a row that broke off. */
+  cut: number;
   settling: NodeJS.Timeout | undefined;
 }
 
@@ -110,6 +114,7 @@ function open(wire: Wire, turn: ProgramTurn, settleMs: number): Conversation {
     model: turn.model,
     retries: 0,
     lastRetry: "",
+    cut: 0,
     settling: undefined,
   };
   const hear = createEars(turn, { http, items, permissions, state, settleMs });
@@ -132,7 +137,7 @@ function open(wire: Wire, turn: ProgramTurn, settleMs: number): Conversation {
     async prompt(input, told) {
       const ended = Promise.withResolvers<NativeOutcome>();
       ended.promise.catch(() => undefined);
-      Object.assign(state, { ended, error: undefined, finish: undefined, retries: 0, lastRetry: "" });
+      Object.assign(state, { ended, error: undefined, finish: undefined, retries: 0, lastRetry: "", cut: 0 });
       const model = turn.model === undefined ? {} : { model: modelOf(turn.model) };
       await http.request("POST", `/session/${state.sessionId}/prompt_async`, { ...model, parts: partsOf(input, told) });
       return ended.promise;
@@ -217,7 +222,12 @@ function createEars(turn: ProgramTurn, hearing: Hearing) {
     const found = OpenCodePart.safeParse(raw);
     if (!found.success) return IGNORED_PARTS.test(raw.type) ? undefined : turn.unknown(`part ${raw.type}`);
     const { data } = found;
-    if (data.type === "step-finish") return spent(turn, { items, model: state.model, ...data });
+    if (data.type === "step-finish") {
+      await spent(turn, { items, model: state.model, ...data });
+      return cutOff(data.reason, state);
+    }
+    // It gets somewhere.
+    if (data.type === "tool") state.cut = -1;
     // Of what another agent of its own says, the call that started it has the end.
     if (!isChild || data.type === "tool") await items.part(data);
   }
@@ -315,6 +325,13 @@ async function retried(turn: ProgramTurn, properties: unknown, state: State): Pr
   if (status.message === state.lastRetry) return;
   state.lastRetry = status.message;
   await turn.warn("provider.unreachable", status.message);
+}
+
+function cutOff(reason: string, state: State): void {
+  state.cut = reason === "unknown" ? state.cut + 1 : 0;
+  if (state.cut < MAX_CUT) return;
+  const news = `opencode: answers of its model broke off ${MAX_CUT} times in a row; look at its provider`;
+  state.ended?.resolve({ kind: "failed", error: new HeddleError("provider.cut", news) });
 }
 
 /** The first idle of a turn that failed comes before the last words of its message, and a second idle after them. */

@@ -1,0 +1,63 @@
+/** What OpenCode tells, message by message. */
+import { expect, test } from "vitest";
+import { dialectTurn, heardWire, settled } from "../../../test/dialect-turn.ts";
+import type { Conversation } from "./conversation.ts";
+import { openCodeDialect } from "./opencode.ts";
+
+const SESSION = "ses_1";
+
+async function prompted(): Promise<{
+  readonly talk: Conversation;
+  readonly ended: ReturnType<Conversation["prompt"]>;
+}> {
+  const wire = heardWire();
+  const talk = openCodeDialect.open(wire, dialectTurn());
+  const answer = async (status: number, body: object): Promise<void> => {
+    await settled();
+    await talk.receive({ id: wire.sent.findLast(({ id }) => id !== undefined)?.["id"], status, body });
+    await settled();
+  };
+  const ready = talk.begin();
+  await talk.receive({ ready: "http://127.0.0.1:1" });
+  await answer(200, { id: SESSION });
+  await ready;
+  const ended = talk.prompt([{ type: "text", text: "hello" }], undefined);
+  await answer(204, {});
+  return { talk, ended };
+}
+
+/** One answer of its model. */
+async function step(
+  talk: Conversation,
+  nth: number,
+  { reason, calls }: { reason: string; calls: boolean },
+): Promise<void> {
+  const messageID = `msg_${nth}`;
+  const tell = (type: string, properties: object): Promise<void> =>
+    Promise.resolve(talk.receive({ event: { type, properties: { sessionID: SESSION, ...properties } } }));
+  const part = (more: object): Promise<void> =>
+    tell("message.part.updated", { part: { id: `prt_${nth}`, messageID, sessionID: SESSION, ...more } });
+  await tell("message.updated", { info: { id: messageID, role: "assistant", time: { created: 1 } } });
+  if (calls) {
+    const state = { status: "completed", input: { command: "true" }, output: "", metadata: { exit: 0 } };
+    await part({ type: "tool", tool: "bash", callID: `call_${nth}`, state });
+  }
+  await part({ type: "step-finish", reason, tokens: {}, cost: 0 });
+  const finish = { finish: reason, time: { created: 1, completed: 2 } };
+  await tell("message.updated", { info: { id: messageID, role: "assistant", ...finish } });
+}
+
+test("a model whose answers break off one after the other ends the turn: it would be asked for ever", async () => {
+  const { talk, ended } = await prompted();
+  for (let nth = 0; nth < 5; nth += 1) await step(talk, nth, { reason: "unknown", calls: false });
+  expect(await ended).toMatchObject({ kind: "failed", error: { code: "provider.cut" } });
+});
+
+test("answers that say no end are none that break off while they call tools, or are followed by one that ends", async () => {
+  const { talk, ended } = await prompted();
+  for (let nth = 0; nth < 6; nth += 1) await step(talk, nth, { reason: "unknown", calls: true });
+  for (let nth = 6; nth < 10; nth += 1) await step(talk, nth, { reason: "unknown", calls: false });
+  await step(talk, 10, { reason: "stop", calls: false });
+  await talk.receive({ event: { type: "session.idle", properties: { sessionID: SESSION } } });
+  expect(await ended).toMatchObject({ kind: "completed", native: { reason: "stop" } });
+});
