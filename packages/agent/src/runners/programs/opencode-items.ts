@@ -186,8 +186,8 @@ function callItem({ callId, tool, input, diff }: AskingCall, { id, state, worksp
       type: "commandExecution",
       id,
       callId,
-      // It is completed for this program whatever its exit code is.
-      status: status === "completed" && typeof exit === "number" && exit !== 0 ? "failed" : status,
+      // It is completed for this program whatever its exit code is; one that was stopped has none.
+      status: status === "completed" && exit !== 0 ? "failed" : status,
       command: textIn(input, "command"),
       cwd: textIn(input, "workdir") || workspace,
       ...fittedOutput(status === "inProgress" ? "" : told),

@@ -6,12 +6,12 @@ import { openCodeDialect } from "./opencode.ts";
 
 const SESSION = "ses_1";
 
-async function prompted(): Promise<{
+async function prompted(turn = dialectTurn()): Promise<{
   readonly talk: Conversation;
   readonly ended: ReturnType<Conversation["prompt"]>;
 }> {
   const wire = heardWire();
-  const talk = openCodeDialect.open(wire, dialectTurn());
+  const talk = openCodeDialect.open(wire, turn);
   const answer = async (status: number, body: object): Promise<void> => {
     await settled();
     await talk.receive({ id: wire.sent.findLast(({ id }) => id !== undefined)?.["id"], status, body });
@@ -60,4 +60,31 @@ test("answers that say no end are none that break off while they call tools, or 
   await step(talk, 10, { reason: "stop", calls: false });
   await talk.receive({ event: { type: "session.idle", properties: { sessionID: SESSION } } });
   expect(await ended).toMatchObject({ kind: "completed", native: { reason: "stop" } });
+});
+
+test("a command that it stopped, and calls completed without an exit code, has not completed", async () => {
+  const ends: object[] = [];
+  const record = (event: { readonly type: string }): void => void (event.type === "item.completed" && ends.push(event));
+  const { talk, ended } = await prompted(dialectTurn({ record }));
+  ended.catch(() => undefined);
+  const said = "(no output)\n\n<shell_metadata>\nUser aborted the command\n</shell_metadata>";
+  const state = {
+    status: "completed",
+    input: { command: "sleep 300" },
+    output: said,
+    metadata: { output: "", exit: null },
+  };
+  const info = { id: "msg_0", role: "assistant", time: { created: 1 } };
+  await talk.receive({ event: { type: "message.updated", properties: { sessionID: SESSION, info } } });
+  const part = {
+    id: "prt_0",
+    messageID: "msg_0",
+    sessionID: SESSION,
+    type: "tool",
+    tool: "bash",
+    callID: "call_0",
+    state,
+  };
+  await talk.receive({ event: { type: "message.part.updated", properties: { sessionID: SESSION, part } } });
+  expect(ends).toMatchObject([{ item: { type: "commandExecution", status: "failed" } }]);
 });
