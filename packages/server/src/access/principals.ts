@@ -17,6 +17,8 @@ export interface Principal {
   readonly role: Role;
   /** The login it came with, where a browser calls for it. */
   readonly browser?: string;
+  /** When its token was made: one that is made again under the same name is another. Absent: the owner of the home. */
+  readonly since?: number;
 }
 
 /** Whoever can open a file or a stream that only the owner can open. */

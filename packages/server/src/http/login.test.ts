@@ -114,3 +114,41 @@ test("a login that cannot be read lets nobody in but the owner", async () => {
   await expect.poll(async () => (await server(world, token)).status).toBe(401);
   expect((await server(world, world.tokens.owner)).status).toBe(200);
 });
+
+test("a token that is made again is another one: nothing of the old one of its name and role comes back", async () => {
+  await using world = await openHttpWorld({ heartbeatMs: 3_600_000 });
+  const { token } = await logIn(world, "viewer");
+  const { code } = await codeOf(world, "viewer");
+  expect((await world.ask("/api/tokens/vic", { method: "DELETE" })).status).toBe(200);
+  expect((await world.ask("/api/tokens", { method: "POST", body: { name: "vic", role: "viewer" } })).status).toBe(201);
+  expect((await server(world, token)).status).toBe(401);
+  expect((await show(world, code)).status).toBe(401);
+  expect((await entriesOf(world)).filter(({ kind }) => kind === "browser")).toEqual([]);
+});
+
+test("one caller cannot use up the codes and logins of the others", async () => {
+  await using world = await openHttpWorld();
+  const viewer = { method: "POST", token: world.tokens.viewer, body: {} };
+  const codes: string[] = [];
+  while (codes.length < 100) {
+    const { status, json } = await world.ask("/api/login/codes", viewer);
+    if (status === 429) break;
+    codes.push((json as LoginCode).code);
+  }
+  expect(codes.length).toBeLessThan(50);
+  for (let logins = 0; ; logins += 1) {
+    const code = codes.pop() ?? (await codeOf(world, "viewer")).code;
+    const { status } = await show(world, code);
+    if (status === 429) break;
+    expect(logins).toBeLessThan(100);
+  }
+  await logIn(world, "owner");
+  await logIn(world, "user");
+});
+
+test("two that show one code at the same moment: one comes in", async () => {
+  await using world = await openHttpWorld();
+  const { code } = await codeOf(world, "owner");
+  const answers = await Promise.all(Array.from({ length: 4 }, () => show(world, code)));
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 401, 401, 401]);
+});

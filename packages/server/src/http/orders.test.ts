@@ -7,6 +7,7 @@ import { fileSink, type Sink } from "@heddle/tasks";
 import { expect, test } from "vitest";
 import { ask, openHttpWorld, type DoorChoices } from "../../test/http-world.ts";
 import { count, post, say } from "../../test/task-calls.ts";
+import { takeTurn } from "../record/one-at-a-time.ts";
 
 const withTaskDoor = (taskDoor: (home: string) => DoorChoices) => openHttpWorld({}, taskDoor);
 const SECRET = "between two programs";
@@ -243,4 +244,14 @@ test("64, 77: an order that goes on with a thread waits for the one before it, o
   expect(taken, taken.text).toMatchObject({ status: 201, json: { spec: { abort: true } } });
   expect((taken.json as { replaces: string[] }).replaces).toContain(id);
   expect(await world.ask(`/api/tasks/${id}`)).toMatchObject({ json: { state: "cancelled" } });
+});
+
+test("tasks are verified one at a time, whoever asks", async () => {
+  await using world = await openHttpWorld();
+  const id = await world.newTask();
+  {
+    using _turn = takeTurn(world.heddle.journal, "a verification of a task");
+    expect(await post(world, `/api/tasks/${id}/verify`, {})).toMatchObject({ status: 503 });
+  }
+  expect(await post(world, `/api/tasks/${id}/verify`, {})).toMatchObject({ status: 200, json: { outcome: "missing" } });
 });

@@ -183,6 +183,8 @@ export function route<
 export function whileAsked({ response }: Pick<HttpCall, "response">): AbortSignal {
   const gone = new AbortController();
   response.once("close", () => gone.abort());
+  // It may have gone before, while its request was looked at.
+  if (response.destroyed) gone.abort();
   return gone.signal;
 }
 

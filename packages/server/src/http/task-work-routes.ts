@@ -10,6 +10,7 @@ import {
   UndoneTask,
   UndoTaskBody,
 } from "@heddle/protocol/http";
+import { takeTurn } from "../record/one-at-a-time.ts";
 import { route, whileAsked, type Route } from "./route.ts";
 import { tasksFor } from "./task-door.ts";
 import { requireTask, taskView } from "./task-views.ts";
@@ -72,8 +73,10 @@ export const TASK_WORK_ROUTES: readonly Route[] = [
     body: EmptyBody,
     answer: TaskVerification,
     async handle({ params: { taskId } }, call) {
-      await requireTask(call.context.heddle.journal, taskId);
-      return tasksFor(call).verify(taskId, { signal: whileAsked(call) });
+      const { journal } = call.context.heddle;
+      await requireTask(journal, taskId);
+      using _turn = takeTurn(journal, "a verification of a task");
+      return await tasksFor(call).verify(taskId, { signal: whileAsked(call) });
     },
   }),
 ];

@@ -46,6 +46,9 @@ function withEdit(before: File | undefined, change: FileChangeEntry, edit: File[
     lines.filter((line) => line.startsWith(sign) && !line.startsWith(sign.repeat(3))).length;
   const truncated = (before?.diffTruncatedBytes ?? 0) + diffTruncatedBytes;
   const moved = movedTo ?? before?.movedTo;
+  // The same list: a copy for every edit would take quadratic time.
+  const edits = before?.edits ?? [];
+  edits.push(edit);
   return {
     path,
     // What was added here is new, however often it was edited since.
@@ -53,7 +56,7 @@ function withEdit(before: File | undefined, change: FileChangeEntry, edit: File[
     ...(moved === undefined ? {} : { movedTo: moved }),
     added: (before?.added ?? 0) + count("+"),
     removed: (before?.removed ?? 0) + count("-"),
-    edits: [...(before?.edits ?? []), edit],
+    edits,
     ...(truncated === 0 ? {} : { diffTruncatedBytes: truncated }),
   };
 }

@@ -6,7 +6,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { link, lstat, mkdir, open, readdir, readFile, rm, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { HeddleError, OWN_NAMES, reasonOf, uuidv7 } from "@heddle/protocol";
+import { defined, HeddleError, OWN_NAMES, reasonOf, uuidv7 } from "@heddle/protocol";
 import { z } from "zod";
 import { LOCAL_OWNER, ROLES, type Principal } from "../access/principals.ts";
 
@@ -26,7 +26,12 @@ const Entry = z.strictObject({
 export type TokenEntry = z.infer<typeof Entry>;
 
 /** Of a browser that logged in: it acts as the principal whose code it showed, as long as that one may come in. */
-const BrowserEntry = Entry.extend({ of: z.string().regex(NAME), agent: z.string().max(200).optional() });
+const BrowserEntry = Entry.extend({
+  of: z.string().regex(NAME),
+  /** When that token was made. */
+  since: z.number().optional(),
+  agent: z.string().max(200).optional(),
+});
 export interface BrowserLogin extends z.infer<typeof BrowserEntry> {
   readonly lastUsedAt: number;
 }
@@ -34,6 +39,8 @@ export interface BrowserLogin extends z.infer<typeof BrowserEntry> {
 /** A browser that asked for nothing for so long, and follows nothing, has to log in again. */
 export const BROWSER_IDLE_MS = 12 * 60 * 60 * 1000;
 const MAX_BROWSERS = 200;
+/** So that nobody uses up the logins of the others. */
+const MAX_BROWSERS_OF_ONE = 50;
 /** The time of last use is the time of its file; it need not be exact. */
 const TOUCH_MS = 5 * 60 * 1000;
 
@@ -60,9 +67,9 @@ export async function listTokens(home: string): Promise<readonly TokenEntry[]> {
 /** Browsers that are logged in now, by name. */
 export async function listBrowsers(home: string): Promise<readonly BrowserLogin[]> {
   const tokens = await listTokens(home);
-  const mayComeIn = ({ of, role }: BrowserLogin): boolean =>
+  const mayComeIn = ({ of, role, since }: BrowserLogin): boolean =>
     (of === LOCAL_OWNER.name && role === LOCAL_OWNER.role) ||
-    tokens.some((token) => token.name === of && token.role === role);
+    tokens.some((token) => token.name === of && token.role === role && token.createdAt === since);
   const logins = await Promise.all((await entryFiles(browsersOf(home))).map(readBrowser));
   return logins
     .filter((login) => login !== undefined)
@@ -115,18 +122,23 @@ export async function addToken(home: string, { name, role }: Principal): Promise
 /** Answers the token of a browser, which acts as this principal from now on, and the name it is listed by. */
 export async function addBrowser(
   home: string,
-  { name: of, role, agent }: Principal & { readonly agent: string | undefined },
+  { name: of, role, since, agent }: Principal & { readonly agent: string | undefined },
 ): Promise<{ readonly token: string; readonly name: string }> {
   const files = await entryFiles(browsersOf(home));
-  const current = new Set((await listBrowsers(home)).map(({ name }) => `${name}${ENDING}`));
+  const logins = await listBrowsers(home);
+  const current = new Set(logins.map(({ name }) => `${name}${ENDING}`));
   for (const file of files) if (!current.has(basename(file))) await rm(file, { force: true });
-  if (current.size >= MAX_BROWSERS) {
-    throw new HeddleError("limit.reached", `${MAX_BROWSERS} browsers are logged in; revoke some: heddle token list`);
+  const own = logins.filter((login) => login.of === of).length;
+  // Who can revoke them is not kept out by them.
+  const mayBeMore = role === "owner" || logins.length < MAX_BROWSERS;
+  if (!mayBeMore || own >= MAX_BROWSERS_OF_ONE) {
+    const count = mayBeMore ? `${own} browsers of ${of}` : `${logins.length} browsers`;
+    throw new HeddleError("limit.reached", `${count} are logged in; revoke some: heddle token list`);
   }
   const token = newToken();
   const name = `browser-${randomBytes(6).toString("hex")}`;
-  const shown = agent === undefined ? {} : { agent: agent.slice(0, 200) };
-  const entry = { version: 1, name, role, of, sha256: hashOf(token), createdAt: Date.now(), ...shown } as const;
+  const more = defined({ since, agent: agent?.slice(0, 200) });
+  const entry = { version: 1, name, role, of, sha256: hashOf(token), createdAt: Date.now(), ...more } as const;
   await mkdir(browsersOf(home), { recursive: true, mode: 0o700 });
   await writeNew(join(browsersOf(home), `${name}${ENDING}`), entry);
   return { token, name };
@@ -194,9 +206,11 @@ export function openTokenBook(home: string, ownerToken: string, log: (line: stri
     const browsers = await listBrowsers(home).catch(onlyOwner);
     known = [
       owner,
-      ...listed.map(({ name, role, sha256 }) => ({ name, role, digest: Buffer.from(sha256, "hex") })),
-      ...browsers.map(({ name: browser, of: name, role, sha256, lastUsedAt }) => {
-        return { name, role, browser, digest: Buffer.from(sha256, "hex"), lastUsedAt };
+      ...listed.map(({ name, role, sha256, createdAt: since }) => {
+        return { name, role, since, digest: Buffer.from(sha256, "hex") };
+      }),
+      ...browsers.map(({ name: browser, of: name, role, since, sha256, lastUsedAt }) => {
+        return { name, role, browser, ...defined({ since }), digest: Buffer.from(sha256, "hex"), lastUsedAt };
       }),
     ];
     // What changed meanwhile may have been passed over.
@@ -230,12 +244,13 @@ export function openTokenBook(home: string, ownerToken: string, log: (line: stri
       for (const other of await fresh()) if (timingSafeEqual(other.digest, shown)) found = other;
       if (found === undefined) return undefined;
       await touch(found);
-      const { name, role, browser } = found;
-      return { name, role, ...(browser === undefined ? {} : { browser }) };
+      const { name, role, browser, since } = found;
+      return { name, role, ...defined({ browser, since }) };
     },
-    async isStillGood({ name, role, browser }) {
+    async isStillGood({ name, role, browser, since }) {
       const found = (await fresh()).find(
-        (other) => other.name === name && other.role === role && other.browser === browser,
+        (other) =>
+          other.name === name && other.role === role && other.browser === browser && other.since === since,
       );
       if (found !== undefined) await touch(found);
       return found !== undefined;
