@@ -249,8 +249,7 @@ export function openTokenBook(home: string, ownerToken: string, log: (line: stri
     },
     async isStillGood({ name, role, browser, since }) {
       const found = (await fresh()).find(
-        (other) =>
-          other.name === name && other.role === role && other.browser === browser && other.since === since,
+        (other) => other.name === name && other.role === role && other.browser === browser && other.since === since,
       );
       if (found !== undefined) await touch(found);
       return found !== undefined;
