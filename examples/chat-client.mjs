@@ -49,11 +49,7 @@ function told(topic, event) {
 
 /** Also after a broken connection: the events that were missed come first, and the same message again is the same turn. */
 async function begin() {
-  call = await connect(told, () => {
-    setTimeout(() => {
-      begin().catch(say);
-    }, 1000);
-  });
+  call = await connect(told, () => void setTimeout(() => void begin().catch(say), 1000));
   await call("hello", { protocol: { min: 1, max: 1 }, client_id: "example" });
   chatId ??= (await call("chat.create", { cwd: process.cwd(), client_id: "example" })).chat_id;
   lastSeq ||= (await call("chat.resume", { chat_id: chatId })).last_seq;

@@ -95,8 +95,9 @@ test("7: a watched task is seen over HTTP while it runs, with its attempt, its t
   expect(seen.map(({ seq }) => seq)).toEqual(seen.map((_, at) => at + 1));
   const ended = await watched.running.ended;
   expect(ended).toMatchObject({ code: 0 });
-  const [serving, socket, token, tried, added] = ended.stdout.split("\n");
+  const [serving, socket, page, token, tried, added] = ended.stdout.split("\n");
   expect([serving, socket]).toEqual([`serving  ${watched.url}`, `serving  unix://${world.home}/serve.sock`]);
+  expect(page).toBe(`page     ${watched.url}/  (log in with: heddle dashboard)`);
   expect(token).toMatch(/^token {4}.+\/serve\.token \(new: \S{43}\)$/);
   expect(tried).toMatch(/^try {6}curl /);
   expect(added).toContain("[made] added: made");
