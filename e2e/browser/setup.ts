@@ -19,11 +19,16 @@ const BUILD_PAGE = path.join(import.meta.dirname, "..", "..", "apps", "dashboard
 
 export async function setup(project: TestProject): Promise<() => void> {
   const root = mkdtempSync(path.join(tmpdir(), "heddle-page-"));
+  project.provide("launcherWithPage", buildWithPage(root));
+  project.provide("chromium", await unpackChromium());
+  return () => rmSync(root, { recursive: true, force: true });
+}
+
+/** Returns the launcher. */
+export function buildWithPage(root: string): string {
   const { launcher, page } = buildHeddle(root);
   // Vitest says that it is a test, which would make the page one for development.
   const env = { ...process.env, NODE_ENV: "production" };
   execFileSync(process.execPath, [BUILD_PAGE, "--out", page], { env, stdio: ["ignore", "ignore", "inherit"] });
-  project.provide("launcherWithPage", launcher);
-  project.provide("chromium", await unpackChromium());
-  return () => rmSync(root, { recursive: true, force: true });
+  return launcher;
 }

@@ -9,7 +9,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playw
 import { inject } from "vitest";
 import { serve, type Served } from "../served-world.ts";
 import { openWorld, type World } from "../world.ts";
-import { launch } from "./chromium.ts";
+import { launch, type UnpackedChromium } from "./chromium.ts";
 
 type Step = Awaited<ReturnType<NonNullable<NonNullable<Parameters<typeof startModelServer>[0]>["respond"]>>>;
 export type Steps = readonly (Step | (() => Promise<Step>))[];
@@ -41,12 +41,13 @@ export interface Seat extends AsyncDisposable {
 
 const WIDE = { width: 1440, height: 900 } as const;
 
-export async function openStage(): Promise<Stage> {
+/** Outside of a run of the tests the browser is given. */
+export async function openStage(unpacked?: UnpackedChromium): Promise<Stage> {
   await using opened = new AsyncDisposableStack();
   const world = opened.use(await openWorld());
   const scripts = new Map<string, Steps>();
   const model = opened.use(await startModelServer({ respond: (request) => played(scripts, request) }));
-  const browser = opened.adopt(await launch(inject("chromium")), (one) => one.close());
+  const browser = opened.adopt(await launch(unpacked ?? inject("chromium")), (one) => one.close());
   let server = await serve(world, model);
   opened.defer(() => server[Symbol.asyncDispose]());
   const whole = opened.move();
