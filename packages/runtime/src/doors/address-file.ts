@@ -41,6 +41,16 @@ export async function servedAddresses(home: string): Promise<readonly string[]> 
   return Array.isArray(addresses) ? addresses.filter((address) => typeof address === "string") : [];
 }
 
+/** Whether the process that wrote the addresses is still there: after a crash another may listen at them. */
+export async function isServing(home: string): Promise<boolean> {
+  const { pid } = await read(home);
+  try {
+    return typeof pid === "number" && pid > 0 && process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
 /** The one for programs that speak HTTP. */
 export function urlOf(addresses: readonly string[]): string | undefined {
   return addresses.find((address) => /^https?:/.test(address));

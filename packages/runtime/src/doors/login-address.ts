@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { HeddleError, reasonOf } from "@heddle/protocol";
 import { LoginCode } from "@heddle/protocol/http";
 import { ownerTokenPath } from "@heddle/server/http";
-import { servedAddresses, urlOf } from "./address-file.ts";
+import { isServing, servedAddresses, urlOf } from "./address-file.ts";
 
 export interface LoginAddress {
   readonly url: string;
@@ -56,6 +56,8 @@ async function wayTo(home: string, addresses: readonly string[]): Promise<Way> {
   if (plain === undefined) {
     throw new HeddleError("usage.invalid", "the server has no private socket; start it with --listen unix:// too");
   }
+  // The token is for nobody else who listens there after a crash.
+  if (!(await isServing(home))) throw new HeddleError("usage.invalid", noServer(home, []));
   const { hostname, port } = new URL(plain);
   const token = (await readFile(ownerTokenPath(home), "utf8")).trim();
   return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port), token };
