@@ -16,6 +16,8 @@ export const subject: Subject = {
         security: { auth: { selectedType: "openai" } },
         general: { enableAutoUpdate: false },
         privacy: { usageStatisticsEnabled: false },
+        // A model that it does not know is given none.
+        model: { generationConfig: { modalities: { image: true } } },
       }),
     },
   }),
@@ -27,8 +29,10 @@ export const subject: Subject = {
     const args = { command, description: "a step of the test", is_background: false };
     return { calls: [{ tool: "run_shell_command", args }] };
   },
-  // An agent of its own that looks after its memory has some of these tools, and no others.
-  isOfTurn: ({ source }) => source.includes('"name":"ask_user_question"'),
+  // An agent of its own that looks after its memory has some of these tools, and no others. After a turn it asks what its user may
+  // say next, with all of them.
+  isOfTurn: ({ source }) =>
+    source.includes('"name":"ask_user_question"') && !source.includes("Reply with ONLY the suggestion"),
   wantsWholePaths: true,
   // It describes tools in a way that OpenAI refuses and other servers of this wire accept.
   isUncheckedWire: true,
