@@ -1,6 +1,6 @@
 /** `heddle dashboard`: the page of a running server, with a code that logs one browser in. */
 import { spawn } from "node:child_process";
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, visibleText } from "@heddle/protocol";
 import { heddleHome } from "@heddle/runtime/config";
@@ -45,7 +45,9 @@ async function openBrowser(home: string, url: string, env: NodeJS.ProcessEnv): P
   const file = path.join(home, "dashboard.html");
   const target = url.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
   const page = `<!doctype html><meta http-equiv="refresh" content="0; url=${target}"><a href="${target}">Dashboard</a>\n`;
-  await writeFile(file, page, { mode: 0o600 });
+  // Made anew, so that it is nobody else's file and no link, and has this mode from its beginning.
+  await rm(file, { force: true });
+  await writeFile(file, page, { mode: 0o600, flag: "wx" });
   const opener = process.platform === "darwin" ? "open" : "xdg-open";
   const child = spawn(opener, [file], { stdio: "ignore", detached: true, env });
   child.on("error", () => undefined);

@@ -87,7 +87,7 @@ async function ask(
         });
         response.on("error", reject).on("end", () => {
           const isJson = response.headers["content-type"]?.startsWith("application/json") === true;
-          resolve({ status: response.statusCode ?? 0, json: isJson ? JSON.parse(text) : undefined });
+          resolve({ status: response.statusCode ?? 0, json: isJson ? jsonOf(text) : undefined });
         });
       });
       sent.on("error", reject).end();
@@ -95,5 +95,14 @@ async function ask(
   } catch (cause) {
     const why = `cannot reach the server of ${home} (${reasonOf(cause)})`;
     throw new HeddleError("usage.invalid", `${why}; start one with: heddle serve`, { cause });
+  }
+}
+
+/** What is no JSON has no code in it, which is said with the status. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
