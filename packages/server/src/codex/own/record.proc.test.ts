@@ -43,7 +43,9 @@ test("evidence/verify answers what the command line says", async () => {
   const home = path.join(world.root, "home");
   const question = { home, selector: threadId, signal: new AbortController().signal };
   const said = await verifyRecord(world.heddle.journal, question);
-  expect(await client.call("evidence/verify", { subject: threadId })).toEqual(JSON.parse(JSON.stringify(said)));
+  const upTo = await world.heddle.journal.position();
+  const expected = { ...JSON.parse(JSON.stringify(said)), upTo, at: expect.any(Number) };
+  expect(await client.call("evidence/verify", { subject: threadId })).toEqual(expected);
   expect(await refused(client, "evidence/verify", { subject: "01a1ddef-93e0-7cc1-b9f2-37a1a9a5b6b5" })).toBe(
     "thread.not-found",
   );
