@@ -42,7 +42,7 @@ test("without network the page says how old it is and sends nothing; with it aga
   await page.evaluate(() => dispatchEvent(new Event("online")));
   const stale = page.getByRole("status").filter({ hasText: /^as of .*reconnecting/ });
   await stale.waitFor();
-  expect(await page.title()).toMatch(/not heard/);
+  await expect.poll(() => page.title()).toMatch(/not heard/);
   await orderQuestion(stage, "meanwhile");
   await expect.poll(async () => (await stage.server.client.listApprovals()).data.length).toBeGreaterThan(0);
   await context.setOffline(false);

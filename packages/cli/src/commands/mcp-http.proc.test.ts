@@ -38,9 +38,9 @@ test.each(ERAS)(
     const told: string[] = [];
     const onprogress = ({ message = "" }): void => void told.push(message);
     const waiting = second.call("thread_wait", { threadId, timeoutSec: 60 }, { onprogress });
+    await expect.poll(() => told).toContain("the turn runs");
     await writeFile(path.join(world.workspace, "go"), "");
     expect(await waiting).toMatchObject({ status: "completed", answer: "It is over." });
-    expect(told.length).toBeGreaterThan(0);
     const admitted = (await eventsOf(world, String(threadId))).filter(({ body }) => body.type === "turn.admitted");
     expect(admitted.map(({ author }) => author)).toEqual(["user:ada"]);
   },

@@ -41,6 +41,8 @@ export async function followTurn(
   const after = await journal.version(threadId);
   const turn = await journal.threads.lastTurn(threadId);
   if (turn === undefined || turn.endedVersion !== undefined || timeoutMs === 0) return;
+  // At once, so that the client knows that its wait has begun.
+  progress("the turn runs");
   const startedAt = performance.now();
   const still = setInterval(() => {
     progress(`the turn still runs, after ${Math.round((performance.now() - startedAt) / 1000)} s of waiting`);
