@@ -6,6 +6,7 @@ import { useFacts } from "../../live/facts.tsx";
 import { useResource } from "../../live/resource.ts";
 import { api } from "../../live/session.ts";
 import { Icon, Kbd, Link, Problem, Segments, Waiting } from "../../parts/base.tsx";
+import { FilterField } from "../../parts/filter-field.tsx";
 import { useKeys } from "../../parts/keys.ts";
 import { go, look, usePlace } from "../../router.ts";
 import { useTitle } from "../../shell.tsx";
@@ -153,24 +154,11 @@ function useTaskKeys(
 function Head({ isBoard }: { isBoard: boolean }): ReactNode {
   const { query } = usePlace();
   const { server } = useFacts();
-  const field = useRef<HTMLInputElement>(null);
-  useKeys({ "/": () => field.current?.focus() });
   const folder = query.get("workspace");
   return (
     <header className="top">
       <h1>Tasks</h1>
-      <label className="filters">
-        <Icon name="search" tone="fg2" />
-        <input
-          ref={field}
-          type="search"
-          aria-label="Filter by name"
-          placeholder="Filter by name"
-          defaultValue={query.get("q") ?? ""}
-          onChange={(event) => look({ q: event.target.value })}
-        />
-        <Kbd>/</Kbd>
-      </label>
+      <FilterField label="Filter by name" placeholder="Filter by name" />
       <select
         className="in narrow"
         aria-label="State"

@@ -1,10 +1,11 @@
 /** Threads by newest activity: what they are about, where, who began them, whether one waits. */
 import type { Thread } from "@heddle/protocol/http";
-import { useRef, useState, type ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 import { useFacts } from "../../live/facts.tsx";
 import { useResource } from "../../live/resource.ts";
 import { api } from "../../live/session.ts";
-import { Age, Icon, Kbd, Link, Problem, Waiting } from "../../parts/base.tsx";
+import { Age, Icon, Link, Problem, Waiting } from "../../parts/base.tsx";
+import { FilterField } from "../../parts/filter-field.tsx";
 import { useKeys } from "../../parts/keys.ts";
 import { go, look, usePlace } from "../../router.ts";
 import { useTitle } from "../../shell.tsx";
@@ -35,7 +36,6 @@ export function Threads(): ReactNode {
         body.type === "task.prepared" || body.type === "task.turn-ended" || body.type === "turn.completed",
     },
   );
-  const field = useRef<HTMLInputElement>(null);
   const threads = data?.threads ?? [];
   const index = threads.findIndex(({ id }) => id === query.get("sel"));
   const move = (to: number): void => {
@@ -43,7 +43,6 @@ export function Threads(): ReactNode {
     if (next !== undefined) look({ sel: next.id });
   };
   useKeys({
-    "/": () => field.current?.focus(),
     j: () => move(index + 1),
     k: () => move(index - 1),
     Enter: () => {
@@ -56,18 +55,7 @@ export function Threads(): ReactNode {
     <main className="tasks" aria-label="Threads" id="main">
       <header className="top">
         <h1>Threads</h1>
-        <label className="filters">
-          <Icon name="search" tone="fg2" />
-          <input
-            ref={field}
-            type="search"
-            aria-label="Filter threads"
-            placeholder="Words of the name or the first input"
-            defaultValue={search ?? ""}
-            onChange={(event) => look({ q: event.target.value })}
-          />
-          <Kbd>/</Kbd>
-        </label>
+        <FilterField label="Filter threads" placeholder="Words of the name or the first input" />
         <span className="grow" />
         <label className="row t12 fg2">
           <input
