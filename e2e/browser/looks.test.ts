@@ -1,4 +1,5 @@
 /** What is true of every page in every state: green is a verdict, everybody can use it, it fits on a phone. */
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openField, type Field } from "./field.ts";
 import { axeFindings, greenWithoutVerdict, settled, sidewaysPx } from "./probes.ts";
@@ -16,19 +17,24 @@ beforeAll(async () => {
 });
 afterAll(() => stage[Symbol.asyncDispose]());
 
-test("nothing on any page is green but what is verified, in both themes", async () => {
-  await using seat = await stage.sit();
-  const { page } = seat;
+/** What `look` finds on every page in both themes, each with its page and theme. */
+async function onEveryPage(page: Page, look: (page: Page) => Promise<readonly string[]>): Promise<string[]> {
   const found: string[] = [];
   for (const [name, address] of Object.entries(field.pages)) {
     await page.goto(`${stage.server.url}${address}`);
     await settled(page);
     for (const colorScheme of THEMES) {
       await page.emulateMedia({ colorScheme });
-      found.push(...(await greenWithoutVerdict(page)).map((text) => `${name}, ${colorScheme}: ${text}`));
+      found.push(...(await look(page)).map((text) => `${name}, ${colorScheme}: ${text}`));
     }
   }
-  expect(found).toEqual([]);
+  return found;
+}
+
+test("nothing on any page is green but what is verified, in both themes", async () => {
+  await using seat = await stage.sit();
+  const { page } = seat;
+  expect(await onEveryPage(page, greenWithoutVerdict)).toEqual([]);
   // The look itself sees what is planted.
   await page.evaluate(() => {
     const planted = document.createElement("p");
@@ -63,16 +69,7 @@ test("a claim without checks is called not verified, what has no known price is 
 test("axe-core finds nothing on any page, in both themes", async () => {
   await using seat = await stage.sit();
   const { page } = seat;
-  const found: string[] = [];
-  for (const [name, address] of Object.entries(field.pages)) {
-    await page.goto(`${stage.server.url}${address}`);
-    await settled(page);
-    for (const colorScheme of THEMES) {
-      await page.emulateMedia({ colorScheme });
-      found.push(...(await axeFindings(page)).map((text) => `${name}, ${colorScheme}: ${text}`));
-    }
-  }
-  expect(found).toEqual([]);
+  expect(await onEveryPage(page, axeFindings)).toEqual([]);
 });
 
 test("on a screen of 320 pixels no page scrolls sideways", async () => {
