@@ -15,7 +15,7 @@ afterEach(() => cancelAll(stage));
 const mark = (page: Page): Promise<void> => page.evaluate(() => void ((globalThis as { isSame?: true }).isSame = true));
 const isSame = (page: Page): Promise<boolean> => page.evaluate(() => (globalThis as { isSame?: true }).isSame === true);
 
-test("a server that is killed and started again is heard again by the same page, with no gap and nothing twice", async () => {
+test("a server that is killed and started again is connected again to the same page, with no gap and nothing twice", async () => {
   await using seat = await stage.sit();
   const { page } = seat;
   await orderQuestion(stage, "before");
@@ -42,7 +42,7 @@ test("without network the page says how old it is and sends nothing; with it aga
   await page.evaluate(() => dispatchEvent(new Event("online")));
   const stale = page.getByRole("status").filter({ hasText: /^as of .*reconnecting/ });
   await stale.waitFor();
-  await expect.poll(() => page.title()).toMatch(/not heard/);
+  await expect.poll(() => page.title()).toMatch(/no connection/);
   await orderQuestion(stage, "meanwhile");
   await expect.poll(async () => (await stage.server.client.listApprovals()).data.length).toBeGreaterThan(0);
   await context.setOffline(false);

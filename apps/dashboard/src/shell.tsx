@@ -1,4 +1,4 @@
-/** The frame of every page: where one can go, whether the server is heard, who one is. */
+/** The frame of every page: the places, the state of the connection, who is logged in. */
 import type { ServerAnswer, StateAnswer } from "@heddle/protocol/http";
 import { useEffect, type ReactNode } from "react";
 import { Icon, Link } from "./parts/base.tsx";
@@ -97,7 +97,7 @@ function Count({ of, isHot }: { of: number; isHot: boolean }): ReactNode {
 
 function Foot({ server }: { server: ServerAnswer | undefined }): ReactNode {
   const { state, position } = useStore(link);
-  const words = state === "live" ? "live" : state === "lost" ? "not heard" : "connecting";
+  const words = state === "live" ? "live" : state === "lost" ? "no connection" : "connecting";
   return (
     <div className="foot">
       <span className={`live ${state}`} title={words}>
@@ -128,7 +128,7 @@ function StaleLine(): ReactNode {
   return (
     <p className="stale" role="status">
       <Icon name="clock" tone="say" />
-      as of {clock(heardAt)}, reconnecting; nothing is sent until the server is heard again
+      as of {clock(heardAt)}, reconnecting; nothing is sent until the server answers again
     </p>
   );
 }
@@ -182,6 +182,6 @@ export function Mark(): ReactNode {
 export function useTitle(title: string): void {
   const { state } = useStore(link);
   useEffect(() => {
-    document.title = `${title}${state === "lost" ? " (not heard)" : ""} · Heddle`;
+    document.title = `${title}${state === "lost" ? " (no connection)" : ""} · Heddle`;
   }, [title, state]);
 }

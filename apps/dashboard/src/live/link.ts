@@ -1,5 +1,5 @@
 /**
- * Whether the server is heard. Every answer and every byte of a stream is a sign; a beat comes every 15 seconds. Without a
+ * Whether the server answers. Every answer and every byte of a stream is a sign; a beat comes every 15 seconds. Without a
  * sign the page says so: times stand still, nothing spins, and what is shown is "as of" the last sign.
  */
 import { createStore, useStore } from "./store.ts";
@@ -55,7 +55,7 @@ export function startTicking(): () => void {
 
 export interface Now {
   readonly at: number;
-  /** The server is not heard: everything is at least as old as it says. */
+  /** There is no connection: everything is at least as old as it says. */
   readonly isFrozen: boolean;
 }
 

@@ -53,7 +53,7 @@ export function ActButton({ act, name, call, children, className = "btn", isOff,
       type="button"
       className={className}
       disabled={isOff === true || isLost || act.sending !== undefined}
-      title={isLost ? "not sent: the server is not heard" : title}
+      title={isLost ? "not sent: no connection to the server" : title}
       onClick={() => act.run(name, call)}
     >
       {isSending ? "sending…" : (children ?? name)}
