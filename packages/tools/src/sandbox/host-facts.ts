@@ -103,9 +103,13 @@ function visibleFolders(policy: SandboxPolicy): { source: string; path: string }
   }
   if (policy.network === "all") wanted.push("/etc/resolv.conf");
   const visible: { source: string; path: string }[] = [];
-  for (const path of wanted) {
-    const source = realpathOf(path);
-    if (source === undefined || source === "/" || policy.masked.some((masked) => isWithin(path, masked))) continue;
+  for (const spelled of wanted) {
+    const source = realpathOf(spelled);
+    if (source === undefined || source === "/") continue;
+    // Mounts have one spelling. After a link `..` leads elsewhere than it reads.
+    const plain = resolve(spelled);
+    const path = realpathOf(plain) === source ? plain : source;
+    if (policy.masked.some((masked) => isWithin(path, masked))) continue;
     // A link is followed inside too, so its target has to be visible as well.
     visible.push({ source, path: path === "/etc/resolv.conf" ? source : path });
     if (source !== path) visible.push({ source, path: source });

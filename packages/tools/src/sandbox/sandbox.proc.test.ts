@@ -114,6 +114,27 @@ for (const { backend, isThere } of backends) {
       expect(existsSync("/tmp/heddle-private-file")).toBe(false);
     });
 
+    test("folders of programs may be spelled with dots and slashes, and with links before the dots", async () => {
+      const base = await tempFolder();
+      const workspace = join(base, "ws");
+      for (const folder of ["ws", "a", "bin", "far/away", "far/programs"])
+        await mkdir(join(base, folder), { recursive: true });
+      await symlink("far/away", join(base, "link"));
+      for (const folder of ["bin", "far/programs"]) await writeFile(join(base, folder, "there"), "");
+      const visible = ["a/../bin", "bin/", "./a//.././bin/.", "link/../programs"].map(
+        (spelled) => `${base}/${spelled}`,
+      );
+      await using sandbox = await openSandbox(writing(workspace, { visible }), { backend });
+      const inside = await run(sandbox, `cd ${base} && find . -type f; ls`);
+      expect(inside.text.trim().split("\n").toSorted()).toEqual([
+        "./bin/there",
+        "./far/programs/there",
+        "bin",
+        "far",
+        "ws",
+      ]);
+    });
+
     test("12.5: a workspace or write root behind a link is refused, and what it leads to is named", async () => {
       const base = await tempFolder();
       await mkdir(join(base, "real/below"), { recursive: true });
