@@ -12,7 +12,9 @@ export type {
   VerifyReport,
   VerifyWatch,
 } from "./journal.ts";
+export type { AppendGuard } from "./record/guard.ts";
 export type { HeldLease, LeaseRow, Leases } from "./record/leases.ts";
+export type { InTransaction, TicketChange, TicketName, TicketWriter } from "./record/tickets.ts";
 export { blobsFolder } from "./blobs/blob-paths.ts";
 export type { BlobQueries, BlobUse } from "./queries/blobs.ts";
 export type { EvidenceFork, EvidenceQueries, EvidenceRecord, QueryLimits } from "./queries/evidence.ts";

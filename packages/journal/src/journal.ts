@@ -17,9 +17,13 @@
  *  9. Several processes may append to one store at once without "database is locked" reaching a user.
  * 10. An append may carry a lease. When the turn or task has been taken by another process since, or has ended, it is refused
  *     with `lease.lost` and writes nothing, whatever any clock says.
+ * 11. An append may carry a guard about other streams. It is looked at in the transaction of the append: of two that exclude
+     each other one is stored, in whatever processes they were begun.
  */
 import type { Author, EventBody, EventType, HeddleError, Lease, StoredEvent } from "@heddle/protocol";
+import type { AppendGuard } from "./record/guard.ts";
 import type { Leases } from "./record/leases.ts";
+import type { TicketChange } from "./record/tickets.ts";
 import type { BlobQueries } from "./queries/blobs.ts";
 import type { EvidenceQueries } from "./queries/evidence.ts";
 import type { MarkQueries } from "./queries/marks.ts";
@@ -41,6 +45,9 @@ export interface Append {
   readonly key?: string;
   /** The holder's lease; refused with `lease.lost` when it is not held any more. */
   readonly lease?: Lease;
+  readonly guard?: AppendGuard;
+  /** Committed with the events, or not at all; a store whose queue is its projection needs none. */
+  readonly tickets?: readonly TicketChange[];
   /** `full` when absent. */
   readonly durability?: "full" | "relaxed";
 }

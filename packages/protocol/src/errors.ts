@@ -60,6 +60,7 @@ const table = {
   "task.ambiguous": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "task.invalid": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "task.illegal": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "task.folder-busy": { exit: EXIT.infrastructure, rpc: INVALID_REQUEST },
   "task.stale": { exit: EXIT.infrastructure, rpc: INVALID_REQUEST },
   "task.rejected": { exit: EXIT.turnFailed, rpc: INTERNAL },
   "task.unverified": { exit: EXIT.turnFailed, rpc: INTERNAL },

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import {
+  afterEvents,
   canonical,
   defined,
   hasEnded,
@@ -29,6 +30,7 @@ import type { Undone, UndoOptions } from "./owner/undo.ts";
 import type { Reverified } from "./owner/verify-again.ts";
 import { refuseCycle } from "./queue/dependencies.ts";
 import { checkSchedule, nextTime, waitsForNext } from "./queue/schedule.ts";
+import { ticketsOf } from "./queue/tickets.ts";
 
 export interface TasksOptions {
   readonly journal: Journal;
@@ -217,7 +219,8 @@ export async function add(journal: Journal, task: AddedTask, now: number): Promi
     ...(replaces.length === 0 ? {} : { replaces }),
   };
   try {
-    await journal.append({ stream: id, author: by, events: [created], expectedVersion: 0 });
+    const tickets = ticketsOf(undefined, afterEvents(undefined, id, [created], now));
+    await journal.append({ stream: id, author: by, events: [created], expectedVersion: 0, tickets });
   } catch (error) {
     const first =
       isHeddleError(error) && error.code === "store.version-conflict"

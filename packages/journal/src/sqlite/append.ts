@@ -16,6 +16,7 @@ import {
   type Head,
   type PreparedAppend,
 } from "../record/prepare.ts";
+import { refuseBusyFolder, type AppendGuard } from "../record/guard.ts";
 import { integer, text } from "../record/rows.ts";
 import type { Connection } from "./driver.ts";
 import { recordOwners, refuseLost, type LeaseTime } from "./leases.ts";
@@ -24,10 +25,11 @@ import { readVersions } from "./read.ts";
 
 export function store(connection: Connection, prepared: PreparedAppend, time: LeaseTime): Appended {
   const { append, contentHash } = prepared;
-  const { stream, key, lease } = append;
+  const { stream, key, lease, guard } = append;
   const repeat = key === undefined ? undefined : findRepeat(connection, key, prepared);
   if (repeat !== undefined) return repeat;
   if (lease !== undefined) refuseLost(connection, lease);
+  if (guard !== undefined) refuseGuarded(connection, stream, guard);
   for (const parent of parentsOf(append)) refuseDeleted(parent, headOf(connection, parent));
   const head = headOf(connection, stream);
   const events = chain(prepared, head, time.now).map((chained): StoredEvent => {
@@ -67,6 +69,16 @@ export function storeAll(connection: Connection, members: readonly Member[], tim
       return { error };
     }
   });
+}
+
+function refuseGuarded(connection: Connection, stream: string, guard: AppendGuard): void {
+  const row = connection.get(
+    "SELECT id FROM tasks WHERE is_held = 1 AND folder = ? AND is_exclusive >= ? AND id <> ? LIMIT 1",
+    guard.folder,
+    guard.isExclusive ? 0 : 1,
+    stream,
+  );
+  if (row !== undefined) refuseBusyFolder(guard, text(row, "id"));
 }
 
 function headOf(connection: Connection, stream: string): Head {

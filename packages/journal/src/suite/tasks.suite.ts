@@ -39,6 +39,8 @@ async function answers({ tasks }: Journal): Promise<unknown> {
 }
 
 export function taskSuite(newStore: NewStore): void {
+  guardOfFolders(newStore);
+
   test("14.8: the queue goes by priority and age, one task a folder, and leaves out what is held or waits", async () => {
     await using store = await newStore();
     await using journal = await store.open();
@@ -87,5 +89,54 @@ export function taskSuite(newStore: NewStore): void {
     const told = await answers(journal);
     await journal.rebuildProjections();
     expect(await answers(journal)).toEqual(told);
+  });
+}
+
+function guardOfFolders(newStore: NewStore): void {
+  test("19.1: of tasks that exclude each other in a folder one is taken, whoever comes first, and refused ones write nothing", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    await using second = await store.open();
+    const say = await fillTasks(journal);
+    await say("task_5", added("shared", { workspace: "/same", exclusive: false }));
+    await say("task_6", added("shared too", { workspace: "/same", exclusive: false }));
+    const take = (by: Journal, stream: string, isExclusive = true) =>
+      by.append({
+        stream,
+        author: "system",
+        events: [{ type: "task.taken", v: 1, attempt: 1, holder }],
+        expectedVersion: 1,
+        guard: { kind: "folder-free", folder: "/same", isExclusive },
+      });
+    const both = await Promise.allSettled([
+      take(journal, "task_1"),
+      take(journal, "task_2"),
+      take(second, "task_1"),
+      take(second, "task_2"),
+    ]);
+    expect(both.filter(({ status }) => status === "fulfilled").length).toBe(1);
+    const held = await journal.tasks.held();
+    expect(held).toHaveLength(1);
+    const id = held[0]?.id ?? "";
+    const version = await journal.version(id);
+    await expect(take(journal, "task_5", false)).rejects.toMatchObject({
+      code: "task.folder-busy",
+      details: { folder: "/same", by: id },
+    });
+    expect(await journal.version("task_5")).toBe(1);
+    // Taken over from a dead worker: it is not in its own way.
+    await second.append({
+      stream: id,
+      author: "system",
+      events: [{ type: "task.taken", v: 1, attempt: 2, holder }],
+      expectedVersion: version,
+      guard: { kind: "folder-free", folder: "/same", isExclusive: true },
+    });
+    await say(id, { type: "task.retried", v: 1, attempt: 2, reason: "given back" });
+    await take(journal, "task_5", false);
+    await take(second, "task_6", false);
+    await expect(take(second, id === "task_1" ? "task_2" : "task_1")).rejects.toMatchObject({
+      code: "task.folder-busy",
+    });
   });
 }

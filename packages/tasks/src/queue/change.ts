@@ -4,6 +4,7 @@
  */
 import {
   afterEvents,
+  defined,
   HeddleError,
   isHeddleError,
   type Author,
@@ -11,7 +12,8 @@ import {
   type TaskEventBody,
   type TaskRecord,
 } from "@heddle/protocol";
-import type { Journal } from "@heddle/journal";
+import type { AppendGuard, Journal, TicketName } from "@heddle/journal";
+import { ticketsOf } from "./tickets.ts";
 
 /** A task has few writers; so many conflicts in a row are a fault. */
 const MAX_TRIES = 50;
@@ -44,23 +46,28 @@ export interface TaskAppend {
   readonly author: Author;
   readonly events: readonly TaskEventBody[];
   readonly lease?: Lease;
+  readonly guard?: AppendGuard;
+  /** The ticket by which its worker came to it; it is done with this append. */
+  readonly ticket?: TicketName | undefined;
 }
 
 /** undefined: it has changed since it was read, and nothing was written. */
 export async function appendTo(
   journal: Journal,
   task: TaskRecord,
-  { author, events, lease }: TaskAppend,
+  { author, events, lease, guard, ticket }: TaskAppend,
 ): Promise<TaskRecord | undefined> {
   // What the task machine refuses is never stored.
-  afterEvents(task, task.id, events, task.updatedAt);
+  const after = afterEvents(task, task.id, events, task.updatedAt);
+  const tickets = ticketsOf(task, after, ticket);
   try {
     const appended = await journal.append({
       stream: task.id,
       author,
       events,
       expectedVersion: task.version,
-      ...(lease === undefined ? {} : { lease }),
+      ...defined({ lease, guard }),
+      ...(tickets.length === 0 ? {} : { tickets }),
     });
     const at = appended.events.at(-1)?.at ?? task.updatedAt;
     return afterEvents(task, task.id, events, at);

@@ -19,9 +19,12 @@ import { followContest, wakeContest } from "../contest/follow-contest.ts";
 import { isDue } from "../contest/standings.ts";
 import { changeTask } from "./change.ts";
 import { namesOf, standingOf, withDependencies } from "./dependencies.ts";
+import type { Delivery, Dispatch } from "./dispatch.ts";
+import { journalDispatch } from "./dispatch-journal.ts";
 import { openFeed, pause, type Feed } from "./feed.ts";
 import { hold, isTaken } from "../attempt/hold.ts";
 import { finishPutting } from "../owner/finish-putting.ts";
+import { BRINGS_WORK, FREES_OTHERS } from "./news.ts";
 import { isSchedule } from "./schedule.ts";
 import { fire, reckonAnew } from "./scheduler.ts";
 import { backoff } from "../attempt/retry.ts";
@@ -39,6 +42,8 @@ export interface HarnessOptions {
   readonly only?: Promise<readonly string[]> | undefined;
   /** A longer start, from being taken to the first request, is reported; five seconds when absent. */
   readonly slowStartMs?: number;
+  /** Absent: the store is the queue. It is closed with the harness. */
+  readonly dispatch?: Dispatch;
 }
 
 export interface Harness extends AsyncDisposable {
@@ -54,6 +59,8 @@ const CANDIDATES = 32;
 const JUMP_MS = 60_000;
 const AGAIN_MS = 500;
 const PREPARING = 8;
+/** Until a ticket is looked at again whose folder was busy; the end of another task wakes the worker too. */
+const BUSY_MS = 1_000;
 
 export async function openHarness(options: HarnessOptions): Promise<Harness> {
   const { heddle, home, log = () => undefined } = options;
@@ -75,6 +82,7 @@ class Worker implements Harness {
   readonly #options: HarnessOptions;
   readonly #journal: Journal;
   readonly #feed: Feed;
+  readonly #dispatch: Dispatch;
   readonly #context: HarnessContext;
   readonly #closing = new AbortController();
   readonly #attempts = new Map<string, Promise<void>>();
@@ -99,6 +107,7 @@ class Worker implements Harness {
     this.#journal = heddle.journal;
     this.#lookEveryMs = heddle.journal.leases.renewEveryMs;
     this.#feed = feed;
+    this.#dispatch = options.dispatch ?? journalDispatch(heddle.journal);
     const preparing = createSlots({ running: PREPARING, waiting: Number.POSITIVE_INFINITY });
     const closing = this.#closing.signal;
     this.#context = { heddle, feed, settingsFor, home, now, log, preparing, closing, slowStartMs };
@@ -132,6 +141,7 @@ class Worker implements Harness {
     await this.#loop;
     await Promise.allSettled(this.#attempts.values());
     this.#listening[Symbol.dispose]();
+    await this.#dispatch[Symbol.asyncDispose]();
     await this.#feed[Symbol.asyncDispose]();
   }
 
@@ -217,29 +227,34 @@ class Worker implements Harness {
   /** One pass over the front of the queue; true: there may be more. */
   async #begin(now: number): Promise<boolean> {
     if (this.#attempts.size >= this.#options.concurrency) return false;
-    const due = await this.#journal.tasks.due(now, { limit: CANDIDATES, among: this.#only });
+    const due = await this.#dispatch.deliveries({ now, limit: CANDIDATES, among: this.#only });
     const folders = new Set<string>();
-    for (const task of due) {
-      if (this.#closing.signal.aborted || this.#attempts.size >= this.#options.concurrency) return false;
+    for (const [index, delivery] of due.entries()) {
+      if (this.#closing.signal.aborted || this.#attempts.size >= this.#options.concurrency) {
+        for (const left of due.slice(index)) await this.#dispatch.later(left, now);
+        return false;
+      }
       // Free when the queue was read; an earlier task of this pass may have taken it.
-      const folder = folderOf(task);
-      if (folder !== undefined && folders.has(folder)) continue;
+      const folder = folderOf(delivery.task);
+      const isFree = folder === undefined || !folders.has(folder);
       if (folder !== undefined) folders.add(folder);
-      await this.#beginOne(task);
+      const result = isFree ? await this.#beginOne(delivery) : "folder-busy";
+      if (result === "settled") await this.#dispatch.later(delivery, "never");
+      else if (result === "folder-busy") await this.#dispatch.later(delivery, now + BUSY_MS);
     }
     return due.length > 0;
   }
 
-  /** When this resolves the task has changed. */
-  async #beginOne(task: TaskRecord): Promise<void> {
+  /** `settled`: the task has changed, and is due no more by what was seen. */
+  async #beginOne({ task, ticket }: Delivery): Promise<"begun" | "settled" | "folder-busy"> {
     const { spec } = task;
     if (isSchedule(task)) {
       await fire(this.#journal, task, this.#context.now());
-      return;
+      return "settled";
     }
     if (isMissed(task, this.#context.now())) {
       await this.#change(task, { type: "task.cancelled", v: 1, reason: `its time, ${spec.schedule?.at}, was missed` });
-      return;
+      return "settled";
     }
     const standing = spec.dependsOn.length === 0 ? undefined : await standingOf(this.#journal, task);
     if (standing?.kind === "waits") {
@@ -247,10 +262,13 @@ class Worker implements Harness {
       // The dependency may have ended meanwhile.
       const again = await standingOf(this.#journal, task);
       if (again.kind === "free") await this.#change(task, { type: "task.woken", v: 1 });
-      return;
+      return "settled";
     }
-    const taken = await take(this.#journal, task);
-    if (taken !== undefined) this.#run(taken);
+    const taken = await take(this.#journal, task, ticket);
+    if (taken === "folder-busy") return taken;
+    if (taken === "changed") return "settled";
+    this.#run(taken);
+    return "begun";
   }
 
   #run(taken: TaskRecord): void {
@@ -298,7 +316,7 @@ class Worker implements Harness {
     for (const task of abandoned) {
       // At once, even without a free slot: the task has its folder, and no other worker continues it.
       const taken = await take(this.#journal, task);
-      if (taken === undefined) continue;
+      if (typeof taken === "string") continue;
       if (this.#mayTake(task)) this.#run(taken);
       else await giveBack(this.#journal, taken, "its worker ended; it waits for another one");
     }
@@ -356,30 +374,3 @@ function isMissed({ spec, nextAt, attempt }: TaskRecord, now: number): boolean {
   if (spec.schedule?.at === undefined || spec.schedule.catchUp !== "skip" || attempt > 0) return false;
   return now - (nextAt ?? now) > JUMP_MS;
 }
-
-const BRINGS_WORK: ReadonlySet<string> = new Set<TaskEventBody["type"]>([
-  "task.created",
-  "task.woken",
-  "task.waited",
-  "task.resumed",
-  "task.retried",
-  "task.verified",
-  "task.claimed",
-  "task.paused",
-  "task.failed",
-  "task.cancelled",
-  "task.archived",
-  "task.deleted",
-]);
-
-const FREES_OTHERS: ReadonlySet<string> = new Set<TaskEventBody["type"]>([
-  "task.created",
-  "task.verified",
-  "task.claimed",
-  "task.failed",
-  "task.cancelled",
-  "task.paused",
-  "task.resumed",
-  "task.retried",
-  "task.archived",
-]);

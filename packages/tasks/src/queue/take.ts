@@ -1,26 +1,45 @@
 /**
  * Takes a task by one append on the version that was seen, so that only one worker gets it. Tasks of one folder are
- * different streams, so the folder is checked again: of two that were taken at once, the later is given back.
+ * different streams, so the append carries a guard: of two that exclude each other one is taken.
  */
-import { defined, hasOwnTree, ownerOf, type Holder, type Lease, type TaskRecord } from "@heddle/protocol";
+import {
+  defined,
+  hasOwnTree,
+  isHeddleError,
+  ownerOf,
+  type Holder,
+  type Lease,
+  type TaskRecord,
+} from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { leaseStateOf, thisHolder } from "@heddle/agent";
-import type { Journal } from "@heddle/journal";
+import type { AppendGuard, Journal, TicketName } from "@heddle/journal";
 import { appendTo } from "./change.ts";
 
-/** undefined: another worker was first, or has the folder. */
-export async function take(journal: Journal, task: TaskRecord): Promise<TaskRecord | undefined> {
-  const taken = await appendTo(journal, task, {
-    author: "system",
-    events: [{ type: "task.taken", v: 1, attempt: task.attempt + 1, holder: thisHolder() }],
-  });
-  if (taken === undefined) return undefined;
-  failpoint("task.after-take");
-  const rival = await rivalOf(journal, taken);
-  if (rival === undefined) return taken;
-  const reason = `${rival.id} works in ${rival.folder ?? rival.spec.workspace}`;
-  await giveBack(journal, taken, reason, Date.now() + RIVAL_MS);
-  return undefined;
+/** Why this worker does not have it. */
+export type NotTaken = "changed" | "folder-busy";
+
+/** `ticket`: it is done with this, or delivered again. */
+export async function take(journal: Journal, task: TaskRecord, ticket?: TicketName): Promise<TaskRecord | NotTaken> {
+  const folder = folderOf(task);
+  const guard = folder === undefined ? undefined : guardOf(folder, task);
+  try {
+    const taken = await appendTo(journal, task, {
+      author: "system",
+      events: [{ type: "task.taken", v: 1, attempt: task.attempt + 1, holder: thisHolder() }],
+      ...defined({ guard, ticket }),
+    });
+    if (taken === undefined) return "changed";
+    failpoint("task.after-take");
+    return taken;
+  } catch (error) {
+    if (isHeddleError(error) && error.code === "task.folder-busy") return "folder-busy";
+    throw error;
+  }
+}
+
+function guardOf(folder: string, { spec }: TaskRecord): AppendGuard {
+  return { kind: "folder-free", folder, isExclusive: spec.exclusive };
 }
 
 /** The task is queued again, and its folder is free. */
@@ -35,29 +54,9 @@ export function leaseOf({ id, attempt }: TaskRecord): Lease {
   return { subject: id, epoch: attempt };
 }
 
-/** The rival is seen as the holder of the folder at the next look; this keeps two workers from alternating. */
-const RIVAL_MS = 100;
-
-/** Another task that took the same folder before this one. */
-async function rivalOf(journal: Journal, task: TaskRecord): Promise<TaskRecord | undefined> {
-  const folder = folderOf(task);
-  if (folder === undefined) return undefined;
-  const inFolder = await journal.tasks.heldIn(folder, { onlyExclusive: !task.spec.exclusive });
-  const others = inFolder.filter((other) => other.id !== task.id);
-  if (others.length === 0) return undefined;
-  const own = await takenAt(journal, task.id);
-  for (const other of others) if ((await takenAt(journal, other.id)) < own) return other;
-  return undefined;
-}
-
 /** undefined: a tree of its own that does not exist yet. */
 export function folderOf({ folder, spec }: TaskRecord): string | undefined {
   return folder ?? (hasOwnTree(spec) ? undefined : spec.workspace);
-}
-
-async function takenAt(journal: Journal, stream: string): Promise<number> {
-  const [taken] = await journal.marks.events({ stream, kinds: ["task.taken"], name: "", newest: 1 });
-  return taken?.position ?? Number.POSITIVE_INFINITY;
 }
 
 /** Its process has ended, or its lease has expired on another host. */
