@@ -169,9 +169,11 @@ export interface Terminal {
   readonly hasInput: boolean;
 }
 
-export interface RunningCommand extends Pick<Terminal, "processId" | "pid" | "hasInput"> {
+export interface RunningCommand extends Pick<Terminal, "processId" | "command" | "pid" | "hasInput"> {
   /** Items of the calls that wait for it; none: it runs in the background. */
   readonly awaitedBy: readonly string[];
+  /** It runs in another sandbox than that of its thread: a wider one, or none. */
+  readonly isBeyond: boolean;
 }
 
 export interface TurnHandle {
@@ -283,6 +285,8 @@ export interface Heddle extends AsyncDisposable {
   /** Closes the thread's sandbox with everything that runs in it. false: a turn runs there, and nothing was ended. */
   endCommands(threadId: string): Promise<boolean>;
   endInputs(threadId: string, processId?: string): Promise<number>;
+  /** Text for the input of a command that runs here. `waits`: it does not read now; `closed`: it has no input. */
+  writeInput(threadId: string, processId: string, text: string): Promise<"sent" | "waits" | "closed" | "gone">;
   /**
    * For a server that stops: interrupts a turn it runs, or leaves it to the next server when it only waits for an
    * answer; `done` of its handle then rejects with `turn.parked`. `elsewhere`: it does not run here.

@@ -37,7 +37,7 @@ import { createRunners, type Runners } from "./runners/registry.ts";
 import type { Runner, TurnRequest } from "./runners/runner.ts";
 import { asksModel, createTurnsByOthers, sandboxSettings, type TurnsByOthers } from "./runners/by-others.ts";
 import { createSerial } from "./turns/serial.ts";
-import { endInputs, endTerminals, listCommands, listTerminals } from "./sandboxes/terminals.ts";
+import { endInputs, endTerminals, listCommands, listTerminals, writeInput } from "./sandboxes/terminals.ts";
 import type { EndingThreads } from "./threads/end-threads.ts";
 import { StartWatch } from "./turns/start-watch.ts";
 import { interruptTurn, type Interruptible } from "./turns/turn-acts.ts";
@@ -312,7 +312,9 @@ class Engine implements Heddle {
     (await import("./threads/past.ts")).readLastSettings(this.journal, threadId);
   terminals: Heddle["terminals"] = (threadId) => listTerminals(this.journal, threadId, this.#sandboxes.state(threadId));
   endInputs: Heddle["endInputs"] = async (threadId, id) => endInputs(this.#sandboxes.state(threadId), id);
-  runningCommands: Heddle["runningCommands"] = (threadId) => listCommands(this.#sandboxes.state(threadId));
+  writeInput: Heddle["writeInput"] = (threadId, id, text) => writeInput(this.#sandboxes.state(threadId), id, text);
+  runningCommands: Heddle["runningCommands"] = (threadId) =>
+    listCommands(this.#sandboxes.state(threadId), this.#sandboxes.own(threadId));
   endTerminals: Heddle["endTerminals"] = (threadId, id) => endTerminals(this.#sandboxes.state(threadId), id);
   mcpLogins: Heddle["mcpLogins"] = () => this.#mcpLogins.open();
   environmentOf: Heddle["environmentOf"] = (policy) => this.#sandboxes.environmentOf(policy);

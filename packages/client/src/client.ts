@@ -45,6 +45,7 @@ import type {
   UsagePage,
   UsageQuery,
   WorkspaceList,
+  WrittenInput,
 } from "./types.ts";
 
 export type Page = Query & { readonly cursor?: string; readonly limit?: number };
@@ -226,6 +227,15 @@ export class HeddleClient {
   ): Promise<EndedProcess> {
     const path = thread(threadId, "processes", String(pid), "end");
     return this.#http.json("POST", path, { ...call, body: { startTicks } });
+  }
+
+  /** Types into a running command, by `processId` of its list, or ends its input. What was typed is on record. */
+  writeInput(
+    threadId: string,
+    { processId, ...input }: { readonly processId: string; readonly text?: string; readonly end?: boolean },
+    call?: Call,
+  ): Promise<WrittenInput> {
+    return this.#http.json("POST", thread(threadId, "commands", processId, "input"), { ...call, body: input });
   }
 
   /** The whole output of a command, by `outputBlob` of its item; bytes from `from`, at most `limit`. */

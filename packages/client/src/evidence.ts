@@ -3,6 +3,7 @@ import { HeddleApiError } from "./api-error.ts";
 import type { Asking, Call, Http, Query } from "./http.ts";
 import { readEvents } from "./sse.ts";
 import type {
+  CheckpointList,
   EvidenceChainAnswer,
   EvidenceDetail,
   EvidenceEntry,
@@ -68,6 +69,13 @@ export class EvidenceClient {
   /** What the last verification through this server found; null: there was none since it started. */
   lastVerdict(query: { readonly subject?: string } = {}, call?: Call): Promise<LastVerdict> {
     return this.#http.json("GET", "api/verify", { ...call, query });
+  }
+
+  /** Signed heads of the chain of a thread or a task, oldest first. */
+  checkpoints(of: { readonly threadId: string } | { readonly taskId: string }, call?: Call): Promise<CheckpointList> {
+    const path =
+      "threadId" in of ? `threads/${encodeURIComponent(of.threadId)}` : `tasks/${encodeURIComponent(of.taskId)}`;
+    return this.#http.json("GET", `api/${path}/checkpoints`, call);
   }
 
   /** A thread as a bundle, piece by piece, for `heddle verify` on any machine. Without its last line it is not whole. */

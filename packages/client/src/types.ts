@@ -34,6 +34,7 @@ export type {
   ApprovalList,
   ApprovalQuestion,
   AttemptList,
+  CheckpointList,
   CheckRunList,
   ClearedTasks,
   ClearTasksInput as ClearTasks,
@@ -116,6 +117,7 @@ export type {
   VerdictAnswer,
   LastVerdict,
   WorkspaceList,
+  WrittenInput,
 } from "@heddle/protocol/http";
 
 /** A query is text; callers pass numbers and flags. */

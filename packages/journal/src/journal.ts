@@ -131,6 +131,8 @@ export interface VerifyWatch {
   readonly onProgress?: (progress: { readonly events: number; readonly of: number | undefined }) => void;
   /** Absent: as many threads as help. */
   readonly walkers?: number;
+  /** Ends it: then it throws the reason, and says nothing about the record. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface MissingEvidence {
@@ -188,7 +190,7 @@ export interface Journal extends AsyncDisposable {
    * Reads the events of one stream, or of all, again: whether they make sense together, and whether every call was inside
    * the envelope on record. By an evaluator that shares no code with what enforced it.
    */
-  replay(stream?: string, watch?: Pick<VerifyWatch, "onProgress">): Promise<ReplayReport>;
+  replay(stream?: string, watch?: Pick<VerifyWatch, "onProgress" | "signal">): Promise<ReplayReport>;
   /** Lists the files of these folders with their hashes, keeps the list in the home, and returns its name for an event. */
   keepManifest(roots: readonly string[], signal: AbortSignal): Promise<string>;
   /**

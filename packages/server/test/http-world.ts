@@ -86,7 +86,7 @@ export async function openHttpWorld(
       sinks,
       concurrency: 0,
     },
-    tokens: openTokenBook(home, owner, () => undefined),
+    tokens: openTokenBook(home, { token: owner }, () => undefined),
     home,
     cwd: home,
     version: "0.0.0",

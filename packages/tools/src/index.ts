@@ -29,6 +29,7 @@ export type { Admission, EnvelopeHops, EvidencePort, GoalEndStatus, OngoingItem,
 export { agentEnvironment, commandEnvironment } from "./commands/environment.ts";
 export { keptWhole } from "./commands/command-item.ts";
 export { CappedOutput } from "./commands/output.ts";
+export { sendInput } from "./commands/send-input.ts";
 export { fitText } from "./calls/fit-text.ts";
 export { heddleFolders, pluginsRoot, worktreesRoot } from "./files/heddle-folders.ts";
 export { temporaryFolder } from "./sandbox/temporary-folder.ts";

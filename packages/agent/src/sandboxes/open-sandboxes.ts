@@ -147,6 +147,8 @@ export function openSandboxes(options: SandboxOptions) {
       return fill(given, sandbox, state);
     },
     state: (threadId: string): ThreadState | undefined => open.get(threadId)?.state,
+    /** Of the thread itself; beside it there may be wider ones for single calls. */
+    own: (threadId: string): Sandbox | undefined => open.get(threadId)?.sandbox,
     mcpStates: (threadId: string): readonly McpState[] => open.get(threadId)?.mcp?.states ?? [],
     /** undefined: the thread has no open sandbox. */
     living: (threadId: string): Living | undefined => livingIn(open.get(threadId)),

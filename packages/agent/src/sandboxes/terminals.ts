@@ -1,6 +1,6 @@
 /** Commands of a thread that outlived their calls. */
 import type { Journal } from "@heddle/journal";
-import type { ThreadState } from "@heddle/tools";
+import { sendInput, type Sandbox, type ThreadState } from "@heddle/tools";
 import type { RunningCommand, Terminal } from "../heddle.ts";
 
 export async function listTerminals(
@@ -21,10 +21,21 @@ export async function listTerminals(
   );
 }
 
-export function listCommands(state: ThreadState | undefined): readonly RunningCommand[] {
-  return (state?.processes.running ?? []).map(({ id, pid, hasInput, awaitedBy }) => {
-    return { processId: String(id), pid, hasInput, awaitedBy };
+export function listCommands(state: ThreadState | undefined, own: Sandbox | undefined): readonly RunningCommand[] {
+  return (state?.processes.running ?? []).map(({ id, command, pid, hasInput, awaitedBy, sandbox }) => {
+    return { processId: String(id), command, pid, hasInput, awaitedBy, isBeyond: sandbox !== own };
   });
+}
+
+/** `closed`: it was started without an input. `gone`: no such command runs. */
+export async function writeInput(
+  state: ThreadState | undefined,
+  processId: string,
+  text: string,
+): Promise<"sent" | "waits" | "closed" | "gone"> {
+  const command = state?.processes.running.find(({ id }) => String(id) === processId);
+  if (command === undefined) return "gone";
+  return command.hasInput ? sendInput(command, text) : "closed";
 }
 
 /** Returns how many were ended. The model learns of it when it next looks at its command. */

@@ -91,8 +91,7 @@ export function createThreadSandboxes(options: HeddleOptions, { journal, mcpLogi
   }
 
   return {
-    state: sandboxes.state,
-    environmentOf: sandboxes.environmentOf,
+    ...knownOf(sandboxes),
     servers: createThreadServers({
       brought,
       serversOf,
@@ -128,6 +127,10 @@ export function createThreadSandboxes(options: HeddleOptions, { journal, mcpLogi
       await outputs[Symbol.asyncDispose]();
     },
   };
+}
+
+function knownOf({ state, own, environmentOf }: OpenSandboxes): Pick<OpenSandboxes, "state" | "own" | "environmentOf"> {
+  return { state, own, environmentOf };
 }
 
 function requireSandbox({ staysInSandbox }: EnterThread, { envelope: { id, sandbox } }: TurnEnvelope): void {

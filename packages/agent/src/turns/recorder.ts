@@ -38,6 +38,8 @@ interface OpenItem {
   readonly maxKept: number;
   appended: string;
   checkpointed: number;
+  /** Characters that were told live, more than are kept. */
+  told: number;
   lastCheckpointAt: number;
 }
 
@@ -67,21 +69,16 @@ export function createRecorder(
   function opened(item: Item): OpenItem {
     const maxKept = channelOf(item) === "output" ? MAX_KEPT_CHARS.output : MAX_KEPT_CHARS.text;
     const pieces = createRedactedPieces(createStreamRedactor(leased.redactor));
-    return { item, pieces, maxKept, appended: "", checkpointed: 0, lastCheckpointAt: clockMs() };
+    return { item, pieces, maxKept, appended: "", checkpointed: 0, told: 0, lastCheckpointAt: clockMs() };
   }
 
   const publish = (delta: Omit<ItemDelta, "threadId" | "turnId">): void => live.publish({ threadId, turnId, ...delta });
 
   function checkpoint(item: OpenItem, channel: string): void {
-    const now = clockMs();
-    if (now - item.lastCheckpointAt < CHECKPOINT_EVERY_MS || item.checkpointed >= item.maxKept) return;
-    const appended = item.appended.slice(item.checkpointed, item.maxKept);
-    if (appended === "") return;
-    item.lastCheckpointAt = now;
-    item.checkpointed += appended.length;
-    const itemId = item.item.id;
+    const part = nextPart(item);
+    if (part === undefined) return;
     // The next record throws what a failed checkpoint leaves in the queue.
-    enqueue([{ type: "item.checkpointed", v: 1, turnId, itemId, channel, appended }], agent).catch(() => undefined);
+    enqueue([{ type: "item.checkpointed", v: 1, turnId, channel, ...part }], agent).catch(() => undefined);
   }
 
   async function record(events: readonly EventBody[], author: Author): Promise<readonly EventBody[]> {
@@ -105,12 +102,12 @@ export function createRecorder(
   return {
     /** Returns the events as they are stored. */
     record: (events: readonly EventBody[], author: Author = agent) => record(events, author),
-    stream(delta: Omit<ItemDelta, "threadId" | "turnId">): void {
+    stream(delta: Omit<ItemDelta, "threadId" | "turnId" | "offset">): void {
       const item = open.get(delta.itemId);
       if (item === undefined) return;
       for (const piece of item.pieces.push(delta.delta)) {
         if (item.appended.length < item.maxKept) item.appended += piece;
-        publish({ ...delta, delta: piece });
+        tell(item, piece, { channel: delta.channel, publish });
       }
       checkpoint(item, delta.channel);
     },
@@ -169,11 +166,34 @@ function createFollowing(turnId: string, record: (events: readonly EventBody[]) 
   };
 }
 
+/** What is to be kept of it now, at most once in a while; undefined: nothing yet. */
+function nextPart(item: OpenItem): Pick<EventOf<"item.checkpointed">, "itemId" | "offset" | "appended"> | undefined {
+  const now = clockMs();
+  if (now - item.lastCheckpointAt < CHECKPOINT_EVERY_MS || item.checkpointed >= item.maxKept) return undefined;
+  const offset = item.checkpointed;
+  const appended = item.appended.slice(offset, item.maxKept);
+  if (appended === "") return undefined;
+  item.lastCheckpointAt = now;
+  item.checkpointed += appended.length;
+  return { itemId: item.item.id, offset, appended };
+}
+
+type Publish = (delta: Omit<ItemDelta, "threadId" | "turnId">) => void;
+
+function tell(
+  item: OpenItem,
+  delta: string,
+  { channel, publish }: { readonly channel: ItemDelta["channel"]; readonly publish: Publish },
+): void {
+  publish({ itemId: item.item.id, channel, offset: item.told, delta });
+  item.told += delta.length;
+}
+
 /** Text that the redactor held back as the possible beginning of a secret. */
-function publishRest(item: OpenItem, publish: (delta: Omit<ItemDelta, "threadId" | "turnId">) => void): void {
+function publishRest(item: OpenItem, publish: Publish): void {
   for (const piece of item.pieces.end()) {
     item.appended += piece;
-    publish({ itemId: item.item.id, channel: channelOf(item.item), delta: piece });
+    tell(item, piece, { channel: channelOf(item.item), publish });
   }
 }
 

@@ -65,6 +65,8 @@ test("deltas of a message concatenate to its completed text", async () => {
     (body) => body.type === "item.completed" && body.item.type === "agentMessage",
   );
   expect(deltas.length).toBeGreaterThan(1);
+  const before = deltas.map((_, at) => deltas.slice(0, at).reduce((sum, { delta }) => sum + delta.length, 0));
+  expect(deltas.map(({ offset }) => offset)).toEqual(before);
   expect(message).toMatchObject({ item: { text: deltas.map(({ delta }) => delta).join("") } });
 });
 

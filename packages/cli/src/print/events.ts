@@ -353,6 +353,11 @@ function itemTexts(item: Item): readonly string[] {
 
 function actTexts(act: ClientAct): string {
   if (act.kind === "mcpTool") return `calls ${act.tool} of the MCP server ${act.server}`;
+  if (act.kind === "endProcess") return `ends process ${act.pid}: ${act.command}`;
+  if (act.kind === "input") {
+    const said = act.text === "" ? "" : `types ${JSON.stringify(act.text)} into `;
+    return act.isEnd ? `${said === "" ? "" : `${said}and `}ends the input of ${act.command}` : `${said}${act.command}`;
+  }
   return `runs ${act.argv.join(" ")} in ${act.cwd}${act.isConfined ? "" : ", with full access"}`;
 }
 

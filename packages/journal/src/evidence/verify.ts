@@ -17,7 +17,15 @@ const NEWEST_BYTES = 8 * 1024;
 export async function verifyStore(
   stored: StoredRows,
   paths: HomePaths,
-  { stream, walk }: { readonly stream?: string | undefined; readonly walk: () => Promise<readonly WalkedRange[]> },
+  {
+    stream,
+    walk,
+    signal,
+  }: {
+    readonly stream?: string | undefined;
+    readonly walk: () => Promise<readonly WalkedRange[]>;
+    readonly signal?: AbortSignal | undefined;
+  },
 ): Promise<VerifyReport> {
   const damage: Damage[] = [];
   const notices: Notice[] = [];
@@ -50,12 +58,15 @@ export async function verifyStore(
         signed.set(checkpoint.stream, Math.max(signed.get(checkpoint.stream) ?? 0, checkpoint.version));
         checkpoints += 1;
         if (checkpoints % CHUNK === 0) await breathe();
+        signal?.throwIfAborted();
       }
     }
     missing.push(...(await missingWitness(stored, paths, walked.turnEnds)));
     if (key.kind === "unusable") missing.push({ kind: "key", message: key.message });
     else missing.push(...missingCheckpoints(paths.checkpoints, walked.turnEnds, signed));
   } catch (error) {
+    // Whoever ended it has learnt nothing of the record.
+    signal?.throwIfAborted();
     report(stored.damageOf(error));
   }
   const { events, streams, purged, violations } = walked;

@@ -48,6 +48,7 @@ export function toEvent(row: Row): StoredEvent {
     author: toAuthor(text(row, "author")),
     body: parse(body, row["body_hash"], { stream, version }),
     hash: text(row, "hash"),
+    prevHash: text(row, "prev_hash"),
   };
 }
 

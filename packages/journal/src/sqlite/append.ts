@@ -132,5 +132,5 @@ function insert(connection: Connection, { event, stored, bodyHash, prevHash }: C
     prevHash,
     hash,
   );
-  return { position: integer(row, "position"), ...event };
+  return { position: integer(row, "position"), ...event, prevHash };
 }

@@ -18,7 +18,11 @@ const COLUMNS = `position, stream, version, at, author, type, body IS NULL AS is
 
 export async function replayStore(
   connection: Connection,
-  { stream, onProgress = () => undefined }: Pick<VerifyWatch, "onProgress"> & { readonly stream: string | undefined },
+  {
+    stream,
+    signal,
+    onProgress = () => undefined,
+  }: Pick<VerifyWatch, "onProgress" | "signal"> & { readonly stream: string | undefined },
 ): Promise<ReplayReport> {
   const of = stream === undefined ? lastPosition(connection) : undefined;
   const replay = createReplay();
@@ -33,6 +37,7 @@ export async function replayStore(
     events += rows.length;
     onProgress({ events, of });
     await breathe();
+    signal?.throwIfAborted();
   }
 }
 

@@ -219,11 +219,12 @@ class SqliteJournal implements Journal {
     const { verifyStore } = await import("../evidence/verify.ts");
     const { walkStore } = await import("./walk-store.ts");
     const walk = () => walkStore(this.#connection, this.#paths.database, { ...watch, stream });
-    const report = await untilFree(() => verifyStore(rowsOf(this.#connection), this.#paths, { stream, walk })).catch(
-      (error: unknown) => {
-        throw toStoreError(error, this.#paths.database);
-      },
-    );
+    const report = await untilFree(() =>
+      verifyStore(rowsOf(this.#connection), this.#paths, { stream, walk, signal: watch.signal }),
+    ).catch((error: unknown) => {
+      watch.signal?.throwIfAborted();
+      throw toStoreError(error, this.#paths.database);
+    });
     this.#keepsFiles ||= report.damage.length > 0;
     if (stream !== undefined && report.damage.length === 0) this.#recent.proven(stream, 0);
     const known = this.damage;
@@ -233,9 +234,10 @@ class SqliteJournal implements Journal {
     return concerns ? { ...report, damage: [known, ...report.damage] } : report;
   }
 
-  async replay(stream?: string, watch: Pick<VerifyWatch, "onProgress"> = {}): Promise<ReplayReport> {
+  async replay(stream?: string, watch: Pick<VerifyWatch, "onProgress" | "signal"> = {}): Promise<ReplayReport> {
     const { replayStore } = await import("./replay-store.ts");
     return await replayStore(this.#connection, { ...watch, stream }).catch((error: unknown) => {
+      watch.signal?.throwIfAborted();
       throw toStoreError(error, this.#paths.database);
     });
   }

@@ -24,6 +24,7 @@ export interface ParallelWalk {
   readonly database: string;
   readonly last: number;
   readonly walkers: number;
+  readonly signal?: AbortSignal | undefined;
   readonly onProgress: (events: number) => void;
 }
 
@@ -41,7 +42,13 @@ type WorkerMessage =
   | { readonly index: number; readonly walked: WalkedRange }
   | { readonly failure: { readonly code: ErrorCode; readonly message: string } };
 
-export async function walkInParallel({ database, last, walkers, onProgress }: ParallelWalk): Promise<WalkedRange[]> {
+export async function walkInParallel({
+  database,
+  last,
+  walkers,
+  signal,
+  onProgress,
+}: ParallelWalk): Promise<WalkedRange[]> {
   const count = Math.max(1, Math.ceil(last / RANGE));
   const ranges = Array.from({ length: count }, (_, index): RowRange => {
     const after = index * RANGE;
@@ -53,7 +60,7 @@ export async function walkInParallel({ database, last, walkers, onProgress }: Pa
   const telling = setInterval(() => onProgress(Atomics.load(shared, DONE_EVENTS)), TELL_EVERY_MS);
   const walked: WalkedRange[] = [];
   try {
-    const workers = Array.from({ length: Math.min(walkers, parts.length) }, () => runWalker(job, walked));
+    const workers = Array.from({ length: Math.min(walkers, parts.length) }, () => runWalker(job, walked, signal));
     await Promise.all(workers);
   } finally {
     clearInterval(telling);
@@ -63,10 +70,13 @@ export async function walkInParallel({ database, last, walkers, onProgress }: Pa
   return walked;
 }
 
-async function runWalker(job: Job, walked: WalkedRange[]): Promise<void> {
+async function runWalker(job: Job, walked: WalkedRange[], signal: AbortSignal | undefined): Promise<void> {
   const worker = new Worker(THREAD, { eval: true, workerData: job, execArgv: ["--conditions=heddle-source"] });
+  let onEnd: (() => void) | undefined;
   try {
     await new Promise<void>((resolve, reject) => {
+      onEnd = () => reject(signal?.reason instanceof Error ? signal.reason : new Error("ended"));
+      signal?.addEventListener("abort", onEnd, { once: true });
       worker.on("message", (message: WorkerMessage) => {
         if ("walked" in message) walked[message.index] = message.walked;
         else reject(new HeddleError(message.failure.code, message.failure.message));
@@ -77,6 +87,7 @@ async function runWalker(job: Job, walked: WalkedRange[]): Promise<void> {
       );
     });
   } finally {
+    if (onEnd !== undefined) signal?.removeEventListener("abort", onEnd);
     await worker.terminate();
   }
 }

@@ -22,7 +22,14 @@ export async function walkStore(
   // A read-only store may have to be opened in a special way.
   if (stream === undefined && walkers > 1 && !connection.isReadOnly) {
     const { walkInParallel } = await import("./walk-in-parallel.ts");
-    return walkInParallel({ database, last, walkers, onProgress: (events) => onProgress({ events, of: last }) });
+    const { signal } = watch;
+    return walkInParallel({
+      database,
+      last,
+      walkers,
+      signal,
+      onProgress: (events) => onProgress({ events, of: last }),
+    });
   }
   const structure = stream === undefined ? [checkStructure(connection)] : [];
   const steps = walkRange(rowsOf(connection), { after: 0, stream });
@@ -32,6 +39,7 @@ export async function walkStore(
     events += value;
     onProgress({ events, of: stream === undefined ? last : undefined });
     await breathe();
+    watch.signal?.throwIfAborted();
   }
 }
 

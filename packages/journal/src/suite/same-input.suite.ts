@@ -71,7 +71,9 @@ export function sameInputSuite(newStore: NewStore): void {
     expect(one?.answers.filter(({ count }) => count === 0)).toEqual([]);
     expect(other?.answers).toEqual(one?.answers);
     for (const { events } of results) expect(events.map(({ hash }) => hash)).toEqual(hashesOf(events));
-    const kept = results.map(({ events }) => events.map(({ id: _id, hash: _hash, ...event }) => event));
+    const kept = results.map(({ events }) =>
+      events.map(({ id: _id, hash: _hash, prevHash: _prev, ...event }) => event),
+    );
     expect(kept[0]).toHaveLength(input.flatMap(({ events }) => events).length);
     expect(kept[1]).toEqual(kept[0]);
   });

@@ -27,6 +27,16 @@ const ClientAct = z.discriminatedUnion("kind", [
     /** JSON, cut where it is long. */
     arguments: z.string(),
   }),
+  z.object({
+    kind: z.literal("input"),
+    /** A command of the thread that ran. */
+    processId: z.string(),
+    command: z.string(),
+    /** What was typed, cut where it is long; empty: nothing but the end of its input. */
+    text: z.string(),
+    isEnd: z.boolean(),
+  }),
+  z.object({ kind: z.literal("endProcess"), pid: z.int(), command: z.string() }),
 ]);
 export type ClientAct = z.infer<typeof ClientAct>;
 

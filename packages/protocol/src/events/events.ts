@@ -250,8 +250,13 @@ export const EventBody = z.discriminatedUnion("type", [
     truncatedBytes: z.number().optional(),
   }),
   turnEvent("item.started", { item: Item }),
-  /** What a running item has added since its last checkpoint; at most one a second. */
-  turnEvent("item.checkpointed", { itemId: z.string(), channel: z.string(), appended: z.string() }),
+  /** What a running item has added since its last checkpoint; at most one a second. `offset`: characters before it. */
+  turnEvent("item.checkpointed", {
+    itemId: z.string(),
+    channel: z.string(),
+    offset: z.number().int().optional(),
+    appended: z.string(),
+  }),
   turnEvent("item.completed", { item: Item }),
   turnEvent("model.requested", {
     requestId: z.string(),
@@ -389,4 +394,6 @@ export interface StoredEvent<B extends EventBody = EventBody> {
   readonly author: Author;
   readonly body: B;
   readonly hash: string;
+  /** Of the event before it in its stream; absent where it was not read from a store. */
+  readonly prevHash?: string;
 }

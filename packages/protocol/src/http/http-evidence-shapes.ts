@@ -111,6 +111,18 @@ export const LastVerdict = z.object({
 });
 export type LastVerdict = z.output<typeof LastVerdict>;
 export type VerdictAnswer = z.output<typeof VerdictAnswer>;
+export const CheckpointList = z.object({
+  data: z.array(
+    z.object({
+      seq: z.int().describe("Of the event that it signs, and with it all before"),
+      hash: z.string().describe("Of that event"),
+      at: time,
+      keyId: z.string(),
+      signature: z.string(),
+    }),
+  ),
+});
+export type CheckpointList = z.output<typeof CheckpointList>;
 export const PurgeBody = z.strictObject({
   id: Id.describe("A thread, an import (`import_…`), or a note in no thread"),
 });

@@ -22,6 +22,10 @@ export const ProcessList = z.object({
   data: z.array(
     z.object({
       processId: z.string().describe("Of the command"),
+      command: z.string().describe("As it was started"),
+      isBeyond: z
+        .boolean()
+        .describe("It runs in another sandbox than its thread, or in none: only an owner types there"),
       pid: z.number().int(),
       hasInput: z.boolean(),
       awaitedBy: z.array(z.string()).describe("Items whose calls wait for it; none: it runs in the background"),
@@ -30,6 +34,20 @@ export const ProcessList = z.object({
   ),
 });
 export const EndedProcess = z.object({ outcome: z.enum(["ended", "gone", "stays"]) });
+
+export const InputParams = ThreadParams.extend({
+  processId: z.string().min(1).max(40).describe("Of a running command"),
+});
+const MAX_INPUT_CHARS = 64 * 1024;
+export const InputBody = z
+  .strictObject({
+    text: z.string().max(MAX_INPUT_CHARS).optional().describe("Typed as it is: a line ends with a line feed"),
+    end: z.boolean().optional().describe("true: its input ends after that, as with Ctrl-D"),
+  })
+  .refine(({ text = "", end = false }) => text !== "" || end, "there is neither text nor an end");
+export const WrittenInput = z.object({
+  outcome: z.enum(["sent", "waits"]).describe("waits: the command does not read now; the text lies in its pipe"),
+});
 
 export const OutputParams = ThreadParams.extend({
   sha256: z
@@ -43,4 +61,6 @@ export const OutputQuery = z.strictObject({
 });
 
 export type ProcessList = z.output<typeof ProcessList>;
+export type WrittenInput = z.output<typeof WrittenInput>;
+export type InputBodyInput = z.input<typeof InputBody>;
 export type EndedProcess = z.output<typeof EndedProcess>;

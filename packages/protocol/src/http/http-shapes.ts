@@ -178,6 +178,7 @@ export const StreamedEvent = z.object({
   at: time,
   author: z.string(),
   hash: z.string(),
+  prevHash: z.string().optional().describe("Hash of the event before it in its stream"),
   body: EventBody,
 });
 export const StreamedDelta = z.object({
@@ -185,6 +186,7 @@ export const StreamedDelta = z.object({
   turnId: z.string(),
   itemId: z.string(),
   channel: z.enum(["text", "reasoningSummary", "reasoningText", "output"]),
+  offset: z.number().int().optional().describe("Characters that the item had added before, since it started"),
   delta: z.string(),
 });
 
@@ -194,9 +196,10 @@ export function isTaskStream(stream: string): boolean {
 }
 
 export function streamedEvent(event: StoredEvent): StreamedEvent {
-  const { stream, version, position, id, at, author, hash, body } = event;
+  const { stream, version, position, id, at, author, hash, prevHash, body } = event;
   const task = isTaskStream(stream) ? { taskId: stream } : {};
-  return { threadId: stream, ...task, seq: version, position, id, at, author, hash, body };
+  const link = prevHash === undefined ? {} : { prevHash };
+  return { threadId: stream, ...task, seq: version, position, id, at, author, hash, ...link, body };
 }
 
 export const ThreadPage = page(Thread);

@@ -135,7 +135,7 @@ async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind:
     (channel) => {
       server.accept(channel, principal).catch((error: unknown) => log(reasonOf(error)));
     };
-  const tokens = openTokenBook(home, owner.token, log);
+  const tokens = openTokenBook(home, { token: owner.token, file: ownerTokenPath(home) }, log);
   const websockets = { "/": acceptFrom };
   const facts = hostFacts(host, { home, cwd });
   const { turns } = server;

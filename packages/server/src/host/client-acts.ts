@@ -3,6 +3,8 @@ import { randomUUID } from "node:crypto";
 import { toHeddleError, type ClientAct, type EventOf } from "@heddle/protocol";
 import { fitText } from "@heddle/tools";
 import type { Call } from "../rpc/call.ts";
+import type { By } from "@heddle/protocol";
+import type { Heddle } from "@heddle/agent";
 
 /** The stream of what clients do outside threads. Only the owner sees it: it is in no stream of events. */
 export const HOST_STREAM = "host";
@@ -19,16 +21,27 @@ export interface BegunAct {
   failed(error: unknown): Promise<void>;
 }
 
-/** Resolves when the intent is durable; what cannot be recorded is not to be done. `threadId` absent: it is of no thread. */
-export async function beginAct(
-  { server, connection }: Call,
-  { threadId, act }: { readonly threadId?: string; readonly act: ClientAct },
-): Promise<BegunAct> {
+interface NewAct {
+  /** Absent: it is of no thread. */
+  readonly threadId?: string;
+  readonly act: ClientAct;
+}
+
+export function beginAct({ server, connection }: Call, act: NewAct): Promise<BegunAct> {
+  return recordAct({ heddle: server.heddle, by: connection.by, client: connection.client?.name ?? "" }, act);
+}
+
+interface ActOf extends By {
+  readonly heddle: Pick<Heddle, "journal">;
+  readonly client: string;
+}
+
+/** Resolves when the intent is durable; what cannot be recorded is not to be done. */
+export async function recordAct({ heddle, by, client }: ActOf, { threadId, act }: NewAct): Promise<BegunAct> {
   const actId = `act_${randomUUID()}`;
   const append = async (event: EventOf<"client.intended"> | EventOf<"client.settled">): Promise<void> => {
-    await server.heddle.journal.append({ stream: threadId ?? HOST_STREAM, author: connection.by, events: [event] });
+    await heddle.journal.append({ stream: threadId ?? HOST_STREAM, author: by, events: [event] });
   };
-  const client = connection.client?.name ?? "";
   await append({ type: "client.intended", v: 1, actId, client, act: bounded(act) });
   const startedAt = performance.now();
   const end = (settled: Settled & Pick<EventOf<"client.settled">, "failure">): Promise<void> =>
@@ -45,6 +58,11 @@ export async function beginAct(
 
 function bounded(act: ClientAct): ClientAct {
   if (act.kind === "mcpTool") return { ...act, arguments: fitText(act.arguments, MAX_ARGUMENTS_BYTES) };
+  if (act.kind === "endProcess") return { ...act, command: fitText(act.command, MAX_WORD_BYTES) };
+  if (act.kind === "input") {
+    const text = fitText(act.text, MAX_ARGUMENTS_BYTES);
+    return { ...act, command: fitText(act.command, MAX_WORD_BYTES), text };
+  }
   const argv = act.argv.slice(0, MAX_WORDS).map((word) => fitText(word, MAX_WORD_BYTES));
   const more = act.argv.length - argv.length;
   return {

@@ -61,6 +61,8 @@ export interface HttpDoorOptions {
   readonly stuckMs?: number | undefined;
   /** How long a client may take for its headers. */
   readonly headersMs?: number | undefined;
+  /** How long a verification may take. */
+  readonly verifyMs?: number | undefined;
 }
 
 export interface TcpAt extends TcpAddress {
@@ -114,6 +116,7 @@ export class HttpDoor implements AsyncDisposable {
       loginCodes: new LoginCodes(isStillGood),
       tokens,
       configFile: options.configFile,
+      verifyMs: options.verifyMs,
       log,
     };
   }

@@ -1,17 +1,22 @@
 /** What the commands of a thread run now, and the whole outputs of those that have ended. */
 import { once } from "node:events";
-import { HeddleError } from "@heddle/protocol";
+import { HeddleError, type ClientAct } from "@heddle/protocol";
 import {
   EndedProcess,
   EndProcessBody,
+  InputBody,
+  InputParams,
   OutputParams,
   OutputQuery,
   ProcessList,
   ProcessParams,
   ThreadParams,
+  WrittenInput,
 } from "@heddle/protocol/http";
 import { endProcess, inspectProcess, treeUse, type ProcessInfo } from "@heddle/tools";
 import type { z } from "zod";
+import { isOwner, refuseInputToFullAccess } from "../access/full-access.ts";
+import { recordAct } from "../host/client-acts.ts";
 import { CAREFUL_HEADERS } from "./answer.ts";
 import { route, whileAsked, type HttpCall, type Route } from "./route.ts";
 import { requireThread } from "./views.ts";
@@ -22,8 +27,10 @@ type Commands = z.output<typeof ProcessList>["data"];
 const END_MS = 2_000;
 
 function commandsOf({ context: { heddle } }: HttpCall, threadId: string): Commands {
-  return heddle.runningCommands(threadId).map(({ processId, pid, hasInput, awaitedBy }) => ({
+  return heddle.runningCommands(threadId).map(({ processId, command, pid, hasInput, awaitedBy, isBeyond }) => ({
     processId,
+    command,
+    isBeyond,
     pid,
     hasInput,
     awaitedBy: [...awaitedBy],
@@ -78,6 +85,60 @@ async function sendOutput(
   response.end();
 }
 
+async function typeInto(
+  { threadId, processId }: z.output<typeof InputParams>,
+  { text = "", end = false }: z.output<typeof InputBody>,
+  call: HttpCall,
+): Promise<z.output<typeof WrittenInput>> {
+  const { heddle } = call.context;
+  await requireThread(heddle.journal, threadId);
+  await refuseInputToFullAccess(heddle, call.principal, threadId);
+  const found = heddle.runningCommands(threadId).find((one) => one.processId === processId);
+  if (found === undefined) throw noCommand(processId);
+  if (found.isBeyond && !isOwner(call.principal))
+    throw new HeddleError(
+      "door.forbidden",
+      "this command runs beyond the sandbox of its thread; only an owner types into it",
+    );
+  if (!found.hasInput) throw noInput(processId);
+  const act = { kind: "input", processId, command: found.command, text, isEnd: end } as const;
+  return onRecord(call, { threadId, act }, async () => {
+    const outcome = text === "" ? "sent" : await heddle.writeInput(threadId, processId, text);
+    if (outcome === "gone") throw noCommand(processId);
+    if (outcome === "closed") throw noInput(processId);
+    if (end) await heddle.endInputs(threadId, processId);
+    return { outcome };
+  });
+}
+
+function noCommand(processId: string): HeddleError {
+  return new HeddleError("door.not-found", `no command ${processId} runs in this thread now`);
+}
+
+function noInput(processId: string): HeddleError {
+  return new HeddleError(
+    "task.illegal",
+    `command ${processId} was started without an input; end it, or steer the agent`,
+  );
+}
+
+/** Who did what to a command is stored before it is done. */
+async function onRecord<T>(
+  { context: { heddle }, by }: HttpCall,
+  { threadId, act }: { readonly threadId: string; readonly act: ClientAct },
+  run: () => Promise<T>,
+): Promise<T> {
+  const begun = await recordAct({ heddle, by, client: "http" }, { threadId, act });
+  try {
+    const done = await run();
+    await begun.settled({ outcome: "ok" });
+    return done;
+  } catch (error) {
+    await begun.failed(error);
+    throw error;
+  }
+}
+
 export const PROCESS_ROUTES: readonly Route[] = [
   route({
     name: "listProcesses",
@@ -103,8 +164,22 @@ export const PROCESS_ROUTES: readonly Route[] = [
       await requireThread(call.context.heddle.journal, threadId);
       const all = commandsOf(call, threadId).flatMap(({ processes }) => processes);
       const found = all.find((one) => one.pid === pid && one.startTicks === startTicks);
-      return { outcome: found === undefined ? "gone" : await endProcess({ pid, startTicks }, END_MS) };
+      if (found === undefined) return { outcome: "gone" as const };
+      const act = { kind: "endProcess", pid, command: found.command } as const;
+      return onRecord(call, { threadId, act }, async () => ({
+        outcome: await endProcess({ pid, startTicks }, END_MS),
+      }));
     },
+  }),
+  route({
+    name: "writeInput",
+    on: "POST /api/threads/{threadId}/commands/{processId}/input",
+    summary: "Types into a running command of a thread, or ends its input; what was typed is on record",
+    scope: "write",
+    params: InputParams,
+    body: InputBody,
+    answer: WrittenInput,
+    handle: ({ params, body }, call) => typeInto(params, body, call),
   }),
   route({
     name: "readOutput",

@@ -3,12 +3,14 @@ import { once } from "node:events";
 import { purgeEvidence } from "@heddle/agent";
 import {
   BundleQuery,
+  CheckpointList,
   ImportAnswer,
   ImportQuery,
   LastVerdict,
   LastVerdictQuery,
   PurgeAnswer,
   PurgeBody,
+  TaskParams,
   ThreadParams,
   VerdictAnswer,
   VerifyBody,
@@ -16,6 +18,7 @@ import {
 import { bundleOf, lastVerdict, receive, takeOver, verdict } from "../record/record.ts";
 import { CAREFUL_HEADERS, LINES_TYPE } from "./answer.ts";
 import { route, whileAsked, type HttpCall, type Route } from "./route.ts";
+import { requireTask } from "./task-views.ts";
 import { requireThread } from "./views.ts";
 
 /** A client that finds no last line has not got all of it: the connection is cut where the bundle cannot be finished. */
@@ -35,6 +38,12 @@ async function sendLines(lines: AsyncIterable<string>, call: HttpCall): Promise<
   }
 }
 
+async function checkpoints(stream: string, { context: { home } }: HttpCall): Promise<CheckpointList> {
+  const { checkpointsOf } = await import("@heddle/journal/verification");
+  const data = checkpointsOf(home, stream);
+  return { data: data.map(({ version: seq, hash, at, keyId, signature }) => ({ seq, hash, at, keyId, signature })) };
+}
+
 export const RECORD_ROUTES: readonly Route[] = [
   route({
     name: "verifyRecord",
@@ -43,7 +52,8 @@ export const RECORD_ROUTES: readonly Route[] = [
     scope: "write",
     body: VerifyBody,
     answer: VerdictAnswer,
-    handle: ({ body }, call) => verdict(storeOf(call), body, whileAsked(call)),
+    handle: ({ body }, call) =>
+      verdict(storeOf(call), body, { signal: whileAsked(call), limitMs: call.context.verifyMs }),
   }),
   route({
     name: "readLastVerdict",
@@ -55,6 +65,31 @@ export const RECORD_ROUTES: readonly Route[] = [
     async handle({ query: { subject } }, { context: { heddle } }) {
       const position = await heddle.journal.position();
       return { verdict: lastVerdict(heddle.journal, subject) ?? null, position };
+    },
+  }),
+  route({
+    name: "listThreadCheckpoints",
+    on: "GET /api/threads/{threadId}/checkpoints",
+    summary:
+      "Signed heads of the chain of a thread, oldest first; a client that keeps them sees a record that was rewritten",
+    scope: "read",
+    params: ThreadParams,
+    answer: CheckpointList,
+    async handle({ params: { threadId } }, call) {
+      await requireThread(call.context.heddle.journal, threadId);
+      return checkpoints(threadId, call);
+    },
+  }),
+  route({
+    name: "listTaskCheckpoints",
+    on: "GET /api/tasks/{taskId}/checkpoints",
+    summary: "Signed heads of the chain of a task, oldest first",
+    scope: "read",
+    params: TaskParams,
+    answer: CheckpointList,
+    async handle({ params: { taskId } }, call) {
+      await requireTask(call.context.heddle.journal, taskId);
+      return checkpoints(taskId, call);
     },
   }),
   route({

@@ -75,6 +75,8 @@ export interface HttpContext extends DoorContext {
   readonly loginCodes: LoginCodes;
   readonly tokens: TokenBook;
   readonly log: (line: string) => void;
+  /** How long a verification may take; absent: as long as its own limit says. */
+  readonly verifyMs?: number | undefined;
 }
 
 export interface HttpCall extends DoorCall {

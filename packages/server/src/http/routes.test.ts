@@ -33,6 +33,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   steerTurn: { input: "more" },
   answerApproval: { decision: "decline" },
   endProcess: { startTicks: "1" },
+  writeInput: { text: "yes\n" },
   lintTask: { prompt: "say hello" },
   createTask: { prompt: "say hello" },
   planTask: { prompt: "say hello" },
@@ -68,6 +69,8 @@ const MISSING: Readonly<Record<string, number>> = {
   // Neither a number nor a hash.
   endProcess: 400,
   readOutput: 400,
+  // No command runs in it.
+  writeInput: 404,
   // The thread has had no turn, so it is in no envelope.
   hopThread: 400,
   runGate: 400,

@@ -10,11 +10,18 @@ type File = Diff["files"][number];
 
 const MAX_FILES = 2_000;
 const MAX_CHARS = 8_000_000;
+/** Of all files together; what is edited more often is shown by its newest edits on the page of its steps. */
+const MAX_EDITS = 20_000;
 
-export async function threadDiff(journal: Journal, threadId: string, turnId: string | undefined): Promise<Diff> {
+export async function threadDiff(
+  journal: Journal,
+  threadId: string,
+  { turnId, maxEdits = MAX_EDITS }: { readonly turnId: string | undefined; readonly maxEdits?: number },
+): Promise<Diff> {
   const files = new Map<string, File>();
   const paths = new Set<string>();
   let left = MAX_CHARS;
+  let editsLeft = maxEdits;
   let isCut = false;
   const turn = turnId === undefined ? undefined : await journal.threads.turn(turnId);
   const after = (turn?.admittedVersion ?? 1) - 1;
@@ -25,10 +32,11 @@ export async function threadDiff(journal: Journal, threadId: string, turnId: str
     if (item.type !== "fileChange" || item.status !== "completed") continue;
     for (const change of item.changes) {
       paths.add(change.path);
-      if (!files.has(change.path) && files.size >= MAX_FILES) {
+      if ((!files.has(change.path) && files.size >= MAX_FILES) || editsLeft === 0) {
         isCut = true;
         continue;
       }
+      editsLeft -= 1;
       const isShown = change.diff.length <= left;
       if (isShown) left -= change.diff.length;
       else isCut = true;

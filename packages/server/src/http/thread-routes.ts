@@ -184,7 +184,7 @@ export const THREAD_ROUTES: readonly Route[] = [
     async handle({ params: { threadId }, query: { turnId } }, { context: { heddle } }) {
       await requireThread(heddle.journal, threadId);
       if (turnId !== undefined) await requireTurn(heddle.journal, threadId, turnId);
-      return threadDiff(heddle.journal, threadId, turnId);
+      return threadDiff(heddle.journal, threadId, { turnId });
     },
   }),
   route({

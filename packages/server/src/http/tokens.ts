@@ -58,6 +58,12 @@ export function ownerTokenPath(home: string): string {
   return join(home, "serve.token");
 }
 
+/** When the owner's token was made; undefined: there is none. One that is made anew is another. */
+async function ownerTokenSince(home: string): Promise<number | undefined> {
+  const found = await lstat(ownerTokenPath(home)).catch(() => undefined);
+  return found === undefined ? undefined : Math.trunc(found.mtimeMs);
+}
+
 /** By name. */
 export async function listTokens(home: string): Promise<readonly TokenEntry[]> {
   const entries = await Promise.all((await entryFiles(folderOf(home))).map((path) => readEntry(path, Entry)));
@@ -67,9 +73,11 @@ export async function listTokens(home: string): Promise<readonly TokenEntry[]> {
 /** Browsers that are logged in now, by name. */
 export async function listBrowsers(home: string): Promise<readonly BrowserLogin[]> {
   const tokens = await listTokens(home);
+  const ownSince = await ownerTokenSince(home);
   const mayComeIn = ({ of, role, since }: BrowserLogin): boolean =>
-    (of === LOCAL_OWNER.name && role === LOCAL_OWNER.role) ||
-    tokens.some((token) => token.name === of && token.role === role && token.createdAt === since);
+    of === LOCAL_OWNER.name && role === LOCAL_OWNER.role
+      ? since === ownSince
+      : tokens.some((token) => token.name === of && token.role === role && token.createdAt === since);
   const logins = await Promise.all((await entryFiles(browsersOf(home))).map(readBrowser));
   return logins
     .filter((login) => login !== undefined)
@@ -122,8 +130,9 @@ export async function addToken(home: string, { name, role }: Principal): Promise
 /** Answers the token of a browser, which acts as this principal from now on, and the name it is listed by. */
 export async function addBrowser(
   home: string,
-  { name: of, role, since, agent }: Principal & { readonly agent: string | undefined },
+  { name: of, role, since: made, agent }: Principal & { readonly agent: string | undefined },
 ): Promise<{ readonly token: string; readonly name: string }> {
+  const since = made ?? (await ownerTokenSince(home));
   const files = await entryFiles(browsersOf(home));
   const logins = await listBrowsers(home);
   const current = new Set(logins.map(({ name }) => `${name}${ENDING}`));
@@ -188,9 +197,15 @@ export interface TokenBook {
   changed(): void;
 }
 
+export interface OwnToken {
+  readonly token: string;
+  /** Where it is kept: without this file it is revoked. Absent: it is kept nowhere. */
+  readonly file?: string;
+}
+
 /** While the list cannot be read, the owner alone is let in. */
-export function openTokenBook(home: string, ownerToken: string, log: (line: string) => void): TokenBook {
-  const owner = { ...LOCAL_OWNER, digest: createHash("sha256").update(ownerToken).digest() };
+export function openTokenBook(home: string, own: OwnToken, log: (line: string) => void): TokenBook {
+  const owner = { ...LOCAL_OWNER, digest: createHash("sha256").update(own.token).digest() };
   let known: readonly (Principal & { readonly digest: Buffer; lastUsedAt?: number })[] = [owner];
   let lookedAt = Number.NEGATIVE_INFINITY;
   let looking: Promise<void> | undefined;
@@ -205,7 +220,7 @@ export function openTokenBook(home: string, ownerToken: string, log: (line: stri
     const listed = await listTokens(home).catch(onlyOwner);
     const browsers = await listBrowsers(home).catch(onlyOwner);
     known = [
-      owner,
+      ...((await isKept(own)) ? [owner] : []),
       ...listed.map(({ name, role, sha256, createdAt: since }) => {
         return { name, role, since, digest: Buffer.from(sha256, "hex") };
       }),
@@ -259,6 +274,16 @@ export function openTokenBook(home: string, ownerToken: string, log: (line: stri
       lookedAt = Number.NEGATIVE_INFINITY;
     },
   };
+}
+
+/** What replaced it is for the next server. */
+async function isKept({ token, file }: OwnToken): Promise<boolean> {
+  if (file === undefined) return true;
+  try {
+    return (await readFile(file, "utf8")).trim() === token;
+  } catch (error) {
+    return !isCode(error, "ENOENT");
+  }
 }
 
 function newToken(): string {

@@ -2,7 +2,7 @@
 import { exportThread } from "@heddle/agent";
 import { breathe, type Journal } from "@heddle/journal";
 import type { ReceivedBundle } from "@heddle/journal/imports";
-import type { By } from "@heddle/protocol";
+import { HeddleError, type By } from "@heddle/protocol";
 import type { ImportAnswer, VerdictAnswer, VerifyBody } from "@heddle/protocol/http";
 import type { z } from "zod";
 import { takeTurn } from "./one-at-a-time.ts";
@@ -17,16 +17,28 @@ interface Store {
   readonly home: string;
 }
 
+/** Of one verification through a door; what takes longer is for the command line, which has no limit. */
+const VERIFY_MS = 10 * 60_000;
+
 export async function verdict(
   { journal, home }: Store,
   { subject, level }: z.output<typeof VerifyBody>,
-  signal: AbortSignal,
+  { signal: gone, limitMs = VERIFY_MS }: { readonly signal: AbortSignal; readonly limitMs?: number | undefined },
 ): Promise<VerdictAnswer> {
   using _turn = takeTurn(journal, "a verification");
   const [at, upTo] = [Date.now(), await journal.position()];
   // Loaded by whoever asks for it.
   const { verifyRecord } = await import("@heddle/tasks/verification");
-  const { report, ...found } = await verifyRecord(journal, { home, selector: subject, level, signal });
+  const limit = AbortSignal.timeout(limitMs);
+  const signal = AbortSignal.any([gone, limit]);
+  const { report, ...found } = await verifyRecord(journal, { home, selector: subject, level, signal }).catch(
+    (cause: unknown) => {
+      if (!limit.aborted || gone.aborted) throw cause;
+      const command = ["heddle verify", ...(subject === undefined ? [] : [subject])].join(" ");
+      const message = `the verification took longer than ${limitMs / 1000} s and was ended; without a limit: ${command}`;
+      throw new HeddleError("evidence.timeout", message, { cause });
+    },
+  );
   const answer = {
     ...found,
     at,

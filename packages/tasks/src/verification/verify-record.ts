@@ -67,7 +67,13 @@ async function judgeSubject(
 ): Promise<RecordVerdict> {
   const level = asked ?? DEFAULT_LEVEL;
   const streams = subject.kind === "all" ? undefined : subject.streams;
-  const found = await examine(journal, { home, streams, level, ...(onProgress === undefined ? {} : { onProgress }) });
+  const found = await examine(journal, {
+    home,
+    streams,
+    level,
+    signal,
+    ...(onProgress === undefined ? {} : { onProgress }),
+  });
   const [levels, findings] = [[...found.levels], [...found.findings]];
   if (subject.kind === "task" && level >= 5) {
     const kept = await examineKept(subject, { home, signal });

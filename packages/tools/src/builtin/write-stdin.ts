@@ -5,6 +5,7 @@
 import { HeddleError, toHeddleError, type Failure, type HopRequest, type ItemOf } from "@heddle/protocol";
 import type { OpenCommand } from "../commands/process-table.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
+import { sendInput } from "../commands/send-input.ts";
 import { awaitCommand } from "../commands/shell-call.ts";
 import { callItem, jsonTool } from "../calls/call-item.ts";
 import type { CallContext } from "../calls/tool.ts";
@@ -14,7 +15,6 @@ const INTERRUPT = "\u0003";
 const END_OF_INPUT = "\u0004";
 const WRITE_WAIT_MS = 1000;
 const POLL_WAIT_MS = 5000;
-const SEND_WAIT_MS = 2000;
 const MIN_WAIT_MS = 250;
 const MAX_WAIT_MS = 300_000;
 
@@ -106,20 +106,13 @@ function wayTo({ level, policy }: Sandbox): HopRequest {
   return { kind: "wider", permissions };
 }
 
-/** A command that does not read leaves the text in its pipe; the call does not wait for it. */
 async function send(command: OpenCommand, text: string, signal: AbortSignal): Promise<Failure | undefined> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(SEND_WAIT_MS)]);
-  const late = Promise.withResolvers<void>();
-  const onLimit = (): void => late.resolve();
-  limit.addEventListener("abort", onLimit, { once: true });
   try {
-    await Promise.race([command.write(text), late.promise]);
+    await sendInput(command, text, signal);
     return undefined;
   } catch (error) {
     const { code, message } = toHeddleError(error, "tool.failed");
     return { code, message };
-  } finally {
-    limit.removeEventListener("abort", onLimit);
   }
 }
 

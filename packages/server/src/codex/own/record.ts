@@ -22,7 +22,7 @@ export const verifyRecord = ownMethod(VerifyBody, async (question, call) => {
   const gone = new AbortController();
   const forget = call.connection.ends.add({ [Symbol.asyncDispose]: async () => gone.abort() });
   try {
-    return { result: { ...(await verdict(storeOf(call), question, gone.signal)) } };
+    return { result: { ...(await verdict(storeOf(call), question, { signal: gone.signal })) } };
   } finally {
     forget();
   }
