@@ -2,6 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { HeddleApiError, type Task } from "@heddle/client";
+import type { StreamedEvent } from "@heddle/protocol/http";
 import { until } from "../world.ts";
 import type { Stage } from "./stage.ts";
 
@@ -51,4 +52,14 @@ export async function comesTo(stage: Stage, id: string, state: Task["state"]): P
   const read = (): Promise<Task> => stage.server.client.tasks.read(id);
   await until(async () => (await read()).state === state, `${id} is ${state}`, 60_000);
   return await read();
+}
+
+/** The events of one kind in a thread so far. */
+export async function heardOf({ server: { client } }: Stage, threadId: string, type: string) {
+  const found: StreamedEvent[] = [];
+  for await (const heard of client.follow({ threadId, signal: AbortSignal.timeout(20_000) })) {
+    if (heard.kind === "event" && heard.event.body.type === type) found.push(heard.event);
+    if (heard.kind === "caughtUp") break;
+  }
+  return found;
 }

@@ -37,7 +37,7 @@ try {
 async function takePictures(): Promise<void> {
   const { openStage } = await import("./stage.ts");
   const { openMorning } = await import("./morning.ts");
-  await using stage = await openStage(await unpackChromium());
+  await using stage = await openStage({ unpacked: await unpackChromium() });
   const pages = await openMorning(stage);
   rmSync(FOLDER, { recursive: true, force: true });
   mkdirSync(FOLDER, { recursive: true });

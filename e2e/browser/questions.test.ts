@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { figure } from "../world.ts";
-import { cancelAll, comesTo, folderOf, orderQuestion } from "./orders.ts";
+import { cancelAll, comesTo, folderOf, heardOf, orderQuestion } from "./orders.ts";
 import { openStage, type Stage } from "./stage.ts";
 
 let stage: Stage;
@@ -50,20 +50,11 @@ test("a question appears within 300 ms of its event, and Allow once answers it o
     await allow.click();
     await row.waitFor({ state: "detached" });
     await comesTo(stage, id, "verified");
-    expect(await heardOf(task.threadId ?? "", "approval.resolved")).toMatchObject([{ decision: "accept" }]);
+    expect(await heardOf(stage, task.threadId ?? "", "approval.resolved")).toMatchObject([{ body: { decision: "accept" } }]);
   }
   figure(`a question is seen after ${waits.join(", ")} ms`);
   expect(Math.min(...waits)).toBeLessThanOrEqual(SEEN_WITHIN_MS);
 });
-
-async function heardOf(threadId: string, type: string): Promise<readonly unknown[]> {
-  const found: unknown[] = [];
-  for await (const heard of stage.server.client.follow({ threadId, signal: AbortSignal.timeout(20_000) })) {
-    if (heard.kind === "event" && heard.event.body.type === type) found.push(heard.event.body);
-    if (heard.kind === "caughtUp") break;
-  }
-  return found;
-}
 
 test("what is denied with words is not run, and the agent is told the words", async () => {
   await using seat = await stage.sit();
@@ -75,9 +66,8 @@ test("what is denied with words is not run, and the agent is told the words", as
   await row.getByLabel(/^Why/).press("Enter");
   await row.waitFor({ state: "detached" });
   const { threadId = "" } = await stage.server.client.tasks.read(id);
-  expect((await heardOf(threadId, "approval.resolved")).at(-1)).toMatchObject({
-    decision: "decline",
-    reason: "use the copy in vendor",
+  expect((await heardOf(stage, threadId, "approval.resolved")).at(-1)).toMatchObject({
+    body: { decision: "decline", reason: "use the copy in vendor" },
   });
   await expect
     .poll(() => stage.model.requests.some(({ source }) => source.includes("use the copy in vendor")))

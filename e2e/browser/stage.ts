@@ -3,6 +3,7 @@
  * A seat is a browser of its own that is logged in; at its end it fails for anything the page's policy had to refuse, and
  * for every uncaught error.
  */
+import path from "node:path";
 import { HeddleClient } from "@heddle/client";
 import { startModelServer, type ModelServer, type RecordedRequest } from "@heddle/models/testing";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
@@ -41,10 +42,17 @@ export interface Seat extends AsyncDisposable {
 
 const WIDE = { width: 1440, height: 900 } as const;
 
-/** Outside of a run of the tests the browser is given. */
-export async function openStage(unpacked?: UnpackedChromium): Promise<Stage> {
+export interface StageOptions {
+  /** Outside of a run of the tests the browser is given. */
+  readonly unpacked?: UnpackedChromium;
+  /** What `config.toml` in the home says. */
+  readonly config?: (world: World) => Promise<string>;
+}
+
+export async function openStage({ unpacked, config }: StageOptions = {}): Promise<Stage> {
   await using opened = new AsyncDisposableStack();
   const world = opened.use(await openWorld());
+  if (config !== undefined) await world.file(path.join("home", "config.toml"), await config(world));
   const scripts = new Map<string, Steps>();
   const model = opened.use(await startModelServer({ respond: (request) => played(scripts, request) }));
   const browser = opened.adopt(await launch(unpacked ?? inject("chromium")), (one) => one.close());
@@ -110,8 +118,8 @@ async function listenFor(page: Page, complaints: string[]): Promise<void> {
 
 /** With a code, as `heddle dashboard` prints it. */
 export async function loginAddress({ url }: Served, token: string): Promise<string> {
-  const { path } = await new HeddleClient({ url, token }).access.createCode();
-  return `${url}${path}`;
+  const code = await new HeddleClient({ url, token }).access.createCode();
+  return `${url}${code.path}`;
 }
 
 async function logIn(page: Page, server: Served, token: string): Promise<void> {

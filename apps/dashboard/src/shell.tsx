@@ -2,6 +2,7 @@
 import type { ServerAnswer, StateAnswer } from "@heddle/protocol/http";
 import { useEffect, type ReactNode } from "react";
 import { Icon, Link } from "./parts/base.tsx";
+import { paused } from "./live/feed.ts";
 import { link } from "./live/link.ts";
 import { useStore } from "./live/store.ts";
 import { clock, number } from "./words/figures.ts";
@@ -181,7 +182,9 @@ export function Mark(): ReactNode {
 /** The state first: that is what a tab shows of its title. */
 export function useTitle(title: string): void {
   const { state } = useStore(link);
+  const isPaused = useStore(paused);
   useEffect(() => {
-    document.title = `${title}${state === "lost" ? " (no connection)" : ""} · Heddle`;
-  }, [title, state]);
+    const mark = isPaused ? " (paused)" : state === "lost" ? " (no connection)" : "";
+    document.title = `${title}${mark} · Heddle`;
+  }, [title, state, isPaused]);
 }

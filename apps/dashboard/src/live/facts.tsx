@@ -1,9 +1,9 @@
 /** What the frame and the page Now stand on: asked for once, and again when an event says that it has changed. */
 import type { Approval, ServerAnswer, StateAnswer, StreamedEvent, TaskSummary } from "@heddle/protocol/http";
-import { createContext, useContext, useEffect, type ReactNode } from "react";
+import { createContext, useContext, useEffect, useRef, type ReactNode } from "react";
 import { openFeed, tell } from "./feed.ts";
 import { heardEvent, setServerTime } from "./link.ts";
-import { reloadAll, useResource, type Resource } from "./resource.ts";
+import { mayAsk, reloadAll, useResource, type Resource } from "./resource.ts";
 import { api } from "./session.ts";
 
 export interface Facts {
@@ -31,7 +31,7 @@ function isOfQuestion({ body }: StreamedEvent): boolean {
 }
 
 /** A question of a task is a wait of that task, and its end is one too. */
-function mayAsk(event: StreamedEvent): boolean {
+function isOfWait(event: StreamedEvent): boolean {
   return isOfQuestion(event) || isOfTask(event);
 }
 
@@ -75,11 +75,11 @@ const MOST_STOPPED = 100;
 
 export function FactsProvider({ children }: { children: ReactNode }): ReactNode {
   const server = useResource("server", (signal) => api().server({ signal }));
-  const state = useResource("state", readState, { on: isOfTask });
+  const state = useResource("state", readState, { on: isOfTask, isFirst: true });
   const approvals = useResource(
     "approvals",
     async (signal) => (await api().listApprovals(undefined, { signal })).data.toSorted((a, b) => a.askedAt - b.askedAt),
-    { on: mayAsk },
+    { on: isOfWait },
   );
   const stopped = useResource(
     "stopped",
@@ -88,13 +88,31 @@ export function FactsProvider({ children }: { children: ReactNode }): ReactNode 
   );
   const position = state.data?.position;
   const isKnown = position !== undefined;
+  const hasFailed = state.error !== undefined;
+  const wasDeaf = useRef(false);
   useEffect(() => {
-    if (!isKnown) return undefined;
+    if (!isKnown) {
+      if (!hasFailed) return undefined;
+      wasDeaf.current = true;
+      mayAsk();
+      return undefined;
+    }
     // The cursor is that of the first answer; what came later is told by events.
-    return openFeed({ types: TYPES, after: position, onEvent: tell, onExpired: reloadAll });
+    const close = openFeed({ types: TYPES, after: position, onEvent: tell, onExpired: startAgain });
+    if (wasDeaf.current) reloadAll();
+    wasDeaf.current = false;
+    mayAsk();
+    return close;
     // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [isKnown]);
+  }, [isKnown, hasFailed && !isKnown]);
   return <FactsContext value={{ server, state, approvals, stopped }}>{children}</FactsContext>;
+}
+
+/** Where to listen from now on; what is shown is asked for after that. */
+async function startAgain(): Promise<number> {
+  const { position } = await api().state();
+  reloadAll();
+  return position;
 }
 
 async function readState(signal: AbortSignal): Promise<StateAnswer> {

@@ -24,6 +24,13 @@ interface Entry {
   isRunning: boolean;
   isWanted: boolean;
   users: number;
+  readonly isFirst: boolean;
+}
+
+export interface ResourceOptions {
+  readonly on?: (event: StreamedEvent) => boolean;
+  /** What is asked for first, and says from where the page listens. */
+  readonly isFirst?: boolean;
 }
 
 /** Events come in bursts; what they change is asked for once. */
@@ -34,9 +41,9 @@ const entries = new Map<string, Entry>();
 export function useResource<T>(
   key: string,
   load: (signal: AbortSignal) => Promise<T>,
-  { on }: { readonly on?: (event: StreamedEvent) => boolean } = {},
+  { on, isFirst = false }: ResourceOptions = {},
 ): Resource<T> {
-  const entry = entryOf(key, load);
+  const entry = entryOf(key, load, isFirst);
   entry.load = load;
   const isFor = useRef(on);
   isFor.current = on;
@@ -64,13 +71,22 @@ export function reloadAll(): void {
 /** Of another user, after a login. */
 export function dropAll(): void {
   entries.clear();
+  listening = Promise.withResolvers();
 }
 
-function entryOf(key: string, load: Entry["load"]): Entry {
+/** An answer from before the cursor of the page would miss what happened between the two, for as long as it is shown. */
+let listening = Promise.withResolvers<void>();
+
+/** The page listens, or cannot: from now on anything may be asked for. */
+export function mayAsk(): void {
+  listening.resolve();
+}
+
+function entryOf(key: string, load: Entry["load"], isFirst: boolean): Entry {
   const known = entries.get(key);
   if (known !== undefined) return known;
   const store = createStore<Held<unknown>>({ data: undefined, error: undefined, isLoading: true });
-  const made: Entry = { store, load, isRunning: false, isWanted: false, users: 0 };
+  const made: Entry = { store, load, isRunning: false, isWanted: false, users: 0, isFirst };
   entries.set(key, made);
   return made;
 }
@@ -91,6 +107,7 @@ function ask(entry: Entry): void {
 
 async function run(entry: Entry): Promise<void> {
   const { store } = entry;
+  if (!entry.isFirst) await listening.promise;
   while (entry.isWanted) {
     entry.isWanted = false;
     store.set({ ...store.get(), isLoading: true });

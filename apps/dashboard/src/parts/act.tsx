@@ -21,6 +21,11 @@ export function useAct(): Act {
   const isBusy = useRef(false);
   const run = useCallback((name: string, call: () => Promise<unknown>) => {
     if (isBusy.current) return;
+    // Keys and forms come here too: nothing is kept to be sent later, when it may mean something else.
+    if (link.get().state === "lost") {
+      setRefusal(new Error(NOT_SENT));
+      return;
+    }
     isBusy.current = true;
     setSending(name);
     setRefusal(undefined);
@@ -35,17 +40,35 @@ export function useAct(): Act {
   return { sending, refusal, run, clear };
 }
 
-interface ActButtonProps {
+const NOT_SENT = "Not sent: there is no connection to the server.";
+
+interface PressProps {
   readonly act: Act;
   readonly name: string;
-  readonly call: () => Promise<unknown>;
+  readonly onPress: () => void;
   readonly children?: ReactNode;
   readonly className?: string;
   readonly isOff?: boolean;
   readonly title?: string;
 }
+interface ActButtonProps extends Omit<PressProps, "onPress"> {
+  readonly call: () => Promise<unknown>;
+}
 
-export function ActButton({ act, name, call, children, className = "btn", isOff, title }: ActButtonProps): ReactNode {
+export function ActButton({ call, ...press }: ActButtonProps): ReactNode {
+  return <PressButton {...press} onPress={() => press.act.run(press.name, call)} />;
+}
+
+/** Of an act that is begun elsewhere, such as one that asks first. */
+export function PressButton({
+  act,
+  name,
+  onPress,
+  children,
+  className = "btn",
+  isOff,
+  title,
+}: PressProps): ReactNode {
   const isLost = useStore(link).state === "lost";
   const isSending = act.sending === name;
   return (
@@ -53,8 +76,8 @@ export function ActButton({ act, name, call, children, className = "btn", isOff,
       type="button"
       className={className}
       disabled={isOff === true || isLost || act.sending !== undefined}
-      title={isLost ? "not sent: no connection to the server" : title}
-      onClick={() => act.run(name, call)}
+      title={isLost ? NOT_SENT : title}
+      onClick={onPress}
     >
       {isSending ? "sending…" : (children ?? name)}
     </button>

@@ -3,7 +3,7 @@ import type { Task, Turn } from "@heddle/protocol/http";
 import { useEffect, useState, type ReactNode } from "react";
 import { useFacts } from "../../live/facts.tsx";
 import { api } from "../../live/session.ts";
-import { ActButton, Refusal, useAct, type Act } from "../../parts/act.tsx";
+import { PressButton, Refusal, useAct, type Act } from "../../parts/act.tsx";
 import { Kbd } from "../../parts/base.tsx";
 import { useKeys, type Keys } from "../../parts/keys.ts";
 import { Menu, type MenuEntry } from "../../parts/menu.tsx";
@@ -58,7 +58,7 @@ export function RunActs({ task, threadId, openTurn }: ActsProps): ReactNode {
       <Menu
         label="More"
         entries={[
-          ...entriesOf([...main, ...rest], run),
+          ...entriesOf([...main, ...rest], act),
           ...copies(task, threadId, act),
           ...(role === "owner" && task !== undefined ? ownerEntries(task, act) : []),
         ]}
@@ -72,8 +72,13 @@ function keysOf(all: readonly Doing[], run: (doing: Doing) => void): Keys {
   return Object.fromEntries(all.flatMap((doing) => (doing.key === undefined ? [] : [[doing.key, () => run(doing)]])));
 }
 
-function entriesOf(all: readonly Doing[], run: (doing: Doing) => void): readonly MenuEntry[] {
-  return all.map((doing) => ({ name: doing.name, run: () => run(doing) }));
+/** The menu asks for itself. */
+function entriesOf(all: readonly Doing[], act: Act): readonly MenuEntry[] {
+  return all.map(({ name, asks, call }) => ({
+    name,
+    run: () => act.run(name, call),
+    ...(asks === undefined ? {} : { asks, isBad: true }),
+  }));
 }
 
 function DoButton({
@@ -88,18 +93,17 @@ function DoButton({
   onRun: () => void;
 }): ReactNode {
   return (
-    <ActButton
-      act={act}
-      name={doing.name}
-      className={isAsked ? "btn bad" : "btn quiet"}
-      call={() => {
-        onRun();
-        return Promise.resolve();
-      }}
-    >
+    <PressButton act={act} name={doing.name} className={isAsked ? "btn bad" : "btn quiet"} onPress={onRun}>
       {isAsked ? doing.asks : doing.name} {doing.key === undefined ? null : <Kbd>{doing.key.toUpperCase()}</Kbd>}
-    </ActButton>
+    </PressButton>
   );
+}
+
+const TAKEN_OVER = "taken over";
+
+/** It is paused so that a person can speak in its thread. */
+export function isTaken({ state, reason }: Pick<Task, "state" | "reason">): boolean {
+  return state === "paused" && reason?.startsWith(TAKEN_OVER) === true;
 }
 
 function doings({ task, threadId, openTurn }: ActsProps, name: string): readonly Doing[] {
@@ -117,9 +121,8 @@ function doings({ task, threadId, openTurn }: ActsProps, name: string): readonly
       call: () => api().interruptTurn(threadId, openTurn.id),
     });
   if (task !== undefined && isPaused) {
-    const isTaken = task.reason?.startsWith("taken over") === true;
     found.push({
-      name: isTaken ? "Give back" : "Resume",
+      name: isTaken(task) ? "Give back" : "Resume",
       key: "p",
       isMain: true,
       call: () => api().tasks.resume(task.id),
@@ -139,7 +142,7 @@ function doings({ task, threadId, openTurn }: ActsProps, name: string): readonly
       key: "t",
       isMain: true,
       asks: "Pause the task and take its thread?",
-      call: () => api().tasks.pause(task.id, { reason: `taken over by ${name}` }),
+      call: () => api().tasks.pause(task.id, { reason: `${TAKEN_OVER} by ${name}` }),
     });
   if (
     task !== undefined &&

@@ -14,9 +14,11 @@ interface SteerProps {
   readonly onSent: () => void;
   /** A turn of one's own: of a thread without a task, or of one that was taken over. */
   readonly mayStart: boolean;
+  /** By the person: the task is paused for them. */
+  readonly isTaken: boolean;
 }
 
-export function Steer({ thread, openTurn, comments, onSent, mayStart }: SteerProps): ReactNode {
+export function Steer({ thread, openTurn, comments, onSent, mayStart, isTaken }: SteerProps): ReactNode {
   const [text, setText] = useState("");
   const act = useAct();
   const field = useRef<HTMLTextAreaElement>(null);
@@ -50,6 +52,11 @@ export function Steer({ thread, openTurn, comments, onSent, mayStart }: SteerPro
         say();
       }}
     >
+      {isTaken ? (
+        <p className="taken" role="status">
+          You have the thread, the task is paused. Give back lets it go on.
+        </p>
+      ) : null}
       <div className="steer-in">
         <textarea
           ref={field}

@@ -79,7 +79,8 @@ function readThread(threadId: string): ThreadReader {
     tell(event);
     if (TURN_EVENTS.has(event.body.type) || event.body.type === "model.responded") later(readTurns, fail);
   };
-  const begin = async (): Promise<void> => {
+  /** Returns after which event to listen. */
+  const begin = async (): Promise<number> => {
     const detail = await api().readThread(threadId);
     const [{ data: turns }, page] = await Promise.all([
       api().listTurns(threadId, { limit: TURNS_A_PAGE }),
@@ -87,18 +88,18 @@ function readThread(threadId: string): ThreadReader {
     ]);
     set({ detail, turns, items: page.data, older: page.nextBefore ?? null, isLoading: false, error: undefined });
     const open = page.data.find(({ completedAt }) => completedAt === undefined);
+    return Math.min(detail.seq, (open?.seq ?? detail.seq + 1) - 1);
+  };
+  const follow = (after: number): void => {
     if (isClosed) return;
-    const restart = (): void => {
-      begin().catch(fail);
-    };
     close = openFeed({
       threadId,
       deltas: true,
-      after: Math.min(detail.seq, (open?.seq ?? detail.seq + 1) - 1),
+      after,
       onEvent,
       onDelta: pieces.onDelta,
       onLagged: (deltas) => set({ leftOut: store.get().leftOut + deltas }),
-      onExpired: restart,
+      onExpired: begin,
     });
   };
   const loadOlder = (): void => {
@@ -113,7 +114,7 @@ function readThread(threadId: string): ThreadReader {
         isReading = false;
       });
   };
-  begin().catch(fail);
+  begin().then(follow).catch(fail);
   return {
     store,
     loadOlder,

@@ -6,6 +6,7 @@ import { Problem } from "../../parts/base.tsx";
 import type { Comment } from "../../parts/diff.tsx";
 import { useKeys } from "../../parts/keys.ts";
 import { look, usePlace } from "../../router.ts";
+import { isTaken } from "./acts.tsx";
 import type { Scope } from "./changes.tsx";
 import { Cloth } from "./cloth.tsx";
 import { Dock } from "./dock.tsx";
@@ -109,6 +110,7 @@ export function RunView(props: RunViewProps): ReactNode {
                 comments={comments}
                 onSent={() => setComments([])}
                 mayStart={task === undefined || task.state === "paused"}
+                isTaken={task !== undefined && isTaken(task)}
               />
             )
           }

@@ -1,0 +1,187 @@
+/** What a person does on the page of a run and with the queue: each act by its own button, seen in what the server says. */
+import type { Locator, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { cancelAll, comesTo, heardOf, order, run } from "./orders.ts";
+import { openStage, type Seat, type Stage } from "./stage.ts";
+
+let stage: Stage;
+let seat: Seat;
+let page: Page;
+beforeAll(async () => {
+  stage = await openStage();
+  seat = await stage.sit();
+  ({ page } = seat);
+});
+afterAll(async () => {
+  await seat[Symbol.asyncDispose]();
+  await stage[Symbol.asyncDispose]();
+});
+afterEach(() => cancelAll(stage));
+
+const HANGS = { tool: "exec_command", args: { cmd: "echo begun; cat", tty: true, yield_time_ms: 30_000 } } as const;
+
+const outside = (cmd: string) =>
+  run(cmd, { sandbox_permissions: "require_escalated", justification: "the registry is outside" });
+
+const act = (name: string | RegExp, within: Page | Locator = page): Locator => within.getByRole("button", { name, exact: true });
+
+/** A turn of the model that lasts until it is let go. */
+function heldModel(): { readonly step: () => Promise<{ text: string }>; readonly letGo: () => void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { step: () => promise.then(() => ({ text: "It is done." })), letGo: resolve };
+}
+
+async function logOf(id: string, type: string): Promise<readonly { author: string; body: unknown }[]> {
+  const { data } = await stage.server.client.tasks.log(id, { limit: 100 });
+  return data.filter(({ body }) => body.type === type);
+}
+
+test("a run is paused and resumed by its buttons", async () => {
+  const { step, letGo } = heldModel();
+  stage.plays("pausing", [step]);
+  const { id } = await order(stage, "pausing");
+  await page.goto(`${stage.server.url}/tasks/${id}`);
+  await act(/^Pause/).click();
+  await act(/^Resume/).waitFor();
+  expect(await logOf(id, "task.paused")).toMatchObject([{ author: "user:owner" }]);
+  await act(/^Resume/).click();
+  await act(/^Pause/).waitFor();
+  letGo();
+});
+
+test("Interrupt asks in place and ends the turn", async () => {
+  const { step, letGo } = heldModel();
+  stage.plays("stopping", [step]);
+  const { id } = await order(stage, "stopping");
+  await page.goto(`${stage.server.url}/tasks/${id}`);
+  await act("Interrupt").click();
+  await act("Interrupt the turn?").click();
+  await act(/^Resume/).waitFor();
+  const { threadId = "" } = await comesTo(stage, id, "paused");
+  const [turn] = (await stage.server.client.listTurns(threadId)).data;
+  expect(turn).toMatchObject({ status: "interrupted" });
+  letGo();
+});
+
+test("a thread is taken over, its agent is told what the person says in a turn of their own, and it is given back", async () => {
+  const { step, letGo } = heldModel();
+  let isTaken = false;
+  stage.plays("taking", [() => (isTaken ? Promise.resolve({ text: "As you say." }) : step())]);
+  const { id } = await order(stage, "taking");
+  await page.goto(`${stage.server.url}/tasks/${id}`);
+  await act("Take over").click();
+  await act("Pause the task and take its thread?").click();
+  await page.getByRole("status").filter({ hasText: "You have the thread, the task is paused" }).waitFor();
+  expect(await comesTo(stage, id, "paused")).toMatchObject({ reason: "taken over by owner" });
+  isTaken = true;
+  const field = page.getByPlaceholder(/^Say something: it begins a turn of yours/);
+  await field.fill("use the copy in vendor");
+  await field.press("Control+Enter");
+  const { threadId = "" } = await stage.server.client.tasks.read(id);
+  await expect
+    .poll(async () => (await stage.server.client.listTurns(threadId)).data.map(({ by, status }) => [by, status]))
+    .toEqual([
+      ["user:owner", "completed"],
+      ["system", "interrupted"],
+    ]);
+  // The harness's turn is not shown as the person's, nor the other way round.
+  await page.locator(".turn", { hasText: "started by the harness" }).waitFor();
+  await page.locator(".turn", { hasText: "started by the owner" }).waitFor();
+  await act("Give back").click();
+  await expect.poll(async () => (await logOf(id, "task.resumed")).map(({ author }) => author)).toEqual(["user:owner"]);
+  letGo();
+});
+
+test("two comments on lines and a sentence go to the agent together, as one steering", async () => {
+  const { step, letGo } = heldModel();
+  stage.plays("lines", [
+    { calls: [{ tool: "apply_patch", args: "*** Begin Patch\n*** Add File: a.txt\n+one\n+two\n*** End Patch" }] },
+    step,
+  ]);
+  const { id } = await order(stage, "lines");
+  await page.goto(`${stage.server.url}/tasks/${id}`);
+  for (const [line, words] of [
+    [1, "say which one"],
+    [2, "spell it out"],
+  ] as const) {
+    await act(`Comment on line ${line}`).click();
+    await page.getByLabel("Comment on this line").fill(words);
+    await act("Keep for the next steering").click();
+  }
+  await page.locator(".steer", { hasText: "2 comments" }).waitFor();
+  await page.getByLabel("Steer the agent").fill("then go on");
+  await act("Send").click();
+  await page.locator(".steer", { hasText: "2 comments" }).waitFor({ state: "detached" });
+  letGo();
+  const said = "> a.txt:1\nsay which one\n\n> a.txt:2\nspell it out\n\nthen go on";
+  const { threadId = "" } = await stage.server.client.tasks.read(id);
+  await expect
+    .poll(async () => {
+      const { data } = await stage.server.client.listItems(threadId);
+      return data.flatMap(({ item }) =>
+        item.type === "userMessage" ? item.content.map((part) => (part.type === "text" ? part.text : "")) : [],
+      );
+    })
+    .toContain(said);
+});
+
+test("a task whose turns are used up gets two more by one press on Now, one that failed another attempt", async () => {
+  const { id } = await order(stage, "spent", { budget: { turns: 1 } });
+  await comesTo(stage, id, "paused");
+  await page.goto(`${stage.server.url}/now`);
+  const row = page.locator("li.ask", { hasText: "spent" });
+  await act("Give 2 turns more", row).click();
+  await expect
+    .poll(async () => (await logOf(id, "task.resumed"))[0])
+    .toMatchObject({ author: "user:owner", body: { budget: { turns: 2 } } });
+  const failing = await order(stage, "failing", { budget: { turns: 1, on_reached: "fail" } });
+  await comesTo(stage, failing.id, "failed");
+  await act("Try again", page.locator("li.ask", { hasText: "failing" })).click();
+  await expect.poll(async () => (await stage.server.client.tasks.read(failing.id)).attempt).toBe(2);
+});
+
+test("a command that hangs is relieved each way", async () => {
+  for (const [name, action] of [
+    ["Kill the child", "kill-child"],
+    ["End its input", "eof"],
+    ["Interrupt the turn", "interrupt"],
+  ] as const) {
+    const mark = `hangs-${action}`;
+    stage.plays(mark, [{ calls: [HANGS] }, { text: "It is done." }]);
+    const { id } = await order(stage, mark, { stall: { after: "1s" }, budget: { turns: 1 } });
+    await page.goto(`${stage.server.url}/tasks/${id}`);
+    const card = page.locator(".stall");
+    await card.getByText(/Hangs, for/).waitFor();
+    expect(await card.innerText()).toMatch(/cat, pid \d+, waits for input on stdin/);
+    await act(name, card).click();
+    await card.getByText(/Hung for/).waitFor();
+    expect(await card.innerText()).toMatch(/by the owner/);
+    const acts = await logOf(id, "task.stall-acted");
+    expect(acts[0]).toMatchObject({ author: "user:owner", body: { action } });
+  }
+});
+
+test("a command that hangs is tried again from the beginning, from Now", async () => {
+  stage.plays("hangs-retry", [{ calls: [HANGS] }, { text: "It is done." }]);
+  const { id } = await order(stage, "hangs-retry", { stall: { after: "1s" }, budget: { turns: 1 } });
+  await page.goto(`${stage.server.url}/now`);
+  const row = page.locator("li.ask", { hasText: "Hangs." });
+  await act(/^More for/, row).click();
+  await act("Try again from the beginning", row).click();
+  await expect.poll(async () => (await stage.server.client.tasks.read(id)).attempt).toBe(2);
+});
+
+test("Allow for this thread asks once more where it leads out of the sandbox, and then holds for the same command", async () => {
+  stage.plays("whole", [
+    { calls: [outside("touch whole.txt")] },
+    { calls: [outside("touch whole.txt")] },
+    { text: "It is done." },
+  ]);
+  const { id } = await order(stage, "whole", { approval: "on-request" });
+  await page.goto(`${stage.server.url}/tasks/${id}`);
+  await act(/^Allow for this thread/).click();
+  await act(/^Beyond the sandbox, every time: allow\?/).click();
+  const { threadId = "" } = await comesTo(stage, id, "verified");
+  const answers = await heardOf(stage, threadId, "approval.resolved");
+  expect(answers).toMatchObject([{ author: "user:owner", body: { decision: "acceptForThread" } }]);
+});
