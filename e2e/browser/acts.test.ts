@@ -23,7 +23,8 @@ const HANGS = { tool: "exec_command", args: { cmd: "echo begun; cat", tty: true,
 const outside = (cmd: string) =>
   run(cmd, { sandbox_permissions: "require_escalated", justification: "the registry is outside" });
 
-const act = (name: string | RegExp, within: Page | Locator = page): Locator => within.getByRole("button", { name, exact: true });
+const act = (name: string | RegExp, within: Page | Locator = page): Locator =>
+  within.getByRole("button", { name, exact: true });
 
 /** A turn of the model that lasts until it is let go. */
 function heldModel(): { readonly step: () => Promise<{ text: string }>; readonly letGo: () => void } {

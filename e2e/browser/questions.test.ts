@@ -50,7 +50,9 @@ test("a question appears within 300 ms of its event, and Allow once answers it o
     await allow.click();
     await row.waitFor({ state: "detached" });
     await comesTo(stage, id, "verified");
-    expect(await heardOf(stage, task.threadId ?? "", "approval.resolved")).toMatchObject([{ body: { decision: "accept" } }]);
+    expect(await heardOf(stage, task.threadId ?? "", "approval.resolved")).toMatchObject([
+      { body: { decision: "accept" } },
+    ]);
   }
   figure(`a question is seen after ${waits.join(", ")} ms`);
   expect(Math.min(...waits)).toBeLessThanOrEqual(SEEN_WITHIN_MS);

@@ -60,15 +60,7 @@ export function ActButton({ call, ...press }: ActButtonProps): ReactNode {
 }
 
 /** Of an act that is begun elsewhere, such as one that asks first. */
-export function PressButton({
-  act,
-  name,
-  onPress,
-  children,
-  className = "btn",
-  isOff,
-  title,
-}: PressProps): ReactNode {
+export function PressButton({ act, name, onPress, children, className = "btn", isOff, title }: PressProps): ReactNode {
   const isLost = useStore(link).state === "lost";
   const isSending = act.sending === name;
   return (
