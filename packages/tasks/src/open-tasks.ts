@@ -37,6 +37,8 @@ export interface TasksOptions {
   readonly now?: () => number;
   /** Heddle's home. Without it tasks with hooks are not archived, and none is undone, diffed or judged again. */
   readonly home?: string;
+  /** Refuses a task whose runner, provider or model does not exist; absent: whoever adds one has looked. */
+  readonly requireAgents?: ((spec: TaskSpec) => Promise<void>) | undefined;
 }
 
 export interface NewTask {
@@ -47,7 +49,7 @@ export interface NewTask {
   readonly notBefore?: number;
 }
 
-interface Store extends By {
+interface Store extends By, Pick<TasksOptions, "requireAgents"> {
   readonly journal: Journal;
   readonly home: string | undefined;
 }
@@ -56,12 +58,13 @@ export type OpenTasks = ReturnType<typeof openTasks>;
 export type Tasks = ReturnType<typeof tasksOf>;
 
 export function openTasks(options: TasksOptions) {
-  return { as: (by: Author) => tasksOf(options, by) };
+  const { requireAgents = () => Promise.resolve() } = options;
+  return { as: (by: Author) => tasksOf(options, by), requireAgents };
 }
 
 function tasksOf(options: TasksOptions, by: Author) {
-  const { journal, home, now = Date.now } = options;
-  const store: Store = { journal, home, by };
+  const { journal, home, requireAgents, now = Date.now } = options;
+  const store: Store = { journal, home, by, requireAgents };
   const change = (taskId: string, decide: (task: TaskRecord) => readonly TaskEventBody[]): Promise<TaskRecord> =>
     withContestants(journal, changeTask(journal, taskId, { author: by, decide }));
   /** What was kept of the task: only where the door has Heddle's home. */
@@ -176,8 +179,10 @@ async function removeContestants(
   }
 }
 
-/** Before it is stored, where the envelopes of the home are known; an attempt looks in any case. */
-async function addChecked({ journal, home, by }: Store, task: NewTask, now: number): Promise<TaskRecord> {
+/** Before it is stored, as far as the door knows agents and envelopes; an attempt looks in any case. */
+async function addChecked(store: Store, task: NewTask, now: number): Promise<TaskRecord> {
+  const { journal, home, by, requireAgents } = store;
+  await requireAgents?.(task.spec);
   if (task.spec.hops !== undefined && home !== undefined) {
     const { refuseImpossibleHops } = await import("./spec/check-hops.ts");
     await refuseImpossibleHops(task.spec, home);

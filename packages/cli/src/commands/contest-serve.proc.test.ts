@@ -3,6 +3,7 @@ import { chmod, readFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, inject, test } from "vitest";
 import { openWorld, run, type World } from "../../test/heddle-process.ts";
+import { openMcpHttp } from "../../test/mcp-client.ts";
 import { startServe, type Called, type Served } from "../../test/serve-client.ts";
 
 const CLAIM = { says: "It is done.\nTASK COMPLETE" };
@@ -106,4 +107,36 @@ test("first-verified, killed with its worker: each contestant once, the loser ca
     expect(bodies.filter(({ type }) => type === "task.created")).toHaveLength(1);
     expect(bodies.filter(({ type, why }) => type === "task.prompted" && why === "first")).toHaveLength(1);
   }
+});
+
+test("a task or contest whose runner, provider or model does not exist is refused at every door before it is stored", async () => {
+  await using world = await openWorld();
+  await using served = await startServe(world);
+  const wrong = [
+    { of: { runner: "cluade" }, code: "runner.unknown", says: 'there is no runner "cluade"; did you mean "claude"?' },
+    { of: { agents: ["codex", "cluade"] }, code: "runner.unknown", says: "cluade" },
+    { of: { provider: "opnai" }, code: "provider.unknown", says: 'there is no provider "opnai"' },
+    {
+      of: { agents: ["codex", { runner: "embedded", provider: "opnai", model: "m" }] },
+      code: "provider.unknown",
+      says: "opnai",
+    },
+  ];
+  await using mcp = await openMcpHttp(served);
+  for (const { of, code, says } of wrong) {
+    const spec = { ...SPEC, ...of, workspace: world.workspace };
+    const refused = { status: 400, json: { error: { code, message: expect.stringContaining(says) } } };
+    expect(await served.call("POST", "/api/tasks", { spec })).toMatchObject(refused);
+    expect(await served.call("POST", "/api/inbox", { text: JSON.stringify(spec), format: "json" })).toMatchObject(refused);
+    const [key = ""] = code.split(".");
+    expect((await served.call("POST", "/api/tasks/lint", { spec })).json).toMatchObject({
+      isValid: false,
+      problems: [{ key, message: expect.stringContaining(says) }],
+    });
+    expect(await mcp.refused("task_add", { spec })).toEqual({ code, message: expect.stringContaining(says) });
+    await world.file("workspace/t.json", JSON.stringify(spec));
+    const added = await run(["task", "add", "t.json"], { world });
+    expect(added).toMatchObject({ code: 2, stderr: expect.stringContaining(says) });
+  }
+  expect((await served.call("GET", "/api/tasks")).json).toMatchObject({ data: [] });
 });

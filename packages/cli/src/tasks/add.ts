@@ -4,6 +4,7 @@ import { canonical, EXIT, hasEnded, isHeddleError, visibleLine, type TaskRecord 
 import type { TaskSource } from "@heddle/protocol/tasks";
 import { refuseChangedSpec, type FoundSpec, type SpecStore, type Tasks } from "@heddle/tasks";
 import { heddleHome, loadConfig } from "@heddle/runtime/config";
+import { requireAgents } from "@heddle/runtime/settings";
 import { openTaskStore } from "@heddle/runtime/task-store";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
@@ -16,6 +17,8 @@ export async function addTasks(file: string, args: ParsedArgs, context: CommandC
   const { found, warnings } = await readTasks(file, config, context);
   warn(warnings);
   const { isJson, print } = openAnswer(args, context.env);
+  // All of them or none.
+  for (const { spec } of found) await requireAgents(spec, { file: config, overrides: {} }, context.env);
   await using store = await openTaskStore(context.env, say);
   if (!args.has("accept-spec")) await refuseChanged({ journal: store.journal, home: heddleHome(context.env) }, found);
   for (const one of found) {

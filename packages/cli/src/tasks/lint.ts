@@ -13,7 +13,7 @@ import {
   type FoundSpec,
 } from "@heddle/tasks";
 import { heddleHome, loadConfig, type ConfigFile } from "@heddle/runtime/config";
-import { resolveSettings, type Choices } from "@heddle/runtime/settings";
+import { requireAgents } from "@heddle/runtime/settings";
 import type { ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { toLine } from "../print/jsonl.ts";
@@ -78,7 +78,7 @@ async function lint(file: string, context: CommandContext): Promise<Linted> {
   try {
     const { config } = await loadConfig(context.env);
     const { found, warnings } = await readTasks(file, config, context);
-    const problems = [...(await providerProblems(found, config, context)), ...(await hopProblems(found, context))];
+    const problems = [...(await agentProblems(found, config, context)), ...(await hopProblems(found, context))];
     if (problems.length > 0) return { found: [], warnings, problems };
     const closed = found.flatMap(({ spec }) => undeliverable(spec).map((why) => `${spec.name}: ${why}`));
     return { found, warnings: [...warnings, ...closed], problems: [] };
@@ -88,31 +88,20 @@ async function lint(file: string, context: CommandContext): Promise<Linted> {
   }
 }
 
-/** A named provider must exist and be enabled; whether there is a key is asked when the task runs. */
-async function providerProblems(
+async function agentProblems(
   found: readonly FoundSpec[],
   config: ConfigFile,
   { env, cwd }: CommandContext,
 ): Promise<SpecError["problems"]> {
   const problems: SpecError["problems"][number][] = [];
   for (const { file, spec } of found) {
-    if (spec.runner === undefined && spec.provider === undefined && spec.model === undefined) continue;
-    const overrides = spec.provider === undefined ? {} : { model_provider: spec.provider };
-    const choices: Choices = { runner: spec.runner, model: spec.model, mayLackKey: true, addedRoots: [] };
-    const failure = await resolveSettings({ file: config, overrides }, choices, env).then(
+    const refused = await requireAgents(spec, { file: config, overrides: {} }, env).then(
       () => undefined,
       toHeddleError,
     );
-    if (failure !== undefined && /^(?:runner|provider|model)\./.test(failure.code)) {
-      const [key = ""] = failure.code.split(".");
-      problems.push({
-        file: path.relative(cwd, file),
-        line: 1,
-        column: 1,
-        key,
-        message: `${spec.name}: ${failure.message}`,
-      });
-    }
+    if (refused === undefined) continue;
+    const [key = ""] = refused.code.split(".");
+    problems.push({ file: path.relative(cwd, file), line: 1, column: 1, key, message: refused.message });
   }
   return problems;
 }

@@ -6,6 +6,7 @@ import { openInbox, openLoomSettings, openNotifier, openTasks, parseDuration } f
 import { inboxOf } from "./inbox.ts";
 import { notifyingOf } from "./notify.ts";
 import type { ConfigFile } from "../config/schema.ts";
+import { requireAgents } from "../settings/require-agents.ts";
 
 export interface TaskDoorConfig {
   readonly journal: Journal;
@@ -27,7 +28,11 @@ export function taskDoorOptionsOf({ journal, home, config, env }: Omit<TaskDoorC
   };
   const { sinks } = notifyingOf(config, env);
   return {
-    tasks: openTasks({ journal, home }),
+    tasks: openTasks({
+      journal,
+      home,
+      requireAgents: (spec) => requireAgents(spec, { file: config, overrides: {} }, env),
+    }),
     door,
     folders: folder === undefined ? [] : [folder],
     sinks,

@@ -39,6 +39,7 @@ async function lint(body: Body, call: HttpCall): Promise<Answer> {
     const door = { ...context.taskDoor.door, defaultWorkspace: context.cwd };
     const { spec: given, warnings } = await readOrder(door, orderOf(body));
     const spec = await allowedSpec(given, { principal, cwd: context.cwd });
+    await context.taskDoor.tasks.requireAgents(spec);
     const hops = await hopProblem(spec, context.home);
     if (hops !== undefined) return refused([{ message: hops.message, key: "hops" }], warnings);
     const deliver = lacksDeliver(spec) ? await proposeDeliver(spec) : undefined;
@@ -58,6 +59,9 @@ async function lint(body: Body, call: HttpCall): Promise<Answer> {
       );
     }
     if (isHeddleError(error) && error.code === "task.invalid") return refused([{ message: error.message, key: "" }]);
+    // Of who is to carry it out: `runner.unknown` and its like.
+    const [, key] = /^(runner|provider|model)\./.exec(isHeddleError(error) ? error.code : "") ?? [];
+    if (key !== undefined && isHeddleError(error)) return refused([{ message: error.message, key }]);
     throw error;
   }
 }
