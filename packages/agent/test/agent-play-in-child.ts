@@ -269,7 +269,7 @@ function claude(): (message: Json) => void {
 
 function acp(): (message: Json) => void {
   let prompt: number | undefined;
-  const sessionId = "ses_e2205e946ffeoB01XzDH6qhGFW";
+  const sessionId = "e2205e94-6ffe-4b01-8d1d-c6a83c0e57a1";
   const update = (more: Json): void =>
     send({ jsonrpc: "2.0", method: "session/update", params: { sessionId, update: more } });
   const call = (toolCallId: string, command: string): Json => ({

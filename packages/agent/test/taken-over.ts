@@ -1,8 +1,8 @@
-/** A Heddle whose agent is a played Claude Code or Codex that keeps a record, and can be continued by hand. */
+/** A Heddle whose agent is a played program that keeps a record, and can be continued by hand. */
 import { appendFileSync, openSync, closeSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { TurnHandle } from "../src/index.ts";
 import type { PlayStep } from "./agent-play-in-child.ts";
 import { openTestHeddle, type TestHeddle, type TestHeddleOptions } from "./test-heddle.ts";
@@ -19,28 +19,42 @@ export interface TakenOver extends AsyncDisposable {
   shown(): Promise<string>;
 }
 
+/** Below the folder of the program. */
+const RECORDS = {
+  claude: (handle: string) => `projects/-workspace/${handle}.jsonl`,
+  codex: (handle: string) => `sessions/2026/11/19/rollout-2026-11-19T10-00-00-${handle}.jsonl`,
+  copilot: (handle: string) => `session-state/${handle}/events.jsonl`,
+  gemini: (handle: string) => `tmp/workspace/chats/session-2026-11-19T10-00-${handle.slice(0, 8)}.jsonl`,
+  qwen: (handle: string) => `projects/-workspace/chats/${handle}.jsonl`,
+  // Nothing is known of it.
+  other: (handle: string) => `${handle}.jsonl`,
+};
+export type PlayedProgram = keyof typeof RECORDS;
+
 export async function openTakenOver(
-  protocol: "claude" | "codex" | "acp",
+  runner: PlayedProgram,
   children: string,
   {
     steps = [{ says: "the answer is 42" }],
+    resume,
     ...more
-  }: TestHeddleOptions & { readonly steps?: readonly PlayStep[] } = {},
+  }: TestHeddleOptions & { readonly steps?: readonly PlayStep[]; readonly resume?: readonly string[] } = {},
 ): Promise<TakenOver> {
+  const protocol = runner === "claude" || runner === "codex" ? runner : "acp";
   const folder = more.folder ?? (await mkdtemp(join(tmpdir(), "heddle-taken-")));
   const at = (name: string): string => join(folder, name);
   for (const name of ["program/bin", "own", "by-hand"]) await mkdir(at(name), { recursive: true });
   const command = at("program/bin/agent");
-  const isByHand = '[ "$1" = --resume ] || [ "$1" = resume ]';
   const own = `exec sh '${at("by-hand/script")}' "$@"`;
-  await writeFile(command, `#!/bin/sh\nif ${isByHand}; then ${own}; fi\nexec '${process.execPath}' "$@"\n`);
+  const isByHand = `case "$1" in --resume*|resume) ${own};; esac`;
+  await writeFile(command, `#!/bin/sh\n${isByHand}\nexec '${process.execPath}' "$@"\n`);
   await chmod(command, 0o755);
   const args = [join(children, "agent-play-in-child.mjs"), protocol, JSON.stringify(steps)];
   const options: TestHeddleOptions = {
     ...more,
     folder,
-    runners: { [protocol]: { protocol, command, args, hosts: [], folders: [at("own")] } },
-    settings: { runner: protocol, provider: protocol, model: "default", ...more.settings },
+    runners: { [runner]: { protocol, command, args, resume, hosts: [], folders: [at("own")] } },
+    settings: { runner, provider: runner, model: "default", ...more.settings },
   };
   const t = await openTestHeddle(options);
   const terminal = openSync(at("terminal"), "w+");
@@ -48,12 +62,8 @@ export async function openTakenOver(
     t,
     options,
     async recordOf(handle) {
-      const [inside, name] =
-        protocol === "claude"
-          ? ["own/projects/-workspace", `${handle}.jsonl`]
-          : ["own/sessions/2026/11/19", `rollout-2026-11-19T10-00-00-${handle}.jsonl`];
-      await mkdir(at(inside), { recursive: true });
-      const file = join(at(inside), name);
+      const file = join(at("own"), RECORDS[runner](handle));
+      await mkdir(dirname(file), { recursive: true });
       appendFileSync(file, "");
       await writeFile(at("by-hand/record"), file);
       return file;

@@ -8,7 +8,9 @@ import type { EventOf, EventType, StoredEvent } from "@heddle/protocol";
 import { expect, inject, test } from "vitest";
 import { openTestHeddle } from "../../test/test-heddle.ts";
 import { stateOf } from "../recovery/holder.ts";
+import { copilotLines, geminiLines, qwenLines } from "../../test/other-records.ts";
 import { openTakenOver, type TakenOver } from "../../test/taken-over.ts";
+import { readTakeover } from "./programs/takeover.ts";
 
 const children = inject("children");
 
@@ -150,6 +152,52 @@ test.each([
     expect(examined.findings).toEqual([]);
   },
 );
+
+test.each([
+  ["copilot", copilotLines, (handle: string) => `--resume=${handle}`],
+  ["gemini", geminiLines, (handle: string) => `--resume ${handle}`],
+  ["qwen", qwenLines, (handle: string) => `--resume ${handle}`],
+] as const)(
+  "%s, which speaks ACP: the person has its own interface, and what its record says of that time is items",
+  async (runner, linesOf, words) => {
+    await using over = await openTakenOver(runner, children);
+    const { threadId, handle, record } = await begun(over);
+    const [head, ...lines] = linesOf(handle, over.t.workspace);
+    await writeFile(record, `${JSON.stringify(head)}\n`);
+    expect(await readTakeover(over.t.heddle.journal, threadId)).toMatchObject({
+      program: [expect.stringContaining("agent"), ...words(handle).split(" ")],
+    });
+    await over.byHand('echo "by hand: $*"; cat "$NEW" >> "$RECORD"', lines);
+    const { body } = await (await over.attach(threadId)).done;
+    expect(body).toMatchObject({ status: "completed", usage: { inputTokens: 30, outputTokens: 9 } });
+    expect(await over.shown()).toBe(`by hand: ${words(handle)}\n`);
+    const events = await lastTurn(over, threadId);
+    const items = itemsOf(events);
+    expect(items[0]).toMatchObject({ type: "userMessage", content: [{ type: "text", text: "please look" }] });
+    expect(items.map(({ type }) => type)).toContain("commandExecution");
+    expect(items.at(-1)).toMatchObject({ type: "agentMessage", text: "There it is." });
+    expect(all(events, "agent.ended")[0]).not.toHaveProperty("unknown");
+    const next = await over.t.start("and now?", { thread: threadId });
+    expect((await next.done).body.status).toBe("completed");
+  },
+);
+
+test("an ACP agent of which nothing is known is refused with the key that helps; with it the person has it, and the time between is said not to be on record", async () => {
+  await using over = await openTakenOver("other", children);
+  const { threadId } = await begun(over);
+  await expect(over.attach(threadId)).rejects.toMatchObject({
+    code: "runner.unsupported",
+    message: expect.stringMatching(/add resume = \["--resume", "\{id\}"\].* to \[runners\.other\]/),
+  });
+  await using told = await openTakenOver("other", children, { resume: ["--resume={id}", "-v"] });
+  const { threadId: known, handle } = await begun(told);
+  await told.byHand('echo "by hand: $*"');
+  expect((await (await told.attach(known)).done).body.status).toBe("completed");
+  expect(await told.shown()).toBe(`by hand: --resume=${handle} -v\n`);
+  expect(itemsOf(await lastTurn(told, known))).toMatchObject([
+    { type: "notice", code: "runner.not-imported", message: expect.stringContaining("is not on record here") },
+  ]);
+});
 
 test("while a person has the thread nobody else gets it, and an interrupt at another door ends the program", async () => {
   await using over = await openTakenOver("claude", children);

@@ -16,7 +16,14 @@ import { capabilities } from "./abilities.ts";
 import { agentStarted } from "./agent-started.ts";
 import type { BeginTurn } from "./by-others.ts";
 import { OWN_HEALTH } from "./own-health.ts";
-import { programOf, requireProgram, requireVersion, type AgentProgram } from "./programs/find-program.ts";
+import {
+  programByHand,
+  programOf,
+  requireProgram,
+  requireVersion,
+  resumeCommand,
+  type AgentProgram,
+} from "./programs/find-program.ts";
 import { lastConnected } from "./programs/handle.ts";
 import { importRecord, type Imported } from "./programs/import-record.ts";
 import { markRecord } from "./programs/own-record.ts";
@@ -57,7 +64,7 @@ export function createAttachedTurns({ heddle, options, begin }: AttachedOptions)
     const takeover = await requireTakeover(journal, threadId);
     const last = await heddle.lastSettings(threadId);
     const settings = last && { ...defined({ ceiling }), ...last };
-    const program = programFor(settings?.runner ?? "");
+    const program = programByHand(programFor(settings?.runner ?? ""));
     await requireVersion(program, requireProgram(program, options.env), options.env);
     if (settings === undefined || terminals.has(threadId))
       throw new HeddleError("turn.active", `a person has taken thread ${threadId} over`);
@@ -80,12 +87,12 @@ export function createAttachedTurns({ heddle, options, begin }: AttachedOptions)
   async function run(turn: TurnRequest, io: TurnIo): Promise<TurnOutcome> {
     const terminal = terminals.get(turn.threadId);
     if (terminal === undefined) throw new HeddleError("internal", `turn ${turn.turnId} has no terminal`);
-    const program = programFor(turn.settings.runner ?? "");
+    const program = programByHand(programFor(turn.settings.runner ?? ""));
     const connected = await lastConnected(journal, turn.threadId, program.runner);
-    if (connected === undefined || program.resume === undefined)
+    const resume = connected && resumeCommand(program, connected.handle);
+    if (connected === undefined || resume === undefined)
       throw new HeddleError("runner.unsupported", `the runner ${program.runner} has no conversation to resume`);
     const { handle } = connected;
-    const resume = [program.command, ...program.resume(handle)];
     const argv = [requireProgram(program, options.env), ...resume.slice(1)];
     const mark = await markRecord(program, handle);
     turn.watch?.[Symbol.dispose]();
@@ -101,7 +108,7 @@ export function createAttachedTurns({ heddle, options, begin }: AttachedOptions)
           runner,
           handle,
           origin: "resumed",
-          resumeCommand: resume,
+          resumeCommand: [...resume],
         },
       ]);
     });

@@ -17,6 +17,8 @@ export interface RunnerConfig {
   readonly folders?: readonly string[] | undefined;
   /** Where its models are, in place of the usual hosts. */
   readonly hosts?: readonly string[] | undefined;
+  /** How a person continues a conversation in its own interface: what comes after the command, with `{id}` for the conversation. */
+  readonly resume?: readonly string[] | undefined;
   /** Unless a turn names another. */
   readonly model?: string | undefined;
   /** Of a server of OpenCode that runs already, outside every sandbox. */
@@ -32,7 +34,7 @@ export type RunnerConfigs = Readonly<Record<string, RunnerConfig>>;
 export const EMBEDDED = "embedded";
 
 /** agent programs that need no configuration. */
-export const KNOWN_RUNNERS = ["codex", "codex-exec", "claude", "opencode", "copilot", "gemini"] as const;
+export const KNOWN_RUNNERS = ["codex", "codex-exec", "claude", "opencode", "copilot", "gemini", "qwen"] as const;
 
 /** The model that the program of an agent program chooses itself. */
 export const DEFAULT_MODEL = "default";
@@ -59,6 +61,7 @@ const SELECTORS: Readonly<Record<string, string>> = {
   "copilot-cli": "copilot",
   "github-copilot": "copilot",
   "opencode-cli": "opencode",
+  "qwen-code": "qwen",
 };
 
 /** The runner that stands where a provider could; undefined: it is a provider. */

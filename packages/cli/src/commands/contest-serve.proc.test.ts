@@ -127,7 +127,9 @@ test("a task or contest whose runner, provider or model does not exist is refuse
     const spec = { ...SPEC, ...of, workspace: world.workspace };
     const refused = { status: 400, json: { error: { code, message: expect.stringContaining(says) } } };
     expect(await served.call("POST", "/api/tasks", { spec })).toMatchObject(refused);
-    expect(await served.call("POST", "/api/inbox", { text: JSON.stringify(spec), format: "json" })).toMatchObject(refused);
+    expect(await served.call("POST", "/api/inbox", { text: JSON.stringify(spec), format: "json" })).toMatchObject(
+      refused,
+    );
     const [key = ""] = code.split(".");
     expect((await served.call("POST", "/api/tasks/lint", { spec })).json).toMatchObject({
       isValid: false,

@@ -11,7 +11,7 @@ test("a conversation of Codex is listed, imported once, shown, and gone on with 
   const heddle = (...args: readonly string[]) => run(["threads", ...args], { world });
   expect(await heddle("import", "--list")).toMatchObject({
     code: 0,
-    stdout: "no conversations of Codex, Claude Code or OpenCode are kept here\n",
+    stdout: "no conversations of agent programs are kept here\n",
   });
   const timestamp = "2026-11-19T10:00:00.000Z";
   const said = (type: string, message: string) => ({ timestamp, type: "event_msg", payload: { type, message } });

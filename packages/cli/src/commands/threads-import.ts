@@ -67,13 +67,17 @@ async function list(args: ParsedArgs, { env }: CommandContext, { out, limit }: L
     await out.write(line);
   }
   if (args.has("json")) return EXIT.ok;
-  if (total === 0) await out.write("no conversations of Codex, Claude Code or OpenCode are kept here\n");
+  if (total === 0) await out.write("no conversations of agent programs are kept here\n");
   if (total > conversations.length) await out.write(`… ${total - conversations.length} more: --limit ${total}\n`);
   return EXIT.ok;
 }
 
-function lineOf({ from, handle, updatedAt, folder, title }: Conversation, threadId: string | undefined): string {
+function lineOf(one: Conversation, threadId: string | undefined): string {
+  const { from, handle, updatedAt, folder, title, isArchived } = one;
   const about = [folder, title].filter((text) => text !== undefined).map(visibleLine);
-  const known = threadId === undefined ? [] : [`imported as ${threadId}`];
-  return `${from.padEnd(8)}  ${handle}  ${localTime(updatedAt)}  ${[...about, ...known].join("  ")}\n`;
+  const marks = [
+    ...(isArchived === true ? ["archived"] : []),
+    ...(threadId === undefined ? [] : [`imported as ${threadId}`]),
+  ];
+  return `${from.padEnd(8)}  ${handle}  ${localTime(updatedAt)}  ${[...about, ...marks].join("  ")}\n`;
 }

@@ -35,7 +35,7 @@ export const threadsCommand: Command = {
     "threads list | show ID | export ID | import ID | import --list | name ID NAME | hop ID ENVELOPE | hop ID --back | delete ID",
   about:
     "Lists the threads of this folder, newest first, shows every event of one, writes one out as lines that can be\n" +
-    "verified elsewhere, imports a conversation that Codex, Claude Code or OpenCode keeps on this machine, names one, takes\n" +
+    "verified elsewhere, imports a conversation that an agent program keeps on this machine, names one, takes\n" +
     "one into another envelope, or deletes what one said. ID is an id, its first 8 characters or more, or a name; of import\n" +
     "it is the id of the conversation. Records of other programs are only read; importing again adds what came after.",
   subcommands: VERBS,

@@ -18,6 +18,7 @@ export const ConversationList = z.object({
       updatedAt: time,
       folder: z.string().optional().describe("Where was worked, as its record says"),
       title: z.string().optional(),
+      isArchived: z.literal(true).optional().describe("Its program has put it away"),
       threadId: z.string().optional().describe("The thread that it was imported as"),
     }),
   ),

@@ -21,6 +21,13 @@ export const RunnerTable = z.strictObject({
   folders: z.array(absolute).max(16).optional(),
   /** Where its models are. */
   hosts: z.array(HostRule).max(100).optional(),
+  /** Its own interface, for a person who continues a conversation. */
+  resume: z
+    .array(text.max(1000))
+    .min(1)
+    .max(20)
+    .refine((words) => words.some((word) => word.includes("{id}")), "must have {id} where the conversation is named")
+    .optional(),
   model: text.optional(),
   /** Of a server that runs already. */
   url: z.url({ protocol: /^https?$/ }).optional(),

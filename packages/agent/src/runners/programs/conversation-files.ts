@@ -1,11 +1,11 @@
-/** Records of Codex and Claude Code: a file of JSON lines for each conversation. No link is followed. */
+/** Records that are a file of JSON lines for each conversation (`record-layouts.ts`). No link is followed. */
 import { readdir, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { reasonOf, HeddleError, visibleLine } from "@heddle/protocol";
-import { z } from "zod";
-import type { Conversation, Kept, OpenRecord, Wanted } from "./conversations.ts";
+import type { Conversation, Keeping, Kept, OpenRecord, Wanted } from "./conversations.ts";
 import type { AgentProgram } from "./find-program.ts";
-import { openRecordFile } from "./own-record.ts";
+import { openRecordFile } from "./record-file.ts";
+import type { About, RecordLayout } from "./record-layouts.ts";
 
 /** More conversations than a person has; a list goes no further. */
 const MAX_FILES = 100_000;
@@ -14,113 +14,86 @@ const MAX_FOLDERS = 20_000;
 const HEAD_BYTES = 256 * 1024;
 const TITLE_CHARS = 120;
 
-const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
-
-const Codex = z.object({
-  type: z.string(),
-  payload: z.looseObject({ type: z.string().optional(), cwd: z.string().optional(), message: z.unknown().optional() }),
-});
-const Claude = z.looseObject({
-  type: z.string(),
-  cwd: z.string().optional(),
-  isMeta: z.boolean().optional(),
-  isSidechain: z.boolean().optional(),
-  message: z.looseObject({ content: z.unknown() }).optional(),
-});
-const Blocks = z.array(z.looseObject({ type: z.string(), text: z.string().optional() }));
-
-type About = Pick<Conversation, "folder" | "title">;
-
-export const listCodex = (program: AgentProgram, wanted: Wanted): Promise<Kept> =>
-  listFiles(program, wanted, {
-    folder: "sessions",
-    // By year, month and day.
-    depth: 3,
-    name: new RegExp(`^rollout-.*-(${UUID})\\.jsonl$`),
-    about(line) {
-      const { type, payload } = Codex.safeParse(line).data ?? {};
-      if (type === "session_meta") return { folder: payload?.cwd };
-      const isSaid = type === "event_msg" && payload?.type === "user_message";
-      return isSaid && typeof payload.message === "string" ? { title: payload.message } : {};
-    },
-  });
-
-export const listClaude = (program: AgentProgram, wanted: Wanted): Promise<Kept> =>
-  listFiles(program, wanted, {
-    folder: "projects",
-    // By folder of work.
-    depth: 1,
-    name: new RegExp(`^(${UUID})\\.jsonl$`),
-    about(line) {
-      const { type, cwd: folder, message, isMeta, isSidechain } = Claude.safeParse(line).data ?? {};
-      if (type !== "user" || isMeta === true || isSidechain === true) return { folder };
-      const content = message?.content;
-      const title =
-        typeof content === "string" ? content : Blocks.safeParse(content).data?.find(({ text }) => text)?.text;
-      return { folder, title };
-    },
-  });
-
-interface Files {
-  readonly folder: string;
-  readonly depth: number;
-  /** Its first group is the handle. */
-  readonly name: RegExp;
-  readonly about: (line: unknown) => About;
+export function keptInFiles(layout: RecordLayout): Keeping {
+  return { list: (program, wanted) => list(program, wanted, layout), open };
 }
 
-async function listFiles({ runner, folders: [root] }: AgentProgram, wanted: Wanted, files: Files): Promise<Kept> {
-  const found = root === undefined ? [] : await walk(path.join(root, files.folder), files);
-  const fits = found.filter(({ handle }) => handle.startsWith(wanted.handle ?? ""));
+async function list({ runner, folders: [root] }: AgentProgram, wanted: Wanted, layout: RecordLayout): Promise<Kept> {
+  const { handle: begins = "", limit } = wanted;
+  const found = root === undefined ? [] : await findFiles(root, layout);
+  // The name of a file may have only the first characters of its handle.
+  const fits = found.filter(({ handle }) => handle.startsWith(begins) || begins.startsWith(handle));
   const dated = await Promise.all(
     fits.map(async (one) => ({
       ...one,
       updatedAt: Math.trunc((await stat(one.file).catch(() => undefined))?.mtimeMs ?? 0),
     })),
   );
-  const newest = dated.toSorted((a, b) => b.updatedAt - a.updatedAt).slice(0, wanted.limit);
+  const newest = dated.toSorted((a, b) => b.updatedAt - a.updatedAt).slice(0, limit);
   const conversations: Conversation[] = [];
-  for (const one of newest) conversations.push({ from: runner, ...one, ...(await aboutFile(one.file, files.about)) });
+  for (const one of newest) {
+    const { handle = one.handle, ...about } = await aboutFile(one.file, layout);
+    if (handle.startsWith(begins) && handle.startsWith(one.handle))
+      conversations.push({ from: runner, ...one, ...about, handle });
+  }
   return { conversations, total: fits.length };
 }
 
-interface Found {
-  readonly handle: string;
-  readonly file: string;
+type Found = Pick<Conversation, "handle" | "file" | "isArchived">;
+
+/** One of each handle: what was put away is not what is in use. */
+async function findFiles(root: string, layout: RecordLayout): Promise<readonly Found[]> {
+  const found = new Map<string, Found>();
+  for (const { name, isArchive } of layout.folders)
+    for (const one of await walk(path.join(root, name), layout))
+      if (!found.has(one.file) && (isArchive !== true || !hasHandle(found, one)))
+        found.set(one.file, isArchive === true ? { ...one, isArchived: true } : one);
+  return [...found.values()];
 }
 
-async function walk(root: string, { depth, name }: Files): Promise<readonly Found[]> {
+function hasHandle(found: ReadonlyMap<string, Found>, { handle }: Found): boolean {
+  return [...found.values()].some((one) => one.handle === handle);
+}
+
+async function walk(root: string, { depth, file: isRecord }: RecordLayout): Promise<readonly Found[]> {
   const found: Found[] = [];
   let left = MAX_FOLDERS;
   async function look(folder: string, below: number): Promise<void> {
     if ((left -= 1) < 0 || found.length >= MAX_FILES) return;
     for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
       const file = path.join(folder, entry.name);
-      const handle = entry.isFile() ? name.exec(entry.name)?.[1] : undefined;
+      const handle = entry.isFile() ? isRecord.exec(path.relative(real, file))?.[1] : undefined;
       if (handle !== undefined) found.push({ handle, file });
       else if (entry.isDirectory() && below > 0) await look(file, below - 1);
     }
   }
-  const real = await realpath(root).catch(() => undefined);
-  if (real !== undefined) await look(real, depth);
+  const real = (await realpath(root).catch(() => undefined)) ?? "";
+  if (real !== "") await look(real, depth);
   return found;
 }
 
 /** From the beginning of the file; a line that goes beyond it says nothing. */
-async function aboutFile(file: string, about: Files["about"]): Promise<About> {
-  await using handle = await openRecordFile(file);
-  if (handle === undefined) return {};
-  const head = Buffer.alloc(HEAD_BYTES);
-  const { bytesRead } = await handle.read(head, 0, HEAD_BYTES, 0);
-  let folder: string | undefined;
-  let title: string | undefined;
-  for (const line of head.toString("utf8", 0, bytesRead).split("\n")) {
+async function aboutFile(file: string, { about, folderFile }: RecordLayout): Promise<About> {
+  const head = await headOf(file);
+  const [root = ""] = folderFile === undefined ? [] : (await headOf(folderFile(file))).split("\n");
+  let { handle, folder, title }: About = root === "" ? {} : { folder: root };
+  for (const line of head.split("\n")) {
     const said = about(parsed(line));
+    handle ??= said.handle;
     folder ??= said.folder;
     title ??= said.title;
     if (folder !== undefined && title !== undefined) break;
   }
-  return { folder, title: titleOf(title) };
+  return { handle, folder, title: titleOf(title) };
+}
+
+/** Empty: it cannot be read. */
+async function headOf(file: string): Promise<string> {
+  await using opened = await openRecordFile(file);
+  if (opened === undefined) return "";
+  const head = Buffer.alloc(HEAD_BYTES);
+  const { bytesRead } = await opened.read(head, 0, HEAD_BYTES, 0);
+  return head.toString("utf8", 0, bytesRead);
 }
 
 export function titleOf(text: string | undefined): string | undefined {
@@ -143,7 +116,7 @@ function parsed(line: string): unknown {
   }
 }
 
-export async function openFileRecord({ file }: Conversation): Promise<OpenRecord | undefined> {
+async function open({ file }: Conversation): Promise<OpenRecord | undefined> {
   const handle = await openRecordFile(file);
   if (handle === undefined) return undefined;
   try {

@@ -5,9 +5,10 @@
 import type { Journal } from "@heddle/journal";
 import { HeddleError, visibleLine } from "@heddle/protocol";
 import { runnerNames, type RunnerConfigs } from "../config.ts";
-import { listClaude, listCodex, openFileRecord } from "./conversation-files.ts";
+import { keptInFiles } from "./conversation-files.ts";
 import { programOf, type AgentProgram } from "./find-program.ts";
-import type { AgentProtocol } from "./known.ts";
+import type { RecordKind } from "./known.ts";
+import { RECORD_LAYOUTS } from "./record-layouts.ts";
 
 export interface Conversation {
   /** The runner of the program that keeps it. */
@@ -19,6 +20,8 @@ export interface Conversation {
   /** The folder that was worked in, and what it is about; absent: the record does not say. */
   readonly folder?: string | undefined;
   readonly title?: string | undefined;
+  /** Its program has put it away. */
+  readonly isArchived?: true;
 }
 
 /** A list: the newest, and how many there are. */
@@ -49,17 +52,16 @@ export interface Keeping {
 
 export const openCodeStore = async (): Promise<Keeping> => (await import("./opencode-store.ts")).OPENCODE;
 
-const CODEX: Keeping = { list: listCodex, open: openFileRecord };
-
-const KEEPING: Partial<Record<AgentProtocol, Keeping>> = {
-  codex: CODEX,
-  "codex-exec": CODEX,
-  claude: { list: listClaude, open: openFileRecord },
-  opencode: {
-    list: async (program, wanted) => (await openCodeStore()).list(program, wanted),
-    open: async (conversation) => (await openCodeStore()).open(conversation),
-  },
+const OPENCODE: Keeping = {
+  list: async (program, wanted) => (await openCodeStore()).list(program, wanted),
+  open: async (conversation) => (await openCodeStore()).open(conversation),
 };
+
+/** undefined: Heddle cannot read what this program keeps. */
+export function keepingOf({ record }: { readonly record?: RecordKind | undefined }): Keeping | undefined {
+  if (record === undefined) return undefined;
+  return record === "opencode" ? OPENCODE : keptInFiles(RECORD_LAYOUTS[record]);
+}
 
 export interface Programs {
   readonly runners: RunnerConfigs;
@@ -79,7 +81,7 @@ function keepersOf({ runners, env }: Programs, from: string | undefined): readon
     // Heddle's own loop is no program.
     if (name === "embedded" || (from !== undefined && name !== from)) continue;
     const program = programOf(name, config, env);
-    const keeping = KEEPING[program.protocol];
+    const keeping = keepingOf(program);
     const key = program.folders.join(" ");
     if (keeping !== undefined && program.folders.length > 0 && !found.has(key)) found.set(key, { program, keeping });
   }

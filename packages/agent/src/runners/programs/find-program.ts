@@ -1,12 +1,12 @@
 /** The program behind a runner as it is on this machine: where it is, which version, whether a user is logged in. */
 import { existsSync, mkdirSync, realpathSync, statSync } from "node:fs";
-import { delimiter, dirname, isAbsolute, join } from "node:path";
+import { basename, delimiter, dirname, isAbsolute, join } from "node:path";
 import { runChild } from "@heddle/models/vendor-programs";
-import { HeddleError } from "@heddle/protocol";
+import { defined, HeddleError } from "@heddle/protocol";
 import type { RunnerConfig } from "../config.ts";
 import type { RunnerHealth } from "../runner.ts";
 import type { ReachedServer } from "./opencode-forwarder.ts";
-import { KNOWN_PROGRAMS, OTHER_PROGRAM, type AgentProtocol, type KnownProgram } from "./known.ts";
+import { ADAPTERS, KNOWN_PROGRAMS, OTHER_PROGRAM, type AgentProtocol, type KnownProgram } from "./known.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -34,7 +34,7 @@ export function programOf(runner: string, config: RunnerConfig, env: Environment
     const message = `runners.${runner} names no program; add command = "…" to [runners.${runner}] of config.toml`;
     throw new HeddleError("config.invalid", message);
   }
-  const base = known ?? { ...OTHER_PROGRAM, ...resumedAs(protocol) };
+  const base = known ?? { ...OTHER_PROGRAM, ...resumedAs(protocol, command) };
   const home = env["HOME"];
   return {
     ...base,
@@ -46,8 +46,26 @@ export function programOf(runner: string, config: RunnerConfig, env: Environment
     folders: config.folders ?? (home === undefined ? [] : base.folders(home, env)),
     env: [...(config.env ?? []), ...(config.env_key === undefined ? [] : [config.env_key])],
     pinned: config.version,
+    ...defined({ resume: resumeOf(config) ?? base.resume }),
     ...reached(serverOf(runner, config, protocol)),
   };
+}
+
+/** As the owner says it. */
+function resumeOf({ resume }: RunnerConfig): KnownProgram["resume"] {
+  return resume && ((handle) => resume.map((word) => word.replaceAll("{id}", handle)));
+}
+
+/** The program with which a person continues a conversation. */
+export function programByHand(program: AgentProgram): AgentProgram {
+  const { byHand } = program;
+  // What is pinned is the version of the adapter.
+  return byHand === undefined ? program : { ...program, command: byHand, pinned: undefined };
+}
+
+/** What a person types to continue a conversation; undefined: not known. */
+export function resumeCommand(program: AgentProgram, handle: string): readonly string[] | undefined {
+  return program.resume && [programByHand(program).command, ...program.resume(handle)];
 }
 
 /** Continued by hand where it runs; its password is asked for there. */
@@ -81,10 +99,14 @@ export function requireNoSandbox({ runner, server }: AgentProgram, isOff: boolea
   );
 }
 
-/** A program that speaks the wire of another is one of its kind, under another name. */
-function resumedAs(protocol: AgentProtocol): Pick<KnownProgram, "resume"> {
-  const resume = Object.hasOwn(KNOWN_PROGRAMS, protocol) ? KNOWN_PROGRAMS[protocol]?.resume : undefined;
-  return resume === undefined ? {} : { resume };
+/** A program that speaks the wire of another is one of its kind, under another name; an adapter speaks for one. */
+function resumedAs(protocol: AgentProtocol, command: string): Pick<KnownProgram, "resume" | "byHand" | "record"> {
+  const name = basename(command);
+  const adapted = Object.hasOwn(ADAPTERS, name) ? ADAPTERS[name] : undefined;
+  const known = KNOWN_PROGRAMS[adapted ?? protocol];
+  if (known === undefined) return {};
+  const { resume, record, command: byHand } = known;
+  return { ...defined({ resume, record }), ...(adapted === undefined ? {} : { byHand }) };
 }
 
 /** Its real path; undefined: it is not on the PATH. */

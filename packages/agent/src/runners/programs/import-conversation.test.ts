@@ -246,7 +246,7 @@ test("hostile: links, pipes, nesting, junk and floods of kinds change nothing bu
   ).toEqual([CODEX_ID]);
   await expect(t.take(CLAUDE_ID)).rejects.toMatchObject({ code: "thread.not-found" });
   await expect(t.take("../../../etc")).rejects.toMatchObject({ code: "usage.invalid" });
-  await expect(t.take(CODEX_ID, "gemini")).rejects.toMatchObject({ code: "runner.unsupported" });
+  await expect(t.take(CODEX_ID, "embedded")).rejects.toMatchObject({ code: "runner.unsupported" });
   const { threadId, items } = await t.take(CODEX_ID);
   expect(items).toBe(2);
   const events = await t.events(threadId);

@@ -22,14 +22,12 @@ import { z } from "zod";
 import { createThread } from "../../threads/create-thread.ts";
 import { userMessage } from "../notes.ts";
 import type { RunnerEvent } from "../runner.ts";
-import { readClaudeRecord } from "./claude-record.ts";
-import { readCodexRecord } from "./codex-record.ts";
 import { findConversation, originOf, type Conversation, type Keeping, type Programs } from "./conversations.ts";
 import { fittedItem, isTooDeep } from "./fitted-item.ts";
 import { hashedLines, type HashedLine } from "./hashed-lines.ts";
 import type { ImportingTurn, RecordReader } from "./import-record.ts";
 import { createItemLog } from "./item-log.ts";
-import { readOpenCodeRecord } from "./opencode-record.ts";
+import { RECORD_READERS } from "./record-readers.ts";
 import { programOf } from "./find-program.ts";
 import { Told } from "./told-conversation.ts";
 
@@ -66,8 +64,9 @@ interface Importing extends Programs, By {
 
 export async function importConversation({ from, handle, ...given }: Importing): Promise<ImportedThread> {
   const { conversation, keeping } = await findConversation(given, { from, handle });
-  const reader = READERS[programOf(conversation.from, given.runners[conversation.from] ?? {}, given.env).protocol];
-  if (reader === undefined) throw new HeddleError("internal", `there is no reader for ${conversation.from}`);
+  const { record } = programOf(conversation.from, given.runners[conversation.from] ?? {}, given.env);
+  if (record === undefined) throw new HeddleError("internal", `there is no reader for ${conversation.from}`);
+  const reader = RECORD_READERS[record];
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const threadId = await threadFor(conversation, given);
     try {
@@ -81,13 +80,6 @@ export async function importConversation({ from, handle, ...given }: Importing):
 }
 
 type OpenReader = (turn: ImportingTurn) => RecordReader;
-
-const READERS: Readonly<Record<string, OpenReader | undefined>> = {
-  claude: readClaudeRecord,
-  codex: readCodexRecord,
-  "codex-exec": readCodexRecord,
-  opencode: readOpenCodeRecord,
-};
 
 /** The one of this conversation, or a new one where that was deleted. */
 async function threadFor(
@@ -158,8 +150,10 @@ class Import {
     let isKnown = last === undefined;
     for await (const line of hashedLines(record.bytes, MAX_LINE_BYTES)) {
       this.#lines += 1;
-      if (!isKnown) isKnown = isSame(line, last, conversation);
-      else {
+      if (!isKnown) {
+        if (line.text !== undefined) reading.skipped?.(parsed(line.text));
+        isKnown = isSame(line, last, conversation);
+      } else {
         await this.#read(line, reading);
         end = line;
         if (this.#items >= PART_ITEMS || this.#chars >= PART_CHARS) await this.#store(line, undefined);
@@ -263,6 +257,14 @@ class Import {
     this.#items = 0;
     this.#usage = NO_USAGE;
     this.#unknown.clear();
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return isTooDeep(text) ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
 

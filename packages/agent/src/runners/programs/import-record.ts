@@ -4,13 +4,11 @@ import { admissionOf, NOTHING_SPENT } from "../../turns/outcome.ts";
 import { userMessage, warning } from "../notes.ts";
 import type { RunnerEvent, Spent, TurnIo, TurnRequest } from "../runner.ts";
 import type { ItemsTurn } from "./claude-items.ts";
-import { readClaudeRecord } from "./claude-record.ts";
-import { readCodexRecord } from "./codex-record.ts";
 import type { AgentProgram } from "./find-program.ts";
 import { createItemLog } from "./item-log.ts";
-import { readOpenCodeRecord } from "./opencode-record.ts";
 import { linesSince, type RecordMark } from "./own-record.ts";
 import { createSpending } from "./program-runner.ts";
+import { RECORD_READERS } from "./record-readers.ts";
 
 /** More than a person reads; the agent's own record has the rest. */
 const MAX_ITEMS = 5000;
@@ -25,16 +23,11 @@ export interface ImportingTurn extends ItemsTurn {
 /** Reads one kind of record, line by line. */
 export interface RecordReader {
   heard(line: unknown): Promise<void>;
+  /** On record already, by an earlier import; only of a record that tells of one thing more than once. */
+  skipped?(line: unknown): void;
   /** A request that was broken off is told too. */
   finish(): Promise<void>;
 }
-
-const READERS: Partial<Record<AgentProgram["protocol"], (turn: ImportingTurn) => RecordReader>> = {
-  claude: readClaudeRecord,
-  codex: readCodexRecord,
-  "codex-exec": readCodexRecord,
-  opencode: readOpenCodeRecord,
-};
 
 export interface Imported {
   readonly spent: Spent;
@@ -56,11 +49,13 @@ export async function importRecord({ turn, io, program, mark }: Importing): Prom
   const { runner } = program;
   const tell = async (message: string): Promise<void> =>
     void (await io.record(warning(turnId, "runner.not-imported", message), "system"));
-  const reader = READERS[program.protocol];
+  const reader = program.record && RECORD_READERS[program.record];
   if (reader === undefined || mark === undefined) {
-    await tell(
-      `what was done with ${runner} in the terminal is not on record here: Heddle cannot read the record that this program keeps`,
-    );
+    const why =
+      reader === undefined
+        ? "Heddle does not know what this program keeps of its conversations"
+        : "this program has kept no record of this conversation where Heddle looks for it";
+    await tell(`what was done with ${runner} in the terminal is not on record here: ${why}`);
     return { spent: NOTHING_SPENT, unknown: new Map() };
   }
   const bounded = boundedIo(io);

@@ -8,6 +8,9 @@ import { join } from "node:path";
 export const AGENT_PROTOCOLS = ["codex", "codex-exec", "claude", "opencode", "acp"] as const;
 export type AgentProtocol = (typeof AGENT_PROTOCOLS)[number];
 
+/** Whose record of a conversation a program keeps, as far as Heddle can read it. */
+export type RecordKind = "codex" | "claude" | "opencode" | "copilot" | "gemini" | "qwen";
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface KnownProgram {
@@ -28,6 +31,10 @@ export interface KnownProgram {
   readonly logIn: string;
   /** Its own interface, for a person who continues a conversation: what comes after the command. Absent: not known. */
   readonly resume?: (handle: string) => readonly string[];
+  /** The program of that interface, where it is another one. */
+  readonly byHand?: string;
+  /** What it keeps of its conversations; absent: not known. */
+  readonly record?: RecordKind;
 }
 
 const named = (env: Environment, name: string, otherwise: string): string => env[name] || otherwise;
@@ -48,6 +55,7 @@ const CODEX: Omit<KnownProgram, "protocol" | "args"> = {
   install: "npm install -g @openai/codex",
   logIn: "codex login",
   resume: (handle) => ["resume", handle],
+  record: "codex",
 };
 
 export const KNOWN_PROGRAMS: Readonly<Record<string, KnownProgram>> = {
@@ -69,6 +77,7 @@ export const KNOWN_PROGRAMS: Readonly<Record<string, KnownProgram>> = {
     install: "npm install -g @anthropic-ai/claude-code",
     logIn: "claude auth login",
     resume: (handle) => ["--resume", handle],
+    record: "claude",
   },
   opencode: {
     protocol: "opencode",
@@ -81,6 +90,7 @@ export const KNOWN_PROGRAMS: Readonly<Record<string, KnownProgram>> = {
     install: "npm install -g opencode-ai",
     logIn: "opencode auth login",
     resume: (handle) => ["--session", handle],
+    record: "opencode",
   },
   copilot: {
     protocol: "acp",
@@ -95,6 +105,7 @@ export const KNOWN_PROGRAMS: Readonly<Record<string, KnownProgram>> = {
     install: "npm install -g @github/copilot",
     logIn: "copilot, then /login",
     resume: (handle) => [`--resume=${handle}`],
+    record: "copilot",
   },
   gemini: {
     protocol: "acp",
@@ -111,7 +122,27 @@ export const KNOWN_PROGRAMS: Readonly<Record<string, KnownProgram>> = {
     install: "npm install -g @google/gemini-cli",
     logIn: "gemini, then choose how to log in",
     resume: (handle) => ["--resume", handle],
+    record: "gemini",
   },
+  qwen: {
+    protocol: "acp",
+    command: "qwen",
+    args: ["--acp"],
+    folders: (home) => [join(home, ".qwen")],
+    hosts: ["dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "chat.qwen.ai", "portal.qwen.ai"],
+    variables: () => ({}),
+    install: "npm install -g @qwen-code/qwen-code",
+    logIn: "qwen, then /auth",
+    resume: (handle) => ["--resume", handle],
+    record: "qwen",
+  },
+};
+
+/** Commands that speak ACP for the program of a runner: a conversation is that program's, which a person continues with it. */
+export const ADAPTERS: Readonly<Record<string, "claude" | "codex">> = {
+  "claude-agent-acp": "claude",
+  "claude-code-acp": "claude",
+  "codex-acp": "codex",
 };
 
 /** Of an agent that only the configuration knows. */
@@ -136,7 +167,6 @@ export const CREDENTIAL_PLACES: readonly string[] = [
   ".docker/config.json",
   ".config/gcloud",
   ".config/gh",
-  // Of agent programs that only the configuration knows.
-  ".qwen",
+  // Of an agent program that only the configuration knows.
   ".cline",
 ];

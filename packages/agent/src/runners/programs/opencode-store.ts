@@ -16,7 +16,7 @@ import type { Conversation, Keeping, Kept, OpenRecord, Wanted } from "./conversa
 import type { AgentProgram } from "./find-program.ts";
 import { OpenCodePart } from "./opencode-items.ts";
 import { UserPart } from "./opencode-record.ts";
-import { openRecordFile } from "./own-record.ts";
+import { openRecordFile } from "./record-file.ts";
 
 const DATABASE = "opencode.db";
 const STORAGE = "storage";

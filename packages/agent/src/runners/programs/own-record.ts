@@ -3,17 +3,16 @@
  * came after that. What lies there is whatever agents have written: no link is followed, nothing but a file is opened, and what is
  * read is bounded.
  */
-import { constants } from "node:fs";
-import { open, readdir, realpath } from "node:fs/promises";
-import path from "node:path";
 import { readLines } from "@heddle/tools/lines";
+import { keepingOf } from "./conversations.ts";
 import type { AgentProgram } from "./find-program.ts";
+import { openRecordFile } from "./record-file.ts";
 
 /** Of one takeover; what a person and an agent say in a long day is a tenth of it. */
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
-/** Folders that are looked into for the record. */
-const MAX_FOLDERS = 20_000;
+/** Records whose names begin with the same characters. */
+const MAX_NAMED_ALIKE = 10;
 
 export interface RecordMark {
   readonly file: string;
@@ -29,73 +28,11 @@ export type RecordLine =
 
 /** undefined: its record is not known, or not found. */
 export async function markRecord(program: AgentProgram, handle: string): Promise<RecordMark | undefined> {
-  if (program.protocol === "opencode") return (await import("./opencode-mark.ts")).markOpenCode(program, handle);
-  const isOwn = NAMES[program.protocol];
-  const [root] = program.folders;
-  if (isOwn === undefined || root === undefined || !/^[\w-]+$/.test(handle)) return undefined;
-  const { folder, depth, fits } = isOwn;
-  const file = await find(path.join(root, folder), { depth, fits: (name) => fits(name, handle) });
-  if (file === undefined) return undefined;
-  await using handleOfFile = await openRecordFile(file);
-  return handleOfFile && { file, bytes: (await handleOfFile.stat()).size };
-}
-
-interface RecordNames {
-  readonly folder: string;
-  /** Of folders below it. */
-  readonly depth: number;
-  readonly fits: (name: string, handle: string) => boolean;
-}
-
-// By year, month and day.
-const OF_CODEX: RecordNames = {
-  folder: "sessions",
-  depth: 3,
-  fits: (name, handle) => name.startsWith("rollout-") && name.endsWith(`-${handle}.jsonl`),
-};
-
-const NAMES: Partial<Record<AgentProgram["protocol"], RecordNames>> = {
-  // By folder of work.
-  claude: { folder: "projects", depth: 1, fits: (name, handle) => name === `${handle}.jsonl` },
-  codex: OF_CODEX,
-  "codex-exec": OF_CODEX,
-};
-
-interface Finding {
-  readonly depth: number;
-  readonly fits: (name: string) => boolean;
-}
-
-/** The newest folders first, as they are named by date. */
-async function find(root: string, { depth, fits }: Finding): Promise<string | undefined> {
-  let left = MAX_FOLDERS;
-  async function look(folder: string, below: number): Promise<string | undefined> {
-    if ((left -= 1) < 0) return undefined;
-    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-    const file = entries.find((entry) => entry.isFile() && fits(entry.name));
-    if (file !== undefined) return path.join(folder, file.name);
-    if (below === 0) return undefined;
-    const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-    for (const name of folders.toSorted().toReversed()) {
-      const found = await look(path.join(folder, name), below - 1);
-      if (found !== undefined) return found;
-    }
-    return undefined;
-  }
-  const real = await realpath(root).catch(() => undefined);
-  return real === undefined ? undefined : look(real, depth);
-}
-
-/** undefined: it is no file, or a link leads to it. */
-export async function openRecordFile(file: string) {
-  // An agent may have put a link in the place of a folder since.
-  if ((await realpath(file).catch(() => undefined)) !== file) return undefined;
-  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
-    () => undefined,
-  );
-  if (handle === undefined || (await handle.stat()).isFile()) return handle;
-  await handle.close();
-  return undefined;
+  if (program.record === "opencode") return (await import("./opencode-mark.ts")).markOpenCode(program, handle);
+  const kept = await keepingOf(program)?.list(program, { handle, limit: MAX_NAMED_ALIKE });
+  const file = kept?.conversations.find((one) => one.handle === handle)?.file;
+  await using opened = file === undefined ? undefined : await openRecordFile(file);
+  return file === undefined || opened === undefined ? undefined : { file, bytes: (await opened.stat()).size };
 }
 
 /** undefined: it is not there any more, or is shorter than it was. */

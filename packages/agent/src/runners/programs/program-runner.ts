@@ -31,7 +31,14 @@ import {
   type ProgramTurn,
 } from "./conversation.ts";
 import { decide } from "./decide.ts";
-import { examine, requireNoSandbox, requireProgram, requireVersion, type AgentProgram } from "./find-program.ts";
+import {
+  examine,
+  requireNoSandbox,
+  requireProgram,
+  requireVersion,
+  resumeCommand,
+  type AgentProgram,
+} from "./find-program.ts";
 import { countedIn, readBefore, type Before } from "./handle.ts";
 import { createItemLog, type ItemLog } from "./item-log.ts";
 import { openLink, type Link, type LinkOptions } from "./link.ts";
@@ -153,8 +160,9 @@ interface Tellings extends Pick<ProgramTurn, "connected" | "decide" | "spent" | 
 }
 
 /** What a conversation tells of the turn. */
-function tellings({ turn, io, program: { runner, command, resume }, asking, spending }: Telling): Tellings {
+function tellings({ turn, io, program, asking, spending }: Telling): Tellings {
   const { turnId } = turn;
+  const { runner } = program;
   const connected = new Set<string>();
   return {
     handle: () => [...connected].at(-1),
@@ -163,7 +171,8 @@ function tellings({ turn, io, program: { runner, command, resume }, asking, spen
       if (connected.has(handle)) return;
       connected.add(handle);
       const named = model === undefined ? {} : { model };
-      const byHand = resume === undefined ? {} : { resumeCommand: [command, ...resume(handle)] };
+      const command = resumeCommand(program, handle);
+      const byHand = command === undefined ? {} : { resumeCommand: [...command] };
       await io.record([{ type: "agent.connected", v: 1, turnId, runner, handle, origin, ...named, ...byHand }]);
     },
     async decide(question, act) {

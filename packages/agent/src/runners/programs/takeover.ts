@@ -30,11 +30,14 @@ export async function isOfOwnLoop(journal: ReadJournal, threadId: string): Promi
 export async function requireTakeover(journal: ReadJournal, threadId: string): Promise<Takeover> {
   const found = await readTakeover(journal, threadId);
   if (found !== undefined) return found;
-  const here = (await isOfOwnLoop(journal, threadId))
-    ? `heddle attach ${threadId}`
-    : `heddle exec resume ${threadId} "…"`;
-  const message = `thread ${threadId} has no conversation that a person could continue in a program of its agent; continue it here: ${here}`;
-  throw new HeddleError("runner.unsupported", message);
+  const runner = (await readLastSettings(journal, threadId))?.runner ?? EMBEDDED;
+  const here = runner === EMBEDDED ? `heddle attach ${threadId}` : `heddle exec resume ${threadId} "…"`;
+  const connected = runner === EMBEDDED ? undefined : await lastConnected(journal, threadId, runner);
+  const why =
+    connected === undefined || connected.isOfOther
+      ? `thread ${threadId} has no conversation that a person could continue in a program of its agent`
+      : `Heddle does not know how a person continues conversation ${connected.handle} of ${runner} in its own interface; if it has one, add resume = ["--resume", "{id}"], or what its program takes, to [runners.${runner}] of config.toml, which counts from the next turn on`;
+  throw new HeddleError("runner.unsupported", `${why}; continue it here: ${here}`);
 }
 
 /** Of records that an earlier version has written. */
