@@ -47,7 +47,7 @@ test("a conversation of Codex is listed, imported once, shown, and gone on with 
     [["import", ID, "--list"], "write heddle threads import ID"],
     [["import", "no"], "first 8 characters"],
     [["import", "ffffffff"], "threads import --list"],
-    [["import", "--list", "--from", "gemini"], "codex, claude, opencode"],
+    [["import", "--list", "--from", "embedded"], "codex, claude, opencode, copilot, gemini, qwen"],
     [["list", "--from", "codex"], "--from belongs to heddle threads import"],
   ] as const) {
     expect(await heddle(...args)).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(why) });
