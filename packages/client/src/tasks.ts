@@ -16,6 +16,7 @@ import type {
   LintAnswer,
   LintTask,
   Followed,
+  PatchTask,
   PlanAnswer,
   PlanTask,
   Reason,
@@ -110,6 +111,16 @@ export class TaskClient {
   /** What was put to its owner is the work: judged again with it, or ended on a person's word. */
   accept(taskId: string, word: AcceptTask = {}, call?: Call): Promise<Task> {
     return this.#move(taskId, "accept", word, call);
+  }
+
+  /** Another name, labels, priority or limits. */
+  change(taskId: string, changes: PatchTask, call?: Call): Promise<Task> {
+    return this.#http.json("PATCH", at(taskId), { ...call, body: changes });
+  }
+
+  /** Verified work of a worktree onto the branch that is checked out; judged again where that has changed. */
+  merge(taskId: string, call?: Call): Promise<Task> {
+    return this.#move(taskId, "merge", {}, call);
   }
 
   /** Puts its workspace back to how it was when the task began. */

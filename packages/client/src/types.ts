@@ -77,6 +77,7 @@ export type {
   Notification,
   NotificationPage,
   PatchAgentInput as PatchAgent,
+  PatchTaskInput as PatchTask,
   PlanAnswer,
   PlanTaskInput as PlanTask,
   ProcessList,

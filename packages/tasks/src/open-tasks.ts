@@ -24,6 +24,7 @@ import { followContest } from "./contest/follow-contest.ts";
 import { changeTask, existing } from "./queue/change.ts";
 import { accepted } from "./owner/accept.ts";
 import type { DiffOptions, WorkDiff } from "./owner/diff-work.ts";
+import { changesBy } from "./owner/edit.ts";
 import { readLog, type TaskLog } from "./owner/recorded.ts";
 import { changeSettled } from "./owner/settle-undo.ts";
 import type { Undone, UndoOptions } from "./owner/undo.ts";
@@ -74,6 +75,7 @@ function tasksOf(options: TasksOptions, by: Author) {
     return { journal, home };
   };
   return {
+    ...changesBy(store, { change, kept }),
     add: (task: NewTask): Promise<TaskRecord> => addChecked(store, task, now()),
     /** An exact id, a beginning of one (with or without `task_`), or an exact name. `task.not-found`, `task.ambiguous` with the candidates. */
     find: (selector: string): Promise<TaskRecord> => find(journal, selector),
@@ -287,7 +289,8 @@ async function standingTask(journal: Journal, id: string, spec: TaskSpec): Promi
   if (first?.body.type !== "task.created") return undefined;
   const standing = await journal.tasks.get(id);
   if (standing === undefined) throw new HeddleError("store.id-conflict", `the task of this key, ${id}, was deleted`);
-  if (canonical(standing.spec) === canonical(spec)) return standing;
+  // As it was ordered: its owner may have changed it since.
+  if (canonical(first.body.spec) === canonical(spec)) return standing;
   throw new HeddleError("store.id-conflict", `the key of ${id} was used before with another spec`, {
     details: { taskId: id },
   });

@@ -109,6 +109,8 @@ function other(body: Other, style: Style): string {
       return style.bold(`picked contestant ${body.number}: ${visibleLine(body.reason)}`);
     case "task.contest-ended":
       return `the contest ended: ${body.number === undefined ? "" : `contestant ${body.number}, `}${visibleLine(body.reason)}`;
+    case "task.changed":
+      return `changed: ${changesText(body)}`;
     case "task.undone":
       return `the workspace was reverted: ${counted(body.files, "file")}`;
     case "task.archived":
@@ -116,6 +118,16 @@ function other(body: Other, style: Style): string {
     case "task.deleted":
       return "deleted";
   }
+}
+
+function changesText({ name, labels, priority, budget = {} }: EventOf<"task.changed">): string {
+  const parts = [
+    ...(name === undefined ? [] : [`its name is ${visibleLine(name)}`]),
+    ...(labels === undefined ? [] : [`labels ${labels.length === 0 ? "none" : labels.map(visibleLine).join(", ")}`]),
+    ...(priority === undefined ? [] : [`priority ${priority}`]),
+    ...Object.entries(budget).map(([what, limit]) => `at most ${limit} ${what}`),
+  ];
+  return parts.join(", ");
 }
 
 function prepared({ folder, threadId, baseline }: EventOf<"task.prepared">, style: Style): readonly string[] {

@@ -14,7 +14,7 @@ import {
   TaskBaseline,
   WorkReview,
 } from "../tasks/task-checks.ts";
-import { FailureClass, StallAction, TaskSpec } from "../tasks/task-spec.ts";
+import { FailureClass, StallAction, TaskBudget, TaskSpec } from "../tasks/task-spec.ts";
 
 const attempt = z.number().int().positive();
 const hopIndex = z.number().int().nonnegative();
@@ -176,6 +176,13 @@ export const taskEvents = [
     deliver: z.array(z.string()).min(1).optional(),
     /** What the user says to the agent, with the next prompt. */
     input: z.string().min(1).optional(),
+  }),
+  /** Its owner wants it otherwise from here on. `budget`: whole limits in place of those there were, what was added included. */
+  event("task.changed", {
+    name: z.string().min(1).optional(),
+    labels: z.array(z.string().min(1)).optional(),
+    priority: z.number().int().optional(),
+    budget: TaskBudget.omit({ onReached: true }).partial().optional(),
   }),
   event("task.budget-warned", {
     what: z.enum(["time", "turns", "tokens", "cost"]),

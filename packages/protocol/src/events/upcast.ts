@@ -98,6 +98,7 @@ export const EVENT_VERSIONS: { readonly [T in EventType]: EventOf<T>["v"] } = {
   "task.merged": 1,
   "task.paused": 1,
   "task.resumed": 1,
+  "task.changed": 1,
   "task.budget-warned": 1,
   "task.stalled": 1,
   "task.recovered": 1,

@@ -3,10 +3,27 @@ import { z } from "zod";
 import { flag, Folder } from "./http-parts.ts";
 import { Task } from "./http-task-shapes.ts";
 import { WorkFile } from "../tasks/task-checks.ts";
+import { TaskBudget } from "../tasks/task-spec.ts";
 
 export const AcceptTaskBody = z.strictObject({
   note: z.string().max(2000).optional().describe("Stored when it ends without verification"),
 });
+export const PatchTaskBody = z
+  .strictObject({
+    name: z.string().trim().min(1).max(200).optional(),
+    labels: z
+      .array(z.string().trim().min(1).max(100))
+      .max(50)
+      .optional()
+      .describe("All of them, in place of those there are"),
+    priority: z.number().int().min(-1_000_000).max(1_000_000).optional().describe("Higher first"),
+    budget: TaskBudget.omit({ onReached: true })
+      .partial()
+      .optional()
+      .describe("Whole limits in place of those there are, with what was added to them"),
+  })
+  .refine((given) => Object.values(given).some((value) => value !== undefined), "nothing is to be changed");
+export type PatchTaskInput = z.input<typeof PatchTaskBody>;
 export const UndoTaskBody = z.strictObject({
   dryRun: z.boolean().optional().describe("Only reports what would be restored"),
   force: z.boolean().optional().describe("Also what changed after the agent stopped"),

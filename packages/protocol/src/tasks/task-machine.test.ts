@@ -269,6 +269,7 @@ const MOVES: readonly (readonly [string, (state: StateName) => TaskEventBody, re
   ["retried by the user", () => ({ type: "task.retried", v: 1, reason: "" }), ["failed", "cancelled", "said"]],
   ["retried by rule", () => ({ type: "task.retried", v: 1, attempt: 1, class: "provider", reason: "" }), HELD],
   ["cancelled", () => cancelled, NOT_OVER],
+  ["changed", () => ({ type: "task.changed", v: 1, priority: 2 }), ALL.filter((name) => name !== "archived")],
   ["undone", () => ({ type: "task.undone", v: 1, files: 1 }), ["pending", "queued", "paused", "pausedInTurn", ...OVER]],
   ["archived", () => archived(true), OVER],
   ["brought back", () => archived(false), ["archived"]],
@@ -383,4 +384,17 @@ test("13: what was put back is said while nobody works on it", () => {
     undone: { at: 1000, files: 3 },
   });
   expect(() => run([...toClaim, undone])).toThrow(/does not fit/);
+});
+
+test("what its owner changes holds from there on, and nothing else of the spec does", () => {
+  const bodies: TaskEventBody[] = [
+    created,
+    paused,
+    { type: "task.resumed", v: 1, budget: { turns: 5, tokens: 10 } },
+    { type: "task.changed", v: 1, name: "n", labels: ["red"], priority: 4, budget: { turns: 3 } },
+  ];
+  const task = afterEvents(undefined, "task_1", bodies, 1);
+  expect(task).toMatchObject({ state: "pending", extraBudget: { tokens: 10 } });
+  const { budget } = spec;
+  expect(task.spec).toEqual({ ...spec, name: "n", labels: ["red"], priority: 4, budget: { ...budget, turns: 3 } });
 });

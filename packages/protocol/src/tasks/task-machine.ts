@@ -139,6 +139,8 @@ function move(task: TaskRecord, body: Exclude<TaskEventBody, { type: "task.creat
       return paused(task, body, at);
     case "task.resumed":
       return resumed(task, body, at);
+    case "task.changed":
+      return changed(task, body);
     case "task.budget-warned":
       demand(task, body, task.holder !== undefined);
       return { ...task, warned: [...new Set([...task.warned, body.what])] };
@@ -307,6 +309,19 @@ function resumed(task: TaskRecord, body: EventOf<"task.resumed">, at: number): T
   if (schedule === undefined || task.parentId !== undefined) return back;
   const time = schedule.at === undefined ? Number.NaN : Date.parse(schedule.at);
   return { ...back, state: "waiting", wait: AWAITS_TIME, nextAt: time > at ? time : at };
+}
+
+/** Every other part of the spec stays as it was ordered: the verdict rests on it. */
+function changed(task: TaskRecord, { name, labels, priority, budget = {} }: EventOf<"task.changed">): TaskRecord {
+  const { spec, extraBudget, warned } = task;
+  const isChanged = (what: string): boolean => Object.hasOwn(budget, what);
+  return {
+    ...task,
+    spec: { ...spec, ...defined({ name, labels, priority }), budget: { ...spec.budget, ...defined(budget) } },
+    extraBudget: Object.fromEntries(Object.entries(extraBudget).filter(([what]) => !isChanged(what))),
+    // Reported again at the new limit.
+    warned: Object.keys(budget).length === 0 ? warned : [],
+  };
 }
 
 function failed(task: TaskRecord, { class: kind, failure }: EventOf<"task.failed">): TaskRecord {

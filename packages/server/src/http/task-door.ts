@@ -51,6 +51,8 @@ export function tasksFor({ context: { taskDoor, cwd }, principal, by }: DoorCall
     cancel: (...args) => tasks.cancel(...args),
     complete: (...args) => tasks.complete(...args),
     remove: (...args) => tasks.remove(...args),
+    edit: after(mayContinue, (...args) => tasks.edit(...args)),
+    merge: after(mayContinue, (...args) => tasks.merge(...args)),
     diff: after(mayRead, (...args) => tasks.diff(...args)),
     resume: after(mayContinue, (...args) => tasks.resume(...args)),
     retry: after(mayContinue, (...args) => tasks.retry(...args)),

@@ -14,6 +14,7 @@ import {
 } from "@heddle/tasks";
 import type { z } from "zod";
 import { takeTurn } from "../record/one-at-a-time.ts";
+import { withinLimit } from "../record/time-limit.ts";
 import { route, whileAsked, type HttpCall, type Route } from "./route.ts";
 import { allowedSpec } from "./task-door.ts";
 
@@ -76,17 +77,11 @@ const DRY_RUN_MS = 10 * 60_000;
 async function dryRun(spec: TaskSpec, call: HttpCall): Promise<NonNullable<Answer["results"]>> {
   const { heddle, home } = call.context;
   using _turn = takeTurn(heddle.journal, "a run of checks");
-  const limit = AbortSignal.timeout(DRY_RUN_MS);
-  const signal = AbortSignal.any([whileAsked(call), limit]);
-  try {
-    return [...(await runChecks({ folder: spec.workspace, spec, home, signal }))];
-  } catch (error) {
-    if (!limit.aborted) throw error;
-    throw new HeddleError(
-      "task.invalid",
-      "the checks took longer than ten minutes; run them with: heddle task lint --run",
-    );
-  }
+  const refuse = (): HeddleError =>
+    new HeddleError("task.invalid", "the checks took longer than ten minutes; run them with: heddle task lint --run");
+  return withinLimit(whileAsked(call), { ms: DRY_RUN_MS, refuse }, async (signal) => [
+    ...(await runChecks({ folder: spec.workspace, spec, home, signal })),
+  ]);
 }
 
 export const TASK_LINT_ROUTES: readonly Route[] = [

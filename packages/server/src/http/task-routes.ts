@@ -14,6 +14,7 @@ import {
   CreateTaskBody,
   DONE,
   EmptyBody,
+  PatchTaskBody,
   PlanAnswer,
   PlanTaskBody,
   ReasonBody,
@@ -242,6 +243,21 @@ export const TASK_ROUTES: readonly Route[] = [
     async handle({ params: { taskId } }, { context: { heddle } }) {
       const task = await requireTask(heddle.journal, taskId);
       return { ...taskView(await withRows(heddle.journal, task)), ...(await taskNow(heddle.journal, task)) };
+    },
+  }),
+  route({
+    name: "patchTask",
+    on: "PATCH /api/tasks/{taskId}",
+    summary: "Gives a task another name, labels, priority or limits; what it is to do and its checks stay as ordered",
+    scope: "write",
+    params: TaskParams,
+    body: PatchTaskBody,
+    answer: Task,
+    async handle({ params: { taskId }, body }, call) {
+      await requireTask(call.context.heddle.journal, taskId);
+      const { name, labels, priority, budget } = body;
+      const limits = budget && defined(budget);
+      return taskView(await tasksFor(call).edit(taskId, defined({ name, labels, priority, budget: limits })));
     },
   }),
   route({

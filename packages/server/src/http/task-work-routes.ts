@@ -10,10 +10,21 @@ import {
   UndoneTask,
   UndoTaskBody,
 } from "@heddle/protocol/http";
+import { HeddleError } from "@heddle/protocol";
+import { withinLimit } from "../record/time-limit.ts";
 import { takeTurn } from "../record/one-at-a-time.ts";
 import { route, whileAsked, type Route } from "./route.ts";
 import { tasksFor } from "./task-door.ts";
 import { requireTask, taskView } from "./task-views.ts";
+
+/** A run of all checks of a task through a door is given up after this. */
+const CHECKS_MS = 20 * 60_000;
+
+const tooLong = (what: string, taskId: string) => (): HeddleError =>
+  new HeddleError(
+    "evidence.timeout",
+    `the ${what} took longer than ${CHECKS_MS / 60_000} minutes and was ended; its checks alone, without a limit: heddle verify ${taskId} --level 6`,
+  );
 
 export const TASK_WORK_ROUTES: readonly Route[] = [
   route({
@@ -65,6 +76,23 @@ export const TASK_WORK_ROUTES: readonly Route[] = [
     },
   }),
   route({
+    name: "mergeTask",
+    on: "POST /api/tasks/{taskId}/merge",
+    summary:
+      "Brings verified work of a worktree onto the branch that is checked out; judged again where that has changed",
+    scope: "write",
+    params: TaskParams,
+    body: EmptyBody,
+    answer: Task,
+    async handle({ params: { taskId } }, call) {
+      const { journal } = call.context.heddle;
+      await requireTask(journal, taskId);
+      using _turn = takeTurn(journal, "a merge of a task");
+      const merge = (signal: AbortSignal) => tasksFor(call).merge(taskId, { signal });
+      return taskView(await withinLimit(whileAsked(call), { ms: CHECKS_MS, refuse: tooLong("merge", taskId) }, merge));
+    },
+  }),
+  route({
     name: "verifyTask",
     on: "POST /api/tasks/{taskId}/verify",
     summary: "Judges it again from what was kept of it, and says whether the verdict is the same; nothing is stored",
@@ -76,7 +104,8 @@ export const TASK_WORK_ROUTES: readonly Route[] = [
       const { journal } = call.context.heddle;
       await requireTask(journal, taskId);
       using _turn = takeTurn(journal, "a verification of a task");
-      return await tasksFor(call).verify(taskId, { signal: whileAsked(call) });
+      const verify = (signal: AbortSignal) => tasksFor(call).verify(taskId, { signal });
+      return await withinLimit(whileAsked(call), { ms: CHECKS_MS, refuse: tooLong("verification", taskId) }, verify);
     },
   }),
 ];

@@ -305,3 +305,19 @@ test("43, D6: a budget that is used up is a conflict until more is given", async
   });
   expect(await post(world, `/api/tasks/${id}/resume`, { budget: { luck: 2 } })).toMatchObject({ status: 400 });
 });
+
+test("a task is given another name, labels, priority and limits by who may write, and nothing else of it can be changed", async () => {
+  await using world = await openHttpWorld();
+  const taskId = await world.newTask({ name: "first" });
+  const patch = (body: unknown, token = world.tokens.owner) =>
+    world.ask(`/api/tasks/${taskId}`, { method: "PATCH", token, body });
+  const changes = { name: "second", labels: ["red"], priority: 3, budget: { turns: 7, costUsd: 2 } };
+  expect(await patch(changes)).toMatchObject({ status: 200, json: { spec: { name: "second", labels: ["red"] } } });
+  const { json } = await world.ask(`/api/tasks/${taskId}`);
+  expect(json).toMatchObject({ spec: { priority: 3, budget: { turns: 7, costUsd: 2, tokens: 5_000_000 } } });
+  expect((await patch({ name: "third" }, world.tokens.viewer)).status).toBe(403);
+  for (const body of [{}, { goal: "another" }, { budget: { turns: 0 } }, { name: " " }])
+    expect((await patch(body)).status, JSON.stringify(body)).toBe(400);
+  const events = await world.heddle.journal.read({ stream: taskId, after: 0 });
+  expect(events.map(({ body, author }) => [body.type, author]).at(-1)).toEqual(["task.changed", "user:owner"]);
+});

@@ -5,6 +5,7 @@ import type { ReceivedBundle } from "@heddle/journal/imports";
 import { HeddleError, type By } from "@heddle/protocol";
 import type { ImportAnswer, VerdictAnswer, VerifyBody } from "@heddle/protocol/http";
 import type { z } from "zod";
+import { withinLimit } from "./time-limit.ts";
 import { takeTurn } from "./one-at-a-time.ts";
 
 /** Of one bundle that comes in through a door; larger ones are for the command line. */
@@ -29,15 +30,13 @@ export async function verdict(
   const [at, upTo] = [Date.now(), await journal.position()];
   // Loaded by whoever asks for it.
   const { verifyRecord } = await import("@heddle/tasks/verification");
-  const limit = AbortSignal.timeout(limitMs);
-  const signal = AbortSignal.any([gone, limit]);
-  const { report, ...found } = await verifyRecord(journal, { home, selector: subject, level, signal }).catch(
-    (cause: unknown) => {
-      if (!limit.aborted || gone.aborted) throw cause;
-      const command = ["heddle verify", ...(subject === undefined ? [] : [subject])].join(" ");
-      const message = `the verification took longer than ${limitMs / 1000} s and was ended; without a limit: ${command}`;
-      throw new HeddleError("evidence.timeout", message, { cause });
-    },
+  const refuse = (): HeddleError => {
+    const command = ["heddle verify", ...(subject === undefined ? [] : [subject])].join(" ");
+    const message = `the verification took longer than ${limitMs / 1000} s and was ended; without a limit: ${command}`;
+    return new HeddleError("evidence.timeout", message);
+  };
+  const { report, ...found } = await withinLimit(gone, { ms: limitMs, refuse }, (signal) =>
+    verifyRecord(journal, { home, selector: subject, level, signal }),
   );
   const answer = {
     ...found,

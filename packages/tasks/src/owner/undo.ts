@@ -17,14 +17,13 @@ import type { WorkFile } from "@heddle/protocol/tasks";
 import type { Journal } from "@heddle/journal";
 import { requireOwnFolder } from "@heddle/tools";
 import { CLOCK_STEP_MS } from "@heddle/tools/files";
-import { toRaw, toSystem, toText } from "@heddle/tools/raw-path";
+import { toRaw, toSystem } from "@heddle/tools/raw-path";
 import { skippedFor } from "../attempt/baseline.ts";
 import { changeTask, existing } from "../queue/change.ts";
 import { listed } from "../checks/shown.ts";
-import { admit } from "../judge/admit.ts";
 import { tasksBeside } from "../judge/left-before.ts";
 import { readFrozen } from "../judge/freeze-claim.ts";
-import { pickDelivered, telling, toWorkFile } from "../judge/pick.ts";
+import { telling, toWorkFile } from "../judge/pick.ts";
 import { readNoted } from "../judge/left.ts";
 import { roomsOf } from "../judge/task-rooms.ts";
 import {
@@ -47,7 +46,8 @@ import {
 } from "../tree/put-intent.ts";
 import { shownPath } from "../judge/work-changes.ts";
 import { isDraft } from "../worktree/draft.ts";
-import { lastJudgement, readLog, requireBase, type Judgement, type TaskLog } from "./recorded.ts";
+import { deliveredWork } from "./delivered-work.ts";
+import { lastJudgement, readLog, requireBase, type TaskLog } from "./recorded.ts";
 import { recordUndone } from "./settle-undo.ts";
 
 export interface UndoOptions {
@@ -193,21 +193,6 @@ async function verifiedWork(
 }
 
 class DryRun extends Error {}
-
-/** The changes that its verdict stood for: as the spec or its owner says, or else by the names in the verdict. */
-function deliveredWork(
-  { spec }: TaskRecord,
-  judged: Judgement | undefined,
-  { base, frozen, folder }: { readonly base: KeptTree; readonly frozen: FrozenWork; readonly folder: string },
-): readonly Change[] {
-  const deliver = judged?.accepted ?? spec.deliver;
-  const names = new Set(judged?.checked.work?.delivered.map(({ path }) => path));
-  const picked =
-    deliver === undefined
-      ? frozen.changes.filter(({ path }) => names.has(toText(path)))
-      : pickDelivered(base, frozen, deliver);
-  return admit({ spec, folder, base, frozen }, picked).picked;
-}
 
 /** A pipe, a socket or a device is nothing without whoever made it. */
 function comesBack({ now, before }: Change): boolean {

@@ -252,3 +252,26 @@ test("13: a worktree whose commits came back as one is collected", async () => {
     { taskId: task.id, outcome: "removed" },
   ]);
 });
+
+test("12.1: verified work on a branch is merged by its owner, once, and only as it was judged", async () => {
+  await using t = await openRepository(works("echo work > done.txt"));
+  const task = await run(t, { worktree: {} });
+  expect(task).toMatchObject({ state: "verified", merged: { how: "branch" } });
+  // The owner goes on meanwhile.
+  writeFileSync(join(t.workspace, "mine.txt"), "mine\n");
+  git(t.workspace, "add", "--all");
+  git(t.workspace, "commit", "--quiet", "-m", "mine");
+  const { signal } = new AbortController();
+  const merged = await t.tasks.merge(task.id, { signal });
+  expect(merged).toMatchObject({ state: "verified", merged: { how: "commit" } });
+  expect(git(t.workspace, "rev-parse", "HEAD")).toBe(merged.merged?.ref);
+  expect(readFileSync(join(t.workspace, "done.txt"), "utf8")).toBe("work\n");
+  expect(readFileSync(join(t.workspace, "mine.txt"), "utf8")).toBe("mine\n");
+  await expect(t.tasks.merge(task.id, { signal })).rejects.toMatchObject({ code: "task.illegal" });
+  expect(await t.of(task.id, "task.merged")).toMatchObject([
+    { how: "branch" },
+    { how: "commit", ref: merged.merged?.ref },
+  ]);
+  // The branch of a worktree is named after its task.
+  await expect(t.tasks.edit(task.id, { name: "other" })).rejects.toMatchObject({ code: "task.illegal" });
+});
