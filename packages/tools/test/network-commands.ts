@@ -22,7 +22,7 @@ export const WORKING: readonly NetworkCommand[] = [
   {
     name: "every variable that programs look at leads to the proxy",
     command: "printenv HTTP_PROXY http_proxy HTTPS_PROXY https_proxy ALL_PROXY all_proxy | sort -u; printenv NO_PROXY",
-    gives: /^http:\/\/127\.0\.0\.1:\d+\nlocalhost,::1\n$/,
+    gives: /^http:\/\/127\.0\.0\.1:\d+\nlocalhost,127\.0\.0\.1,::1\n$/,
   },
   { name: "curl to a listed address", command: "curl -sS http://127.0.0.1:$WEB/a", gives: /got \/a/, needs: "curl" },
   { name: "curl to a listed name", command: "curl -sS http://good.example:$WEB/a", gives: /got \/a/, needs: "curl" },
@@ -54,6 +54,31 @@ export const WORKING: readonly NetworkCommand[] = [
       "const s=require(`http`).createServer((q,r)=>r.end(`own`)).listen(0,`localhost`,()=>fetch(`http://localhost:${s.address().port}`).then(r=>r.text()).then(t=>{console.log(t);process.exit()}))",
     ),
     gives: /^own$/m,
+  },
+  {
+    name: "a server of its own at an address of which another port is listed",
+    command: NODE(
+      "const s=require(`http`).createServer((q,r)=>r.end(`own`)).listen(0,`127.0.0.1`,()=>fetch(`http://127.0.0.1:${s.address().port}`).then(r=>r.text()).then(t=>{console.log(t);process.exit()}))",
+    ),
+    gives: /^own$/m,
+  },
+  {
+    name: "curl to a listed port of the loopback past the proxy",
+    command: "curl -sSf --noproxy '*' -m 5 http://127.0.0.1:$WEB/p",
+    gives: /got \/p/,
+    needs: "curl",
+  },
+  {
+    name: "a listed port of the loopback by a tunnel",
+    command: ASK("CONNECT 127.0.0.1:%s HTTP/1.1\\r\\n\\r\\n", "$WEB"),
+    gives: / 200 /,
+  },
+  { name: "a plain connection to a listed port of the loopback", command: TCP("process.env.WEB,`127.0.0.1`") },
+  {
+    name: "a listed port of the loopback by name",
+    command: "curl -sS http://localhost:$NAMED/n",
+    gives: /got \/n/,
+    needs: "curl",
   },
 ];
 
@@ -98,9 +123,10 @@ export const HELD: readonly NetworkCommand[] = [
     command: "curl -sSf -x http://127.0.0.1:$OTHER http://good.example:$WEB/",
     needs: "curl",
   },
-  { name: "curl past the proxy", command: "curl -sSf --noproxy '*' -m 5 http://127.0.0.1:$WEB/", needs: "curl" },
+  { name: "curl past the proxy", command: "curl -sSf --noproxy '*' -m 5 http://good.example:$WEB/", needs: "curl" },
   { name: "a plain connection to a port of the host", command: "exec 3<>/dev/tcp/127.0.0.1/$OTHER" },
-  { name: "a plain connection to the listed port", command: TCP("process.env.WEB,`127.0.0.1`") },
+  { name: "a plain connection to the listed port at another address", command: TCP("process.env.WEB,`127.0.0.2`") },
+  { name: "the port of a rule for a name that leads to this machine", command: TCP("process.env.OTHER,`127.0.0.1`") },
   { name: "a plain connection to another machine", command: TCP("{port:443,host:`8.8.8.8`}") },
   { name: "a plain connection in IPv6", command: TCP("process.env.OTHER,`::1`") },
   { name: "an abstract socket of the host", command: TCP("`\\0`+process.env.ABSTRACT") },

@@ -46,6 +46,7 @@ async function openWorld(backend: string, folder: string) {
     if (request.url !== "/redirect") return { text: `got ${request.url}` };
     return { status: 302, headers: { location: `http://evil.example:${other.port}/` }, text: "" };
   });
+  const byName = await openWebServer((request) => ({ text: `got ${request.url}` }));
   const udp = createSocket("udp4", () => reached.push("a datagram"));
   await new Promise<void>((done) => udp.bind(0, "127.0.0.1", done));
   const names = { ABSTRACT: `\0heddle-net-${process.pid}`, PLAIN: join(folder, "plain") };
@@ -57,7 +58,7 @@ async function openWorld(backend: string, folder: string) {
   );
   const log = createNetworkLog();
   const listed = ["127.0.0.1", "good.example", "*.wild.example"].map((host) => `${host}:${web.port}`);
-  const network = [...listed, `loop.example:${other.port}`, "meta.example", "ten.example"];
+  const network = [...listed, `localhost:${byName.port}`, `loop.example:${other.port}`, "meta.example", "ten.example"];
   const sandbox = await openSandbox(
     { workspace, writeRoots: [workspace], masked: [], network },
     {
@@ -67,6 +68,7 @@ async function openWorld(backend: string, folder: string) {
   );
   const env = {
     WEB: String(web.port),
+    NAMED: String(byName.port),
     OTHER: String(other.port),
     UDP: String(udp.address().port),
     ABSTRACT: names.ABSTRACT.slice(1),
@@ -76,7 +78,14 @@ async function openWorld(backend: string, folder: string) {
     // As the user of a company has it; it must not reach commands.
     HTTPS_PROXY: "http://proxy.company.example:3128",
   };
-  return { sandbox, env, web, other, reached, log, close: () => [udp, ...sockets].forEach((socket) => socket.close()) };
+  return {
+    sandbox,
+    env,
+    servers: { web, other, byName },
+    reached,
+    log,
+    close: () => [udp, ...sockets].forEach((socket) => socket.close()),
+  };
 }
 
 function makeRepository(folder: string): string {
@@ -127,11 +136,11 @@ async function report(backend: string, folder: string): Promise<NetworkReport> {
     if (index % 2 === 1) world.sandbox.standBy();
     results[name] = await run(world.sandbox, command, world.env);
   }
-  const { web, other, reached, log } = world;
+  const { servers, reached, log } = world;
+  const { web, other } = servers;
   await world.sandbox.close();
   world.close();
-  await web[Symbol.asyncDispose]();
-  await other[Symbol.asyncDispose]();
+  for (const server of Object.values(servers)) await server[Symbol.asyncDispose]();
   return {
     uid: process.getuid?.(),
     results,

@@ -26,7 +26,7 @@ export interface ProxyOptions {
   readonly bounds?: Partial<typeof BOUNDS> | undefined;
 }
 
-const BOUNDS = {
+export const BOUNDS = {
   /** From commands, of one sandbox, at once. A package manager opens some twenty. */
   connections: 128,
   headerBytes: 32 * 1024,
