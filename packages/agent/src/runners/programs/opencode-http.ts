@@ -16,11 +16,13 @@ export interface HttpAnswer {
   readonly body: unknown;
 }
 
+type HttpMethod = "GET" | "POST" | "DELETE";
+
 export interface OpenCodeHttp {
   /** Whatever its status. */
-  ask(method: "GET" | "POST", path: string, body?: object): Promise<HttpAnswer>;
+  ask(method: HttpMethod, path: string, body?: object): Promise<HttpAnswer>;
   /** `runner.failed` unless it is done. */
-  request(method: "GET" | "POST", path: string, body?: object): Promise<unknown>;
+  request(method: HttpMethod, path: string, body?: object): Promise<unknown>;
   /** False: the message is no answer. */
   receive(message: unknown): boolean;
   lost(error: Lost): void;
@@ -41,7 +43,7 @@ export function createOpenCodeHttp(wire: Wire): OpenCodeHttp {
   let nextId = 1;
   let lostBy: Lost | undefined;
 
-  async function ask(method: "GET" | "POST", path: string, body?: object): Promise<HttpAnswer> {
+  async function ask(method: HttpMethod, path: string, body?: object): Promise<HttpAnswer> {
     if (lostBy !== undefined) throw lostBy;
     const id = nextId;
     nextId += 1;

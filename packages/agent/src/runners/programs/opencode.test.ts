@@ -88,3 +88,54 @@ test("a command that it stopped, and calls completed without an exit code, has n
   await talk.receive({ event: { type: "message.part.updated", properties: { sessionID: SESSION, part } } });
   expect(ends).toMatchObject([{ item: { type: "commandExecution", status: "failed" } }]);
 });
+
+const EMPTY = { type: "text", text: "", time: { start: 1 } };
+
+test.each([
+  ["in which it was killed before a word was kept is taken out", [{ type: "step-start" }, EMPTY], { created: 1 }, true],
+  ["in which it only thought is taken out", [{ type: "reasoning", text: "so" }, EMPTY], { created: 1 }, true],
+  ["that has begun a call stays", [{ type: "tool" }], { created: 1 }, false],
+  ["of which words were kept stays", [{ type: "text", text: "Half" }], { created: 1 }, false],
+  ["that has ended stays", [EMPTY], { created: 1, completed: 2 }, false],
+] as const)(
+  "when a conversation continues, an answer %s: services refuse empty ones",
+  async (_what, parts, time, isOut) => {
+    for (const isOfOther of [false, true]) {
+      const asked: string[] = [];
+      const bodies = new Map<string, unknown>([
+        ["POST /session/ses_1/fork", { id: "ses_2" }],
+        ["GET /session/ses_1", { id: "ses_1" }],
+      ]);
+      const talk = openCodeDialect.open(
+        {
+          async send(message) {
+            if (!("method" in message) || !("path" in message) || !("id" in message)) return;
+            const request = `${String(message.method)} ${String(message.path)}`;
+            asked.push(request);
+            const last = [{ info: { id: "msg_9", role: "assistant", time }, parts }];
+            const body = request.includes("/message?") ? last : bodies.get(request);
+            settled().then(
+              () => talk.receive({ id: message.id, status: body === undefined ? 409 : 200, body }),
+              unexpected,
+            );
+          },
+          finish: async () => undefined,
+        },
+        dialectTurn({ changes: { handle: { id: SESSION, isOfOther } } }),
+      );
+      const begun = talk.begin();
+      await talk.receive({ ready: "1.18.33" });
+      // Who works on it just now keeps it, and is not waited for.
+      expect(await begun).toBe("knows");
+      const id = isOfOther ? "ses_2" : SESSION;
+      expect(asked.slice(1)).toEqual([
+        `GET /session/${id}/message?limit=1`,
+        ...(isOut ? [`DELETE /session/${id}/message/msg_9`] : []),
+      ]);
+    }
+  },
+);
+
+function unexpected(error: unknown): never {
+  throw error;
+}

@@ -17,6 +17,7 @@ import {
   Questions,
   type OpenCodePermissions,
 } from "./opencode-permissions.ts";
+import { removeUnsaid } from "./opencode-unsaid.ts";
 import { codeOfStatus } from "./provider-status.ts";
 import { BEGIN_MS } from "./rpc.ts";
 
@@ -169,7 +170,10 @@ async function enter(http: OpenCodeHttp, turn: ProgramTurn): Promise<{ id: strin
   const path = `/session/${encodeURIComponent(handle.id)}`;
   const known = await (handle.isOfOther ? http.ask("POST", `${path}/fork`, {}) : http.ask("GET", path));
   const session = known.status === 200 ? Session.safeParse(known.body).data : undefined;
-  if (session !== undefined) return { id: session.id, origin: handle.isOfOther ? "forked" : "resumed" };
+  if (session !== undefined) {
+    await removeUnsaid(http, session.id);
+    return { id: session.id, origin: handle.isOfOther ? "forked" : "resumed" };
+  }
   const news = `opencode has lost its conversation, and gets the earlier messages as text: status ${known.status}`;
   await turn.warn("runner.failed", news);
   return { id: await begin(), origin: "retold" };
