@@ -3,8 +3,8 @@
  * packages/agent/test/recorded/suite-NAME.jsonl: `npm test` holds the runners to it where the programs are not installed.
  */
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
 import path from "node:path";
+import { blanker } from "./blanked.ts";
 import type { Scene } from "./suite.ts";
 import type { Subject } from "./subject.ts";
 import { ofType } from "./turns.ts";
@@ -48,7 +48,7 @@ export function endRecord(subject: Subject): void {
 /** Every turn of a scene, each of a process of its own. */
 export async function recordScene(subject: Subject, scene: Scene, title: string): Promise<void> {
   if (!RECORDED.has(title)) return;
-  const blank = blanker(scene);
+  const blank = blankerOf(scene);
   for (const [nth, { transcript }] of ofType(await scene.events(), "agent.started").entries()) {
     if (transcript === undefined) continue;
     const lines = readFileSync(path.join(scene.world.home, transcript), "utf8").trim().split("\n");
@@ -65,14 +65,12 @@ export async function recordScene(subject: Subject, scene: Scene, title: string)
   }
 }
 
-function blanker({ workspace, world, model }: Scene): (text: string) => string {
-  const words = [
+function blankerOf({ workspace, world, model }: Scene): (text: string) => string {
+  return blanker([
     [workspace, "/home/dev/project"],
     [world.root, "/home/dev"],
-    [homedir(), "/home/dev"],
     [new URL(model.url).host, "127.0.0.1:1"],
-  ] as const;
-  return (text) => words.reduce((all, [word, instead]) => all.replaceAll(word, instead), text);
+  ]);
 }
 
 /** Instructions and lists of what a program could do are long, and no runner reads them. */
