@@ -1,7 +1,7 @@
 /** What a person does on the page of a run and with the queue: each act by its own button, seen in what the server says. */
 import type { Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { cancelAll, comesTo, heardOf, order, run } from "./orders.ts";
+import { cancelAll, comesTo, heardOf, heldModel, order, OUTSIDE, run } from "./orders.ts";
 import { openStage, type Seat, type Stage } from "./stage.ts";
 
 let stage: Stage;
@@ -20,17 +20,8 @@ afterEach(() => cancelAll(stage));
 
 const HANGS = { tool: "exec_command", args: { cmd: "echo begun; cat", tty: true, yield_time_ms: 30_000 } } as const;
 
-const outside = (cmd: string) =>
-  run(cmd, { sandbox_permissions: "require_escalated", justification: "the registry is outside" });
-
 const act = (name: string | RegExp, within: Page | Locator = page): Locator =>
   within.getByRole("button", { name, exact: true });
-
-/** A turn of the model that lasts until it is let go. */
-function heldModel(): { readonly step: () => Promise<{ text: string }>; readonly letGo: () => void } {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  return { step: () => promise.then(() => ({ text: "It is done." })), letGo: resolve };
-}
 
 async function logOf(id: string, type: string): Promise<readonly { author: string; body: unknown }[]> {
   const { data } = await stage.server.client.tasks.log(id, { limit: 100 });
@@ -174,8 +165,8 @@ test("a command that hangs is tried again from the beginning, from Now", async (
 
 test("Allow for this thread asks once more where it leads out of the sandbox, and then holds for the same command", async () => {
   stage.plays("whole", [
-    { calls: [outside("touch whole.txt")] },
-    { calls: [outside("touch whole.txt")] },
+    { calls: [run("touch whole.txt", OUTSIDE)] },
+    { calls: [run("touch whole.txt", OUTSIDE)] },
     { text: "It is done." },
   ]);
   const { id } = await order(stage, "whole", { approval: "on-request" });

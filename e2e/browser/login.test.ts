@@ -50,7 +50,7 @@ test("a code logs in once and is in no address, and the token is in this origin'
 });
 
 test("a code that was used shows why it does not work, and the way to another one", async () => {
-  const address = await loginAddress(stage.server, stage.server.token);
+  const address = await loginAddress(stage.server);
   const context = await stage.browser.newContext();
   const first = await context.newPage();
   await first.goto(address);

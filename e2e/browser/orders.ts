@@ -6,7 +6,8 @@ import type { StreamedEvent } from "@heddle/protocol/http";
 import { until } from "../world.ts";
 import type { Stage } from "./stage.ts";
 
-const OUTSIDE = { sandbox_permissions: "require_escalated", justification: "the registry is outside" } as const;
+/** A command beyond the sandbox is asked for. */
+export const OUTSIDE = { sandbox_permissions: "require_escalated", justification: "the registry is outside" } as const;
 
 export function run(
   cmd: string,
@@ -62,4 +63,10 @@ export async function heardOf({ server: { client } }: Stage, threadId: string, t
     if (heard.kind === "caughtUp") break;
   }
   return found;
+}
+
+/** A turn of the model that lasts until it is let go. */
+export function heldModel(): { readonly step: () => Promise<{ text: string }>; readonly letGo: () => void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { step: () => promise.then(() => ({ text: "It is done." })), letGo: resolve };
 }

@@ -1,6 +1,7 @@
 /** Questions of agents on the page Now: seen at once, answered once, by one person. */
 import { existsSync } from "node:fs";
 import path from "node:path";
+import { HeddleClient } from "@heddle/client";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { figure } from "../world.ts";
 import { cancelAll, comesTo, folderOf, heardOf, orderQuestion } from "./orders.ts";
@@ -19,6 +20,15 @@ const SEEN_WITHIN_MS = 300;
 async function asked(threadId: string) {
   const { data } = await stage.server.client.listApprovals(threadId);
   return data[0];
+}
+
+/** Of another owner, who answers from elsewhere. */
+async function clientOf(name: string): Promise<HeddleClient> {
+  const { access } = stage.server.client;
+  const known = (await access.listTokens()).data.some((token) => token.name === name);
+  if (known) await access.revokeToken(name);
+  const { token } = await access.createToken({ name, role: "owner" });
+  return new HeddleClient({ url: stage.server.url, token });
 }
 
 test("a question appears within 300 ms of its event, and Allow once answers it once", async () => {
@@ -77,7 +87,51 @@ test("what is denied with words is not run, and the agent is told the words", as
   expect(existsSync(path.join(folderOf(stage, "denied"), "denied.txt"))).toBe(false);
 });
 
-test("a question that somebody else answered goes, and a press that comes too late says so", async () => {
+test("a question that somebody else answered says who, on Now and on its run, and then goes", async () => {
+  const ada = await clientOf("ada");
+  await using seat = await stage.sit();
+  const { page } = seat;
+  const other = await seat.context.newPage();
+  const { id } = await orderQuestion(stage, "by-ada");
+  const row = page.locator("li.ask", { hasText: "touch by-ada.txt" });
+  await row.waitFor();
+  await other.goto(`${stage.server.url}/tasks/${id}`);
+  await other.locator(".dock").waitFor();
+  const { threadId = "" } = await stage.server.client.tasks.read(id);
+  await ada.answerApproval(threadId, (await asked(threadId))?.id ?? "", "decline");
+  await row.getByText("denied by ada").waitFor();
+  expect(await row.getByRole("button").count()).toBe(0);
+  await other.locator(".dock", { hasText: "denied by ada" }).waitFor();
+  await row.waitFor({ state: "detached" });
+});
+
+test("the next question cannot be answered by a press that was meant for the one before it", async () => {
+  await using seat = await stage.sit({ clock: Date.now() });
+  const { page } = seat;
+  for (const mark of ["front", "behind"]) {
+    await orderQuestion(stage, mark);
+    await page.locator("li.ask", { hasText: `touch ${mark}.txt` }).waitFor();
+  }
+  const allow = page.locator("li.ask", { hasText: "touch behind.txt" }).getByRole("button", { name: /^Allow once/ });
+  await allow.and(page.locator(":enabled")).waitFor();
+  await page.clock.pauseAt(Date.now() + 2_000);
+  await page.keyboard.press("a");
+  // Selected now, because the first has gone, and off until a moment has passed.
+  await expect
+    .poll(async () => {
+      await page.clock.runFor(20);
+      return await allow.evaluate((button: HTMLButtonElement) => [button.classList.contains("pri"), button.disabled]);
+    })
+    .toEqual([true, true]);
+  await page.keyboard.press("a");
+  await page.clock.runFor(500);
+  await allow.and(page.locator(":enabled")).waitFor();
+  const { data } = await stage.server.client.listApprovals();
+  expect(data).toMatchObject([{ question: { command: "touch behind.txt" } }]);
+});
+
+test("a press that comes too late says who was faster", async () => {
+  const ada = await clientOf("ada");
   await using seat = await stage.sit();
   const { page } = seat;
   const { id } = await orderQuestion(stage, "elsewhere");
@@ -93,12 +147,14 @@ test("a question that somebody else answered goes, and a press that comes too la
   });
   // The page hears of the answer only after it has sent its own.
   await page.route("**/approvals/*", async (route) => {
-    await stage.server.client.answerApproval(threadId, question?.id ?? "", "decline");
+    await ada.answerApproval(threadId, question?.id ?? "", "decline");
     await route.continue();
   });
   await row.getByRole("button", { name: /^Allow once/ }).click();
   await row.getByRole("alert").waitFor();
-  expect(await row.getByRole("alert").textContent()).toMatch(/approval\.already-resolved/);
+  expect(await row.getByRole("alert").textContent()).toMatch(
+    /Somebody was faster.*decline by user:ada.*approval\.already-resolved/,
+  );
   read();
   await row.waitFor({ state: "detached" });
 });

@@ -31,6 +31,10 @@ export interface SeatOptions extends BrowserContextOptions {
   /** Where to go after the login. */
   readonly at?: string;
   readonly token?: string;
+  /** Another address that leads to the server. */
+  readonly url?: string;
+  /** The page's clock can be moved, and begins here; one that is far from the real one is wrong. */
+  readonly clock?: number;
 }
 
 export interface Seat extends AsyncDisposable {
@@ -83,13 +87,14 @@ async function played(scripts: ReadonlyMap<string, Steps>, { source, answers }: 
 }
 
 async function takeSeat(browser: Browser, server: Served, options: SeatOptions = {}): Promise<Seat> {
-  const { at = "/now", token = server.token, ...rest } = options;
-  const context = await browser.newContext({ viewport: WIDE, ...rest });
+  const { at = "/now", token = server.token, url = server.url, clock, ...rest } = options;
+  const context = await browser.newContext({ viewport: WIDE, timezoneId: "UTC", ...rest });
+  if (clock !== undefined) await context.clock.install({ time: clock });
   const complaints: string[] = [];
   const page = await context.newPage();
   await listenFor(page, complaints);
-  await logIn(page, server, token);
-  if (at !== "/now") await page.goto(`${server.url}${at}`);
+  await logIn(page, { url, token });
+  if (at !== "/now") await page.goto(`${url}${at}`);
   await page.locator("#main h1").first().waitFor();
   return {
     context,
@@ -117,12 +122,12 @@ async function listenFor(page: Page, complaints: string[]): Promise<void> {
 }
 
 /** With a code, as `heddle dashboard` prints it. */
-export async function loginAddress({ url }: Served, token: string): Promise<string> {
+export async function loginAddress({ url, token }: Pick<Served, "url" | "token">): Promise<string> {
   const code = await new HeddleClient({ url, token }).access.createCode();
   return `${url}${code.path}`;
 }
 
-async function logIn(page: Page, server: Served, token: string): Promise<void> {
-  await page.goto(await loginAddress(server, token));
-  await page.waitForURL(`${server.url}/now`);
+async function logIn(page: Page, login: Pick<Served, "url" | "token">): Promise<void> {
+  await page.goto(await loginAddress(login));
+  await page.waitForURL(`${login.url}/now`);
 }

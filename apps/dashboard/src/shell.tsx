@@ -31,8 +31,9 @@ interface ShellProps extends ShellFacts {
 }
 
 export function Shell({ path, isSlim, onFind, children, ...facts }: ShellProps): ReactNode {
+  const isStale = useStore(link).state === "lost";
   return (
-    <div className={isSlim ? "app slim" : "app"}>
+    <div className={isSlim ? "app slim" : "app"} data-stale={isStale ? "true" : undefined}>
       <a className="skip" href="#main">
         Skip to the page
       </a>

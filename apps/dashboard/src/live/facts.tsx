@@ -5,6 +5,8 @@ import { openFeed, tell } from "./feed.ts";
 import { heardEvent, setServerTime } from "./link.ts";
 import { mayAsk, reloadAll, useResource, type Resource } from "./resource.ts";
 import { api } from "./session.ts";
+import { createStore } from "./store.ts";
+import type { Given } from "../words/questions.ts";
 
 export interface Facts {
   readonly server: Resource<ServerAnswer>;
@@ -70,6 +72,19 @@ const TYPES = [
   .concat(["approval.requested", "approval.resolved", "turn.admitted", "turn.completed", "thread.deleted"])
   .concat(["notification.queued", "notification.tried", "notification.redelivered"]);
 
+/** Answers that were heard of, by question, for whoever still shows it; the newest are kept. */
+export const answers = createStore<ReadonlyMap<string, Given>>(new Map());
+const MAX_ANSWERS = 100;
+
+function hear(event: StreamedEvent): void {
+  const { body, author } = event;
+  if (body.type === "approval.resolved") {
+    const kept = [...answers.get()].slice(-MAX_ANSWERS);
+    answers.set(new Map([...kept, [body.approvalId, { decision: body.decision, author }]]));
+  }
+  tell(event);
+}
+
 const STOPPED = ["paused", "failed", "claimed", "rejected"] as const;
 const MOST_STOPPED = 100;
 
@@ -98,7 +113,7 @@ export function FactsProvider({ children }: { children: ReactNode }): ReactNode 
       return undefined;
     }
     // The cursor is that of the first answer; what came later is told by events.
-    const close = openFeed({ types: TYPES, after: position, onEvent: tell, onExpired: startAgain });
+    const close = openFeed({ types: TYPES, after: position, onEvent: hear, onExpired: startAgain });
     if (wasDeaf.current) reloadAll();
     wasDeaf.current = false;
     mayAsk();

@@ -23,7 +23,10 @@ const ticks = createStore(0);
 let offsetMs = 0;
 
 export function setServerTime(now: number): void {
-  offsetMs = now - Date.now();
+  const moved = now - Date.now() - offsetMs;
+  offsetMs += moved;
+  const { heardAt } = link.get();
+  if (heardAt !== undefined) link.set({ ...link.get(), heardAt: heardAt + moved });
 }
 
 function serverTime(): number {

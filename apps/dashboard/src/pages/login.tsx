@@ -4,6 +4,7 @@ import { asError } from "../live/resource.ts";
 import { loginByToken, session } from "../live/session.ts";
 import { useStore } from "../live/store.ts";
 import { Mark, useTitle } from "../shell.tsx";
+import { line } from "../text/shown.ts";
 
 export function Login({ problem: first }: { problem: string | undefined }): ReactNode {
   useTitle("Log in");
@@ -46,7 +47,7 @@ export function Login({ problem: first }: { problem: string | undefined }): Reac
         </label>
         {shown === undefined ? null : (
           <p className="refusal" role="alert">
-            {shown}
+            {line(shown)}
           </p>
         )}
         <button type="submit" className="btn pri" disabled={isSending || token.trim() === ""}>

@@ -6,6 +6,7 @@ import { useCallback, useEffect, useRef, useState, type ReactNode } from "react"
 import { link } from "../live/link.ts";
 import { asError } from "../live/resource.ts";
 import { useStore } from "../live/store.ts";
+import { line } from "../text/shown.ts";
 
 export interface Act {
   /** What is being sent now. */
@@ -83,7 +84,7 @@ export function Refusal({ act }: { act: Act }): ReactNode {
   return (
     <p className="refusal" role="alert">
       {text}
-      {act.refusal.message} {code === undefined ? null : <code>{code}</code>}
+      {line(act.refusal.message)} {code === undefined ? null : <code>{code}</code>}
     </p>
   );
 }

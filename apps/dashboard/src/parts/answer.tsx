@@ -18,9 +18,12 @@ interface AnswersProps {
   readonly act: Act;
   /** It is the one that keys answer, and has the one primary button. */
   readonly isSelected: boolean;
+  /** Where it stands, in a list. */
+  readonly place?: string;
   readonly isSeen: boolean;
   /** Only an owner lets an agent beyond its sandbox. */
   readonly mayAllow: boolean;
+  /** The menu of the row holds the rest. */
   readonly isBrief?: boolean;
 }
 
@@ -31,9 +34,9 @@ export function Answers(props: AnswersProps): ReactNode {
   return <Allow {...props} />;
 }
 
-function Allow({ approval, act, isSelected, isSeen, mayAllow, isBrief }: AnswersProps): ReactNode {
+function Allow({ approval, act, isSelected, place = "", isSeen, mayAllow, isBrief }: AnswersProps): ReactNode {
   const [isDenying, setDenying] = useState(false);
-  const isSettled = useSettled(approval.id);
+  const isSettled = useSettled(`${approval.id} ${place}`);
   const { isBeyond } = questionWords(approval.question);
   const [isAsked, setAsked] = useState(false);
   const isOff = !isSettled || !isSeen || !mayAllow;
@@ -66,7 +69,7 @@ function Allow({ approval, act, isSelected, isSeen, mayAllow, isBrief }: Answers
       >
         Allow once {isSelected ? <Kbd>A</Kbd> : null}
       </ActButton>
-      {isBrief === true ? null : (
+      {isBrief === true && !isAsked ? null : (
         <ActButton act={act} name="Allow for this thread" isOff={isOff} call={forThread}>
           {isAsked ? "Beyond the sandbox, every time: allow?" : "Allow for this thread"}{" "}
           {isSelected ? <Kbd>⇧A</Kbd> : null}

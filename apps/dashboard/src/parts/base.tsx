@@ -3,6 +3,7 @@ import type { Tone } from "@heddle/protocol/task-words";
 import type { MouseEvent, ReactNode } from "react";
 import { useNow } from "../live/link.ts";
 import { go } from "../router.ts";
+import { line } from "../text/shown.ts";
 import { age, fullTime } from "../words/figures.ts";
 
 /** The class of a tone: only what is proven is green. */
@@ -104,7 +105,7 @@ export function Problem({ error, onRetry }: { error: Error; onRetry?: (() => voi
     <div className="problem" role="alert">
       <Icon name="failed" tone="no" />
       <span className="grow">
-        {error.message} {code === undefined ? null : <code className="fg2">{code}</code>}
+        {line(error.message)} {code === undefined ? null : <code className="fg2">{code}</code>}
       </span>
       {onRetry === undefined ? null : (
         <button type="button" className="btn" onClick={onRetry}>

@@ -1,5 +1,6 @@
 /** Copies a text, and says so. */
 import { useState, type ReactNode } from "react";
+import { line } from "../text/shown.ts";
 import { Icon } from "./base.tsx";
 
 export function CopyButton({ text, label }: { text: string; label: string }): ReactNode {
@@ -11,7 +12,7 @@ export function CopyButton({ text, label }: { text: string; label: string }): Re
     );
   };
   return (
-    <button type="button" className="btn quiet" title={text} onClick={copy} onBlur={() => setSaid("")}>
+    <button type="button" className="btn quiet" title={line(text)} onClick={copy} onBlur={() => setSaid("")}>
       <Icon name="copy" />
       <span aria-live="polite">{said === "" ? label : said}</span>
     </button>

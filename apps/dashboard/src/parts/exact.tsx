@@ -16,12 +16,21 @@ export function Exact({ lines, onSeen }: ExactProps): ReactNode {
   const text = lines.join("\n");
   const look = (): void => {
     const { current } = box;
-    if (current === null) return;
+    // What is not drawn, such as the dock while a phone shows another part, has not been seen.
+    if (current === null || current.clientHeight === 0) return;
     const left = current.scrollHeight - current.clientHeight - current.scrollTop;
     setLong(left > SLACK_PX);
     if (left <= SLACK_PX) onSeen();
   };
-  useEffect(look, [text]);
+  const latest = useRef(look);
+  latest.current = look;
+  useEffect(() => {
+    const { current } = box;
+    if (current === null) return undefined;
+    const watcher = new ResizeObserver(() => latest.current());
+    watcher.observe(current);
+    return () => watcher.disconnect();
+  }, [text]);
   const letters = strangers(text);
   return (
     <>

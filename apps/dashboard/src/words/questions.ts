@@ -102,6 +102,31 @@ export function questionSentence(question: ApprovalQuestion): string {
   return `${before}${strong}${after}${exact.length === 0 ? "" : ` ${exact.join(", ")}`}`;
 }
 
+export interface Given {
+  readonly decision: string;
+  readonly author: string;
+}
+
+const DECISIONS: Readonly<Record<string, string>> = {
+  accept: "allowed",
+  acceptForThread: "allowed for this thread",
+  decline: "denied",
+  cancel: "denied, and the turn stopped,",
+};
+
+/** What became of a question, and by whom. */
+export function answeredText(
+  kind: ApprovalQuestion["kind"],
+  { decision, author }: Given,
+  me: string | undefined,
+): string {
+  if (author === "policy:timeout") return "denied: no answer came in time";
+  if (author === "system") return "taken back: the turn has ended";
+  const isText = kind === "userInput" || kind === "elicitation";
+  const what = isText && decision === "accept" ? "answered" : (DECISIONS[decision] ?? decision);
+  return `${what} by ${author === `user:${me ?? ""}` ? "you" : line(author.replace(/^user:/, ""))}`;
+}
+
 /** Letters that may only look like those of a command are named by their code points. */
 export function strangers(text: string): readonly string[] {
   const found = new Set(text.match(/[^\x20-\x7e]/gu));

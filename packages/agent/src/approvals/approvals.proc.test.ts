@@ -21,6 +21,7 @@ test("an answer from another process lets the call run, and a second answer is r
   await other.heddle.as("user:owner").answer({ ...given, decision: "acceptForThread" });
   await expect(t.heddle.as("user:owner").answer({ ...given, decision: "decline" })).rejects.toMatchObject({
     code: "approval.already-resolved",
+    message: `question ${approvalId} is already answered: acceptForThread by user:owner`,
   });
   expect((await turn.done).body.status).toBe("completed");
   expect(existsSync(join(t.workspace, "made-by-agent"))).toBe(true);

@@ -126,8 +126,25 @@ export async function answer(journal: Journal, { by, ...given }: Omit<Answer, "t
   }
   checkAnswer(asked.body.question, given);
   const isFirst = await resolve(journal, { ...given, turnId: asked.body.turnId }, by);
-  if (!isFirst) throw new HeddleError("approval.already-resolved", `question ${given.approvalId} is already answered`);
+  if (!isFirst) {
+    const before = await firstAnswer(journal, given, asked.version);
+    throw new HeddleError("approval.already-resolved", `question ${given.approvalId} is already answered${before}`);
+  }
   return asked.body.turnId;
+}
+
+/** Next to nothing happens in a thread between a question and its answer. */
+const MAX_BETWEEN = 200;
+
+/** Who was faster, and what they said. */
+async function firstAnswer(
+  journal: Pick<Journal, "read">,
+  { threadId, approvalId }: Pick<Answer, "threadId" | "approvalId">,
+  askedAt: number,
+): Promise<string> {
+  for (const { author, body } of await journal.read({ stream: threadId, after: askedAt, limit: MAX_BETWEEN }))
+    if (body.type === "approval.resolved" && body.approvalId === approvalId) return `: ${body.decision} by ${author}`;
+  return "";
 }
 
 async function resolve(journal: Appending, given: Answer, author: Author): Promise<boolean> {

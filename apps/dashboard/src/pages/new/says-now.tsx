@@ -27,7 +27,7 @@ export function SaysNow({ yaml, linted, onRun, isEmpty }: SaysNowProps): ReactNo
           </button>
         </h2>
         {answer?.results === undefined ? <p className="meta">not run</p> : <Results results={answer.results} />}
-        {problem === undefined ? null : <p className="refusal">{problem.message}</p>}
+        {problem === undefined ? null : <p className="refusal">{line(problem.message)}</p>}
       </section>
       <section>
         <h2 className="h row">

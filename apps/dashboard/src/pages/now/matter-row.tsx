@@ -1,7 +1,8 @@
 /** One matter: its sentence, the exact thing, the agent's reason, and what can be done about it here. */
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { api } from "../../live/session.ts";
-import { useFacts } from "../../live/facts.tsx";
+import { answers, useFacts } from "../../live/facts.tsx";
+import { useStore } from "../../live/store.ts";
 import { ActButton, Refusal, useAct, type Act } from "../../parts/act.tsx";
 import { answer, Answers } from "../../parts/answer.tsx";
 import { Age, Icon, Link, TONE_CLASS } from "../../parts/base.tsx";
@@ -9,17 +10,20 @@ import { Exact } from "../../parts/exact.tsx";
 import { Menu, type MenuEntry } from "../../parts/menu.tsx";
 import { Reply } from "../../parts/reply.tsx";
 import { go, look } from "../../router.ts";
+import { answeredText } from "../../words/questions.ts";
 import type { Matter } from "./matters.ts";
 
 interface RowProps {
   readonly matter: Matter;
   readonly isSelected: boolean;
+  /** Where it stands, and whether it is selected only because another one has gone. */
+  readonly place: string;
   /** It was answered, and goes in a moment. */
   readonly isGone: boolean;
   readonly onPutOff: () => void;
 }
 
-export function MatterRow({ matter, isSelected, isGone, onPutOff }: RowProps): ReactNode {
+export function MatterRow({ matter, isSelected, place, isGone, onPutOff }: RowProps): ReactNode {
   const act = useAct();
   const row = useRef<HTMLLIElement>(null);
   const [isSeen, setSeen] = useState((matter.exact ?? []).length === 0);
@@ -65,13 +69,24 @@ export function MatterRow({ matter, isSelected, isGone, onPutOff }: RowProps): R
         </p>
         <Refusal act={act} />
       </div>
-      {isGone ? <p className="meta">answered</p> : <Acts {...{ matter, act, isSelected, isGone, isSeen, onPutOff }} />}
+      {isGone ? (
+        <Answered matter={matter} />
+      ) : (
+        <Acts {...{ matter, act, isSelected, place, isGone, isSeen, onPutOff }} />
+      )}
     </li>
   );
 }
 
+function Answered({ matter: { of } }: { matter: Matter }): ReactNode {
+  const { server } = useFacts();
+  const given = useStore(answers).get(of.kind === "approval" ? of.approval.id : "");
+  if (of.kind !== "approval" || given === undefined) return <p className="meta">answered</p>;
+  return <p className="meta">{answeredText(of.approval.question.kind, given, server.data?.principal.name)}</p>;
+}
+
 function Acts(props: RowProps & { act: Act; isSeen: boolean }): ReactNode {
-  const { matter, act, isSelected, isSeen, onPutOff } = props;
+  const { matter, act, isSelected, place, isSeen, onPutOff } = props;
   const { server } = useFacts();
   const role = server.data?.principal.role ?? "viewer";
   const open: MenuEntry = {
@@ -85,7 +100,7 @@ function Acts(props: RowProps & { act: Act; isSeen: boolean }): ReactNode {
   const { of } = matter;
   switch (of.kind) {
     case "approval":
-      return <ApprovalActs {...{ act, isSelected, isSeen, of }} more={[open, off]} name={matter.name} />;
+      return <ApprovalActs {...{ act, isSelected, place, isSeen, of }} more={[open, off]} name={matter.name} />;
     case "stall":
       return <StallActs act={act} taskId={of.task.id} more={[open, off]} name={matter.name} />;
     case "task":
@@ -118,12 +133,14 @@ function ApprovalActs({
   act,
   of,
   isSelected,
+  place,
   isSeen,
   more,
   name,
 }: MoreProps & {
   of: Extract<Matter["of"], { kind: "approval" }>;
   isSelected: boolean;
+  place: string;
   isSeen: boolean;
 }): ReactNode {
   const { approval } = of;
@@ -131,11 +148,11 @@ function ApprovalActs({
   const mayAllow = approval.mayAnswer.includes("accept");
   return (
     <>
-      <Answers {...{ approval, act, isSelected, isSeen, mayAllow }} isBrief />
+      <Answers {...{ approval, act, isSelected, place, isSeen, mayAllow }} isBrief />
       <Menu
         label={`More for ${name}`}
         entries={[
-          ...(mayAllow
+          ...(mayAllow && isSeen && approval.mayAnswer.includes("acceptForThread")
             ? [
                 {
                   name: "Allow for this thread",

@@ -40,7 +40,7 @@ export function Now(): ReactNode {
   const matters = all.filter(({ id }) => !hidden.has(id));
   const shown = useLingering(matters);
   const waiting = matters.filter(({ band }) => band === "you").length;
-  useTitle(waiting > 0 ? `${waiting} wait for you` : "Now");
+  useTitle(waiting > 1 ? `${waiting} wait for you` : waiting === 1 ? "1 waits for you" : "Now");
   const selected = matters.find(({ id }) => id === query.get("sel")) ?? matters[0];
   useListKeys(matters, selected, putOff);
   const error = state.error ?? approvals.error ?? stopped.error;
@@ -127,6 +127,8 @@ function BandList(props: {
   onPutOff: (id: string) => void;
 }): ReactNode {
   const { band, matters, selected, onPutOff } = props;
+  const { query } = usePlace();
+  const isChosen = query.get("sel") === selected?.id;
   if (matters.length === 0) return null;
   const more = matters.length - MOST_IN_BAND;
   return (
@@ -135,11 +137,12 @@ function BandList(props: {
         {BANDS[band]} <span>{matters.length}</span>
       </h2>
       <ol className={band === "you" ? "asks" : "asks tight"}>
-        {matters.slice(0, MOST_IN_BAND).map((matter) => (
+        {matters.slice(0, MOST_IN_BAND).map((matter, index) => (
           <MatterRow
             key={matter.id}
             matter={matter}
             isSelected={matter.id === selected?.id}
+            place={`${index}${matter.id === selected?.id && !isChosen ? ", first" : ""}`}
             isGone={!props.current.includes(matter)}
             onPutOff={() => onPutOff(matter.id)}
           />

@@ -1,16 +1,19 @@
 /** Open questions of a run: they stay in sight until they are answered. */
 import type { Approval } from "@heddle/protocol/http";
-import { useState, type ReactNode } from "react";
-import { useFacts } from "../../live/facts.tsx";
+import { useRef, useState, type ReactNode } from "react";
+import { answers, useFacts } from "../../live/facts.tsx";
+import { useNow } from "../../live/link.ts";
+import { useStore } from "../../live/store.ts";
 import { Refusal, useAct } from "../../parts/act.tsx";
 import { Answers } from "../../parts/answer.tsx";
 import { Age, Icon } from "../../parts/base.tsx";
 import { Exact } from "../../parts/exact.tsx";
-import { questionSentence, questionWords } from "../../words/questions.ts";
+import { answeredText, questionSentence, questionWords } from "../../words/questions.ts";
 
 export function Dock({ approvals }: { approvals: readonly Approval[] }): ReactNode {
   const [first, ...more] = approvals;
-  if (first === undefined) return null;
+  const last = useLast(approvals);
+  if (first === undefined) return last === undefined ? null : <Answered question={last} />;
   return (
     <div className="dock" role="group" aria-label="A question of the agent">
       <p className="vh" role="alert">
@@ -19,6 +22,27 @@ export function Dock({ approvals }: { approvals: readonly Approval[] }): ReactNo
       <Question key={first.id} approval={first} />
       {more.length === 0 ? null : <p className="meta">and {more.length} more after this one</p>}
     </div>
+  );
+}
+
+/** The question that stood here until a moment ago. */
+function useLast([first]: readonly Approval[]): Approval | undefined {
+  const now = useNow();
+  const last = useRef<{ approval: Approval; at: number }>(undefined);
+  if (first !== undefined) last.current = { approval: first, at: now.at };
+  const kept = last.current;
+  return kept === undefined || now.at - kept.at > KEPT_MS ? undefined : kept.approval;
+}
+const KEPT_MS = 10_000;
+
+function Answered({ question }: { question: Approval }): ReactNode {
+  const { server } = useFacts();
+  const given = useStore(answers).get(question.id);
+  if (given === undefined) return null;
+  return (
+    <p className="dock meta" role="status">
+      {questionSentence(question.question)} {answeredText(question.question.kind, given, server.data?.principal.name)}
+    </p>
   );
 }
 

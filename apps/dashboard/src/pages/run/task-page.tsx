@@ -92,7 +92,7 @@ export function NotThere({ error, reload }: { error: Error | undefined; reload: 
         <>
           <h1>It is not here</h1>
           <p className="fg2">
-            {error.message}. If it was deleted, what it said is gone; that it was there is on record, in{" "}
+            {line(error.message)}. If it was deleted, what it said is gone; that it was there is on record, in{" "}
             <Link to="/evidence" className="lk">
               Evidence
             </Link>
