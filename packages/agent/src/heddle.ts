@@ -19,6 +19,7 @@ import type {
   ThreadParent,
   TurnSettings,
 } from "@heddle/protocol";
+import type { Member, MemberOptions } from "./recovery/membership.ts";
 import type { SandboxLimits } from "@heddle/tools";
 import type { ThreadBeginning } from "./threads/create-thread.ts";
 import type { IdleLimits } from "./sandboxes/idle-sandboxes.ts";
@@ -90,6 +91,8 @@ export interface HeddleOptions {
   readonly clientToolMs?: number | undefined;
   /** The longest that an outside agent may call nothing before its session ends; absent: half an hour. */
   readonly sessionIdleMs?: number | undefined;
+  /** It joins the store as a worker of a team; absent: it works by itself. */
+  readonly member?: MemberOptions | undefined;
   /** Gets lines for the operator that no caller receives. */
   readonly log?: ((line: string) => void) | undefined;
   /** Shared with whatever stores or renews credentials, so that their secrets are never stored here. */
@@ -258,6 +261,8 @@ export interface Acts {
 export interface Heddle extends AsyncDisposable {
   readonly journal: Journal;
   readonly recoveredTurns: number;
+  /** Set when it has joined its store as a worker. */
+  readonly member: Member | undefined;
   /** Threads may start child threads. */
   readonly mayStartThreads: boolean;
   /** The owner's rules for messages between agents. */

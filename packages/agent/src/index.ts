@@ -47,6 +47,16 @@ export { isAnswered } from "./recovery/answered-socket.ts";
 export { leaseStateOf, stateOf, thisHolder } from "./recovery/holder.ts";
 export { StartWatch } from "./turns/start-watch.ts";
 export { createSlots, type Slots } from "./side-requests/slots.ts";
+export { isWorkerStream, type Member, type MemberOptions } from "./recovery/membership.ts";
+export {
+  drainWorker,
+  fenceLost,
+  fenceWorker,
+  findWorker,
+  listWorkers,
+  type WorkerRow,
+  type WorkerState,
+} from "./recovery/workers.ts";
 export { recover } from "./recovery/recover.ts";
 export { createSerial, type Serial } from "./turns/serial.ts";
 export { foldersFromRoot, repositoryRoot } from "./context/repository.ts";

@@ -31,6 +31,7 @@ import { keysInUse } from "./keys-in-use.ts";
 import { createLive } from "./turns/live.ts";
 import { engineMessages, type EngineMessages } from "./messages/engine-messages.ts";
 import { lazyMcpLogins, type LazyMcpLogins } from "./mcp/mcp-logins.ts";
+import type { Member } from "./recovery/membership.ts";
 import { createPendingEnds, type PendingEnds } from "./recovery/pending-ends.ts";
 import { EMBEDDED } from "./runners/config.ts";
 import { createRunners, type Runners } from "./runners/registry.ts";
@@ -58,7 +59,11 @@ export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
   // A token that is fetched while a turn runs must not be stored.
   for (const { credential } of options.providers) credential?.onSecrets?.(journal.redactor.learn);
   try {
-    return new Engine(options, journal, await begin(options, journal));
+    const begun = await begin(options, journal);
+    if (options.member === undefined) return new Engine(options, journal, begun);
+    const { joinStore } = await import("./recovery/membership.ts");
+    const joined = await joinStore(journal, options.member);
+    return new Engine(options, joined.journal, begun, joined.member);
   } catch (error) {
     await journal[Symbol.asyncDispose]();
     throw error;
@@ -80,6 +85,7 @@ type ThreadTurn = Omit<StartTurn, "task" | "thread"> &
 class Engine implements Heddle {
   readonly journal: Journal;
   readonly recoveredTurns: number;
+  readonly member: Member | undefined;
   readonly #messages: EngineMessages;
   readonly #options: HeddleOptions;
   readonly #live = createLive();
@@ -97,9 +103,10 @@ class Engine implements Heddle {
   readonly #byOthers: TurnsByOthers;
   readonly #engine: CarryOn & HopEngine;
 
-  constructor(options: HeddleOptions, journal: Journal, begun: Begun) {
+  constructor(options: HeddleOptions, journal: Journal, begun: Begun, member?: Member) {
     const { recovered, openHooks, openParked, openChildren, openMessages, background } = begun;
     this.journal = journal;
+    this.member = member;
     this.recoveredTurns = recovered.closed;
     this.#background = background;
     this.#options = options;
@@ -335,6 +342,7 @@ class Engine implements Heddle {
     await this.#background?.[Symbol.asyncDispose]();
     await this.#mcpLogins[Symbol.asyncDispose]();
     await this.#sandboxes[Symbol.asyncDispose]();
+    await this.member?.[Symbol.asyncDispose]();
     await this.journal[Symbol.asyncDispose]();
   }
 

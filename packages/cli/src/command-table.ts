@@ -34,6 +34,14 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "Show how agents did at one task, or run several agents at a folder of tasks",
     load: async () => (await import("./commands/contest.ts")).contestCommand,
   },
+  worker: {
+    summary: "Take tasks of a store that several machines share",
+    load: async () => (await import("./commands/worker.ts")).workerCommand,
+  },
+  cluster: {
+    summary: "Show the workers of a store, drain one, or fence one",
+    load: async () => (await import("./commands/cluster.ts")).clusterCommand,
+  },
   watch: {
     summary: "Run the tasks of this home and show their progress",
     load: async () => (await import("./commands/watch.ts")).watchCommand,

@@ -155,6 +155,10 @@ const table = {
   "runner.stalled": { exit: EXIT.turnFailed, rpc: INTERNAL },
   "runner.exited": { exit: EXIT.turnFailed, rpc: INTERNAL },
 
+  "worker.lost": { exit: EXIT.turnFailed, rpc: INTERNAL },
+  "worker.fenced": { exit: EXIT.infrastructure, rpc: INTERNAL },
+  "worker.not-found": { exit: EXIT.usage, rpc: INVALID_REQUEST },
+  "worker.ambiguous": { exit: EXIT.usage, rpc: INVALID_REQUEST },
   "lease.lost": { exit: EXIT.infrastructure, rpc: INTERNAL },
 
   "door.unauthorized": { exit: EXIT.auth, rpc: INVALID_REQUEST },

@@ -128,6 +128,7 @@ export {
   type HopScope,
   type StoredEvent,
 } from "./events/events.ts";
+export { WorkerRole } from "./events/worker-events.ts";
 export {
   INBOX,
   isUser,
@@ -156,8 +157,10 @@ export {
   isNotificationEvent,
   isOutsideThreads,
   isTaskEvent,
+  isWorkerEvent,
   type NotificationEventBody,
   type TaskEventBody,
+  type WorkerEventBody,
 } from "./tasks/task-event-kinds.ts";
 export { afterEvents, checkRunOf, isNudge, nextTask } from "./tasks/task-machine.ts";
 export {

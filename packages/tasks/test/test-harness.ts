@@ -23,6 +23,7 @@ export interface TestHarnessOptions {
   readonly settings?: HarnessOptions["settingsFor"];
   readonly slowStartMs?: number;
   readonly leaseMs?: number;
+  readonly member?: HeddleOptions["member"];
   readonly backend?: "namespaces" | "bwrap";
 }
 
@@ -62,6 +63,7 @@ export async function openTestHarness(options: TestHarnessOptions = {}): Promise
     isUnattended: options.isUnattended ?? false,
     runners: options.runners,
     leaseMs: options.leaseMs,
+    member: options.member,
     ...(options.backend === undefined ? {} : { sandboxBackend: options.backend }),
   });
   const { journal } = heddle;

@@ -46,6 +46,7 @@ export async function leaseStateOf(
   options?: { readonly wait: boolean },
 ): Promise<HolderState> {
   const state = stateOf(holder);
+  if (state === "dead" || (await leases.isFenced(holder))) return "dead";
   return state === "unknown" && (await leases.isOver(holder, options)) ? "dead" : state;
 }
 

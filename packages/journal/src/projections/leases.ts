@@ -1,4 +1,4 @@
-/** One row for each held turn and task: its owner and epoch. Those of tasks are written with the task. */
+/** One row for each held turn and task, and each worker: its owner and epoch. Those of tasks are written with the task. */
 import { FIRST_EPOCH, ownerOf, type TaskRecord } from "@heddle/protocol";
 import { NO_CHANGES, type Projection, type RowChange } from "./changes.ts";
 
@@ -21,6 +21,18 @@ export const leases: Projection = {
       }
       case "turn.completed":
         return [{ kind: "delete", table, where: { subject: body.turnId, stream } }];
+      case "worker.joined": {
+        const values = { stream, owner: ownerOf(body.holder), epoch: FIRST_EPOCH };
+        return [{ kind: "put", table, key: { subject: stream }, values }];
+      }
+      case "worker.left":
+        return [{ kind: "delete", table, where: { subject: stream } }];
+      case "worker.fenced":
+        return [
+          { kind: "delete", table, where: { subject: stream } },
+          // What it holds is still to be taken by others; the epoch that it knows is over.
+          { kind: "update", table, where: { owner: ownerOf(body.holder) }, set: {}, add: { epoch: 1 } },
+        ];
       default:
         return NO_CHANGES;
     }

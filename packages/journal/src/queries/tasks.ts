@@ -22,8 +22,13 @@ export interface TaskQueries {
   /** Not held, due, and with a free folder: highest priority first, then oldest. */
   due(
     now: number,
-    /** `among`: only these, and what their schedules began. */
-    options: { readonly limit: number; readonly among?: readonly string[] | undefined },
+    options: {
+      readonly limit: number;
+      /** Only these, and what their schedules began. */
+      readonly among?: readonly string[] | undefined;
+      /** Only what needs nothing else; absent: whatever it needs. */
+      readonly labels?: readonly string[] | undefined;
+    },
   ): Promise<readonly TaskRecord[]>;
   /** When the next one comes due after this time; undefined: none will by itself. */
   nextDue(after: number): Promise<number | undefined>;

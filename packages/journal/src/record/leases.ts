@@ -27,6 +27,8 @@ export interface Leases {
    * until it is, while the store's own time says that they have.
    */
   isOver(holder: Holder, options?: { readonly wait: boolean }): Promise<boolean>;
+  /** It was fenced, and what it held is not taken yet: over, whether its process lives or not. */
+  isFenced(holder: Holder): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -47,6 +49,8 @@ export interface LeaseStore {
 }
 
 export const LEASE_MS = 12_000;
+/** How long leases of a fenced process last. */
+export const FENCED_MS = 0;
 const RENEWALS_PER_LEASE = 3;
 /** More than one renewal: a living owner that only looks expired renews within this. */
 const CONFIRM_PART = 0.6;
@@ -120,6 +124,7 @@ export function createLeases(store: LeaseStore): Leases {
       }
       return state === "over";
     },
+    isFenced: async (holder) => (await store.owner(ownerOf(holder)))?.leaseMs === FENCED_MS,
     async close() {
       clearInterval(timer);
       await renewing;

@@ -1,6 +1,6 @@
 /** Leases in SQL: the check of every append, and the rows by which a process shows other hosts that it lives. */
 import { holderNamed, leaseLost, ownerOf, type EventBody, type Lease } from "@heddle/protocol";
-import { createLeases, LEASE_MS, type LeaseRow, type Leases, type OwnerRow } from "../record/leases.ts";
+import { createLeases, FENCED_MS, LEASE_MS, type LeaseRow, type Leases, type OwnerRow } from "../record/leases.ts";
 import { integer, text, type Row } from "../record/rows.ts";
 import type { Connection, Read } from "./driver.ts";
 import type { OpenJournalOptions } from "./open-store.ts";
@@ -53,13 +53,15 @@ export function recordOwners(connection: Connection, events: readonly EventBody[
   for (const body of events) {
     if (!("holder" in body)) continue;
     connection.run("DELETE FROM lease_owners WHERE id NOT IN (SELECT owner FROM leases)");
+    // No renewal of a fenced process makes its leases last again.
+    const [until, lasts] = body.type === "worker.fenced" ? [0, FENCED_MS] : [now + leaseMs, leaseMs];
     connection.run(
       `INSERT INTO lease_owners (id, beat, expires_at, lease_ms) VALUES (?, ?, ?, ?)
        ON CONFLICT (id) DO UPDATE SET beat = beat + 1, expires_at = excluded.expires_at, lease_ms = excluded.lease_ms`,
       ownerOf(body.holder),
       now,
-      now + leaseMs,
-      leaseMs,
+      until,
+      lasts,
     );
   }
 }

@@ -26,6 +26,7 @@ const under = (journal: Journal, epoch: number, event: EventBody = said("x", "t1
 
 export function leaseSuite(newStore: NewStore): void {
   fence(newStore);
+  workers(newStore);
   expiry(newStore);
 }
 
@@ -88,6 +89,46 @@ function fence(newStore: NewStore): void {
     expect(await journal.leases.held()).toMatchObject([{ subject: "t1", epoch: 3 }]);
     // It knew no leases, so nothing of it runs out.
     expect(await journal.leases.isOver({ ...holder, pid: 7 })).toBe(false);
+  });
+}
+
+function workers(newStore: NewStore): void {
+  test("19.2: joining is taking a lease; a fence ends it and every other lease of its process, in one append", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    await using second = await store.open({ leaseMs: LEASE_MS });
+    const joined: EventBody = {
+      type: "worker.joined",
+      v: 1,
+      name: "one",
+      role: "worker",
+      labels: [],
+      concurrency: 1,
+      version: "1",
+      holder,
+    };
+    await journal.append({ stream: "worker_1", author: "system", events: [joined] });
+    await begin(journal);
+    const mine = { subject: "worker_1", epoch: 1 };
+    const note: EventBody = { type: "worker.drained", v: 1, reason: "asked" };
+    await journal.append({ stream: "worker_1", author: "system", events: [note], lease: mine });
+    await under(journal, 1);
+    expect(await second.leases.isFenced(holder)).toBe(false);
+    const fenced: EventBody = { type: "worker.fenced", v: 1, holder, reason: "gone" };
+    await second.append({ stream: "worker_1", author: "system", events: [fenced] });
+    await expect(under(journal, 1)).rejects.toMatchObject({ code: "lease.lost" });
+    const late = journal.append({ stream: "b", author: "system", events: [created], lease: mine });
+    await expect(late).rejects.toMatchObject({ code: "lease.lost", details: { lease: "worker_1" } });
+    expect(await journal.version("b")).toBe(0);
+    // What it held is still listed, for those who take it; no renewal of its own brings it back.
+    expect(await second.leases.held()).toMatchObject([{ subject: "t1", epoch: 2, holder }]);
+    using _held = journal.leases.hold({ subject: "t1", epoch: 1 }, holder);
+    expect(await second.leases.isFenced(holder)).toBe(true);
+    expect(await second.leases.isOver(holder)).toBe(true);
+    await journal.rebuildProjections();
+    expect(await second.leases.held()).toMatchObject([{ subject: "t1", epoch: 2, holder }]);
+    await second.append({ stream: "a", author: "system", events: [resumed] });
+    await under(second, 2);
   });
 }
 

@@ -79,6 +79,19 @@ export function taskSuite(newStore: NewStore): void {
     expect(await tasks.get("task_3")).toBeUndefined();
   });
 
+  test("19.4: a task that needs something is due for a worker that has all of it, and for one that is not asked", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    const say = await fillTasks(journal);
+    await say("task_5", added("fifth", { needs: ["gpu", "big"], priority: 9 }));
+    const due = async (labels?: string[]): Promise<string[]> =>
+      ids(await journal.tasks.due(Date.now() + 1_000, { limit: 2, labels }));
+    expect(await due([])).toEqual(["task_2", "task_3"]);
+    expect(await due(["gpu"])).toEqual(["task_2", "task_3"]);
+    expect(await due(["big", "gpu", "arm64"])).toEqual(["task_5", "task_2"]);
+    expect(await due()).toEqual(["task_5", "task_2"]);
+  });
+
   test("14.8: an event that the machine refuses changes nothing, and every answer rebuilds equal", async () => {
     await using store = await newStore();
     await using journal = await store.open();

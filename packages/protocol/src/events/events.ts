@@ -21,6 +21,7 @@ import { ModelOutputPart, Usage } from "../threads/model-output.ts";
 import { InputRole, InputSource, messageEvents } from "../threads/messages.ts";
 import { networkEvents } from "./network-events.ts";
 import { taskEvents } from "./task-events.ts";
+import { workerEvents } from "./worker-events.ts";
 import { ClientTool, ConversationEntry, GitInfoChange, Goal, ThreadParent } from "../threads/thread-facts.ts";
 import { ClientContext, ReasoningSummary, TurnSettings } from "../threads/turn-settings.ts";
 
@@ -375,6 +376,7 @@ export const EventBody = z.discriminatedUnion("type", [
   ...agentEvents,
   ...clientEvents,
   ...taskEvents,
+  ...workerEvents,
 ]);
 export type EventBody = z.infer<typeof EventBody>;
 export type EventType = EventBody["type"];

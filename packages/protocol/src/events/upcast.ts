@@ -116,6 +116,10 @@ export const EVENT_VERSIONS: { readonly [T in EventType]: EventOf<T>["v"] } = {
   "notification.tried": 1,
   "notification.redelivered": 1,
   "notification.read": 1,
+  "worker.joined": 1,
+  "worker.drained": 1,
+  "worker.fenced": 1,
+  "worker.left": 1,
 };
 
 /**

@@ -10,6 +10,12 @@ import { TaskCheck, TaskNetwork } from "./task-checks.ts";
 
 const text = z.string().min(1);
 const envelopeName = text.meta(ENVELOPE_EXAMPLES);
+/** A word for what a worker has. */
+export const WorkerLabel = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._-]{0,31}$/, "must be lower-case letters, digits, ., _ or -");
+/** More needs than this make a queue that no worker looks at. */
+const MAX_NEEDS = 4;
 const ms = z.number().int().positive();
 
 export const TaskStep = z.strictObject({ title: text, acceptance: z.array(text).default([]) });
@@ -153,6 +159,8 @@ export const TaskSpec = z.strictObject({
   dependsOn: z.array(text).default([]),
   /** Higher first. */
   priority: z.number().int().default(0),
+  /** Labels of the workers that may take it; absent: any worker may. */
+  needs: z.array(WorkerLabel).min(1).max(MAX_NEEDS).optional(),
   /** No other task runs in the same folder meanwhile. */
   exclusive: z.boolean().default(true),
   /** In a worktree of its own; absent: in place. */

@@ -7,7 +7,7 @@ import type { Holder } from "../events/event-parts.ts";
 import { defined } from "../defined.ts";
 
 export interface Lease {
-  /** The id of the turn or the task. */
+  /** The id of the turn, the task or the worker. */
   readonly subject: string;
   /** Of a turn: how often it was taken. Of a task: its attempt. */
   readonly epoch: number;

@@ -1,5 +1,5 @@
 /** The engine of a long-lived process, opened from its configuration. */
-import { openHeddle, type Heddle } from "@heddle/agent";
+import { openHeddle, type Heddle, type MemberOptions } from "@heddle/agent";
 import type { Redactor } from "@heddle/journal";
 import type { ProviderConfig } from "@heddle/models";
 import { counted, isHeddleError } from "@heddle/protocol";
@@ -19,12 +19,13 @@ export interface EngineOptions extends Pick<Host, "masked" | "skills"> {
   readonly redactor: Redactor;
   /** Absent: clients can be asked. */
   readonly isUnattended?: boolean | undefined;
+  readonly member?: MemberOptions | undefined;
   readonly log: (line: string) => void;
 }
 
 /** What is masked for the commands of clients is masked for agents too. */
 export async function openEngine(options: EngineOptions): Promise<Heddle> {
-  const { home, codexHome, config, env, masked, skills, redactor, isUnattended = false, log } = options;
+  const { home, codexHome, config, env, masked, skills, redactor, isUnattended = false, member, log } = options;
   const heddle = await openHeddle({
     home,
     codexHome,
@@ -33,6 +34,7 @@ export async function openEngine(options: EngineOptions): Promise<Heddle> {
     env,
     log,
     isUnattended,
+    member,
     masked: masked ?? [],
     skills,
     mcpServers: await mcpServersOf(config, env),

@@ -2,7 +2,7 @@
  * An engine opened from a configuration, with what every server needs beside it: the host it lends to clients, and the
  * settings that the configuration comes to.
  */
-import type { Heddle } from "@heddle/agent";
+import type { Heddle, MemberOptions } from "@heddle/agent";
 import { createRedactor } from "@heddle/journal";
 import type { Host, SettingsSource } from "@heddle/server";
 import type { Configuration } from "../config/layers.ts";
@@ -27,12 +27,14 @@ export interface ServingOptions {
   readonly writeRoots?: readonly string[] | undefined;
   /** Policy answers questions: no client can be asked. */
   readonly isUnattended?: boolean | undefined;
+  /** It joins the store as a worker of a team. */
+  readonly member?: MemberOptions | undefined;
   readonly log: (line: string) => void;
 }
 
 /** Everything that is opened is closed with `ends`. */
 export async function openServing(ends: AsyncDisposableStack, options: ServingOptions): Promise<Serving> {
-  const { configuration, env, home, sockets = [], writeRoots, isUnattended, log } = options;
+  const { configuration, env, home, sockets = [], writeRoots, isUnattended, member, log } = options;
   const { choices, config, codexHome } = configuration;
   // Clients may change the file; what the next turn runs with is what it says then.
   let { file } = configuration;
@@ -44,7 +46,7 @@ export async function openServing(ends: AsyncDisposableStack, options: ServingOp
   );
   const { masked, skills } = host;
   const heddle = ends.use(
-    await openEngine({ home, codexHome, config, env, masked, skills, redactor, isUnattended, log }),
+    await openEngine({ home, codexHome, config, env, masked, skills, redactor, isUnattended, member, log }),
   );
   const settings = settingsSource({
     get file() {

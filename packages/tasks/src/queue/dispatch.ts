@@ -17,6 +17,8 @@ export interface Looking {
   readonly limit: number;
   /** Only these tasks, and what their schedules began. */
   readonly among?: readonly string[] | undefined;
+  /** What the worker has; a task that needs more is another's. */
+  readonly labels: readonly string[];
 }
 
 export interface Dispatch extends AsyncDisposable {

@@ -12,7 +12,7 @@ import {
   type TurnSettings,
 } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
-import { createSlots, recover, type Heddle } from "@heddle/agent";
+import { createSlots, type Heddle } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
 import { runAttempt, type HarnessContext } from "../attempt/attempt.ts";
 import { followContest, wakeContest } from "../contest/follow-contest.ts";
@@ -28,7 +28,8 @@ import { BRINGS_WORK, FREES_OTHERS } from "./news.ts";
 import { isSchedule } from "./schedule.ts";
 import { fire, reckonAnew } from "./scheduler.ts";
 import { backoff } from "../attempt/retry.ts";
-import { folderOf, giveBack, isAbandoned, isOurs, take } from "./take.ts";
+import { folderOf, giveBack, isOurs, take } from "./take.ts";
+import { failLost, isTooOftenLost, whatDeadWorkersLeft } from "./take-over.ts";
 
 export interface HarnessOptions {
   readonly heddle: Heddle;
@@ -42,12 +43,16 @@ export interface HarnessOptions {
   readonly only?: Promise<readonly string[]> | undefined;
   /** A longer start, from being taken to the first request, is reported; five seconds when absent. */
   readonly slowStartMs?: number;
+  /** What it has that tasks may need, where it has not joined its store as a worker. */
+  readonly labels?: readonly string[];
   /** Absent: the store is the queue. It is closed with the harness. */
   readonly dispatch?: Dispatch;
 }
 
 export interface Harness extends AsyncDisposable {
   readonly running: number;
+  /** Takes nothing new from now on; resolves when what runs has ended. */
+  drain(): Promise<void>;
   /** Resolves with the tasks when none of them will change by itself, or the signal aborts. */
   drained(taskIds: readonly string[], signal: AbortSignal): Promise<readonly TaskRecord[]>;
 }
@@ -88,6 +93,8 @@ class Worker implements Harness {
   readonly #attempts = new Map<string, Promise<void>>();
   readonly #listening: Disposable;
   readonly #loop: Promise<void>;
+  /** Takes nothing new. */
+  #isDrained = false;
   #woken = Promise.withResolvers<void>();
   /** Contests that waited when this worker began have been looked at. */
   #hasFollowed = false;
@@ -118,6 +125,19 @@ class Worker implements Harness {
 
   get running(): number {
     return this.#attempts.size;
+  }
+
+  async drain(): Promise<void> {
+    this.#isDrained = true;
+    while (this.#attempts.size > 0) await Promise.race(this.#attempts.values());
+  }
+
+  get #isFull(): boolean {
+    return this.#closing.signal.aborted || this.#isDrained || this.#attempts.size >= this.#options.concurrency;
+  }
+
+  get #labels(): readonly string[] {
+    return this.#options.heddle.member?.labels ?? this.#options.labels ?? [];
   }
 
   async drained(taskIds: readonly string[], signal: AbortSignal): Promise<readonly TaskRecord[]> {
@@ -197,7 +217,8 @@ class Worker implements Harness {
     this.#only = await withDependencies(this.#journal, chosen);
   }
 
-  #mayTake({ id, parentId }: TaskRecord): boolean {
+  #mayTake({ id, parentId, spec }: TaskRecord): boolean {
+    if (spec.needs?.some((need) => !this.#labels.includes(need)) === true) return false;
     return this.#only?.some((chosen) => chosen === id || chosen === parentId) ?? true;
   }
 
@@ -226,11 +247,12 @@ class Worker implements Harness {
 
   /** One pass over the front of the queue; true: there may be more. */
   async #begin(now: number): Promise<boolean> {
-    if (this.#attempts.size >= this.#options.concurrency) return false;
-    const due = await this.#dispatch.deliveries({ now, limit: CANDIDATES, among: this.#only });
+    if (this.#isFull) return false;
+    const looking = { now, limit: CANDIDATES, among: this.#only, labels: this.#labels };
+    const due = await this.#dispatch.deliveries(looking);
     const folders = new Set<string>();
     for (const [index, delivery] of due.entries()) {
-      if (this.#closing.signal.aborted || this.#attempts.size >= this.#options.concurrency) {
+      if (this.#isFull) {
         for (const left of due.slice(index)) await this.#dispatch.later(left, now);
         return false;
       }
@@ -300,24 +322,20 @@ class Worker implements Harness {
     }
   }
 
-  /** Takes over from dead workers; true: other processes hold tasks. */
+  /** Takes over from dead workers; true: other processes hold tasks, or may. */
   async #takeOver(): Promise<boolean> {
     const now = performance.now();
     if (!this.#othersHold || now - this.#livesSeenAt < this.#lookEveryMs) return this.#othersHold;
-    const foreign = (await this.#journal.tasks.held()).filter(({ holder }) => holder !== undefined && !isOurs(holder));
+    const isMember = this.#options.heddle.member !== undefined;
+    const { abandoned, othersHold } = await whatDeadWorkersLeft(this.#journal, { isMember });
     this.#livesSeenAt = now;
-    const abandoned: TaskRecord[] = [];
-    for (const task of foreign) {
-      if (await isAbandoned(this.#journal, task)) abandoned.push(task);
-    }
-    this.#othersHold = foreign.length > 0;
-    // Turns of dead processes are closed first, so that the next worker finds their ends.
-    if (abandoned.length > 0) await recover(this.#journal);
+    this.#othersHold = othersHold || isMember;
     for (const task of abandoned) {
       // At once, even without a free slot: the task has its folder, and no other worker continues it.
       const taken = await take(this.#journal, task);
       if (typeof taken === "string") continue;
-      if (this.#mayTake(task)) this.#run(taken);
+      if (await isTooOftenLost(this.#journal, taken)) await failLost(this.#journal, taken);
+      else if (this.#mayTake(task) && !this.#isDrained) this.#run(taken);
       else await giveBack(this.#journal, taken, "its worker ended; it waits for another one");
     }
     return this.#othersHold;

@@ -41,6 +41,7 @@ const MEANING: Readonly<Record<string, string>> = {
   schedule: "When it begins by itself: cron, every or at; or one text for any of them",
   depends_on: "Tasks that must be verified first, or claimed where they have no checks",
   priority: "Higher first",
+  needs: "Labels that a worker must have to take it (heddle worker --label)",
   exclusive: "No other task runs in the same folder meanwhile",
   worktree: "A git worktree of its own",
   budget: "What it may take, all attempts together",

@@ -8,6 +8,9 @@ import { LAST_ID } from "./threads.ts";
 const BUSY = `SELECT id FROM tasks WHERE is_held = 1
   AND (record ->> '$.openPrompt' IS NOT NULL OR record ->> '$.round' = 0)`;
 
+const NEEDS_NOTHING_ELSE = `AND (record ->> '$.spec.needs' IS NULL OR NOT EXISTS (SELECT 1
+  FROM json_each(record, '$.spec.needs') WHERE value NOT IN (SELECT value FROM json_each(?))))`;
+
 const MEANT = `SELECT asked.value AS word, tasks.id, tasks.state FROM json_each(?) AS asked JOIN tasks ON tasks.id = coalesce(
   (SELECT id FROM tasks AS exact WHERE exact.id = asked.value),
   (SELECT id FROM tasks AS named WHERE named.name = asked.value ORDER BY created_position DESC LIMIT 1))`;
@@ -54,7 +57,7 @@ export function taskQueries(read: Read): TaskQueries {
             .map((row) => [text(row, "state"), integer(row, "number")]),
         ),
       ),
-    due: (now, { limit, among }) =>
+    due: (now, { limit, among, labels }) =>
       tasks(
         // By its own index, in order: any other would sort the whole queue each time.
         `SELECT record FROM tasks INDEXED BY tasks_queue
@@ -64,9 +67,11 @@ export function taskQueries(read: Read): TaskQueries {
            AND (is_exclusive = 0 OR NOT EXISTS (SELECT 1 FROM tasks AS busy INDEXED BY tasks_held WHERE busy.is_held = 1
              AND busy.folder = tasks.folder))
            ${among === undefined ? "" : "AND (id IN (SELECT value FROM json_each(?)) OR parent_id IN (SELECT value FROM json_each(?)))"}
+           ${labels === undefined ? "" : NEEDS_NOTHING_ELSE}
          ORDER BY priority DESC, created_position LIMIT ?`,
         now,
         ...(among === undefined ? [] : [JSON.stringify(among), JSON.stringify(among)]),
+        ...(labels === undefined ? [] : [JSON.stringify(labels)]),
         limit,
       ),
     nextDue: (after) =>

@@ -1,0 +1,120 @@
+/**
+ * `heddle worker`: a process without doors that takes tasks of a store it shares with others. It leaves when it is told
+ * to drain, by a signal or by `heddle cluster drain`, and at once when it is fenced.
+ */
+import { hostname } from "node:os";
+import { counted, EXIT } from "@heddle/protocol";
+import { WorkerLabel } from "@heddle/protocol/tasks";
+import { makeHome } from "@heddle/runtime/config";
+import { openServing, type Serving } from "@heddle/runtime/serving";
+import { concurrencyOf, settingsForTask } from "@heddle/runtime/work";
+import { openHarness, type Harness } from "@heddle/tasks";
+import { readConfigOf } from "../config-options.ts";
+import { CONFIG_OPTIONS } from "./exec-options.ts";
+import { say } from "../print/screen.ts";
+import { reportUnstoredEnds, untilAborted } from "../until-end.ts";
+import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { watchForStop, type Stop } from "../stop.ts";
+
+/** Tasks are given back within this, whatever hangs. */
+const STOP_MS = 9_500;
+/** Below the minute that most supervisors leave a process. */
+const GRACE_SECONDS = 40;
+const MAX_GRACE_SECONDS = 86_400;
+const MAX_CONCURRENCY = 1_000;
+
+const OPTIONS: readonly OptionSpec[] = [
+  { name: "name", value: "NAME", help: "What others call it; default: the host and the process" },
+  { name: "label", value: "LABEL", isMultiple: true, help: "What it has that a task may need, such as gpu" },
+  { name: "concurrency", value: "N", help: "Tasks at a time; default: [tasks] concurrency of config.toml" },
+  { name: "grace", value: "SECONDS", help: `How long running tasks may continue after SIGTERM; default: ${GRACE_SECONDS}` },
+  ...CONFIG_OPTIONS,
+];
+
+export const workerCommand: Command = {
+  usage: "worker [--name NAME] [--label LABEL]... [--concurrency N]",
+  about:
+    "Takes tasks of a store that several processes share, and runs them here. It has no doors, and looks after no inbox and\n" +
+    "no notifications. SIGTERM drains it: it takes nothing new, and what has not ended after --grace is given back.",
+  options: OPTIONS,
+  examples: [
+    "heddle worker",
+    "heddle worker --label gpu --label arm64",
+    "heddle worker --name builder-1 --concurrency 8",
+    "heddle cluster status",
+  ],
+  run,
+};
+
+async function run(args: ParsedArgs, { env, version }: CommandContext): Promise<number> {
+  const [extra] = args.positionals;
+  if (extra !== undefined) throw usage(`worker takes no arguments, only options; what is "${extra}"?`);
+  const graceMs = 1_000 * (wholeNumber(args, "grace", { max: MAX_GRACE_SECONDS, min: 0 }) ?? GRACE_SECONDS);
+  using stop = watchForStop(undefined, graceMs + STOP_MS);
+  const configuration = await readConfigOf(args, env);
+  const concurrency =
+    wholeNumber(args, "concurrency", { max: MAX_CONCURRENCY, min: 1 }) ?? concurrencyOf(configuration.config);
+  const name = args.value("name") ?? `${hostname()}-${process.pid}`;
+  const member = { name, role: "worker", labels: labelsOf(args), concurrency, version } as const;
+  const home = await makeHome(env);
+  await using ends = new AsyncDisposableStack();
+  const serving = await openServing(ends, { configuration, home, env, member, log: say });
+  const { heddle, settings } = serving;
+  const settingsFor = settingsForTask.bind(undefined, settings);
+  const harness = ends.use(await openHarness({ heddle, settingsFor, home, concurrency, log: say }));
+  const has = member.labels.length === 0 ? "" : `, has ${member.labels.join(", ")}`;
+  say(`${name} takes tasks, ${concurrency} at a time${has}`);
+  await untilToLeave(serving, harness, { stop, graceMs, name });
+  await ends.disposeAsync();
+  heddle.member?.fenced.throwIfAborted();
+  return reportUnstoredEnds(heddle, EXIT.ok);
+}
+
+interface Leaving {
+  readonly stop: Stop;
+  readonly graceMs: number;
+  readonly name: string;
+}
+
+/** Returns when everything is to be closed. */
+async function untilToLeave(
+  { heddle: { member } }: Serving,
+  harness: Harness,
+  { stop, graceMs, name }: Leaving,
+): Promise<void> {
+  const signals = member === undefined ? [] : [member.fenced, member.drained];
+  await untilAborted(AbortSignal.any([stop.signal, ...signals]));
+  const isInterrupted = stop.exitCode !== undefined && stop.exitCode !== EXIT.terminated;
+  if (member?.fenced.aborted === true || isInterrupted) return;
+  const running = harness.running === 0 ? "" : `, ${counted(harness.running, "task")} to end`;
+  say(`${name} drains: it takes nothing new${running}`);
+  // Told by another process it has all the time that its tasks take; a signal sets a limit to that too.
+  const limit = new AbortController();
+  const onStop = (): void => void setTimeout(() => limit.abort(), graceMs).unref();
+  if (stop.signal.aborted) onStop();
+  else stop.signal.addEventListener("abort", onStop, { once: true });
+  const fenced = member === undefined ? [] : [member.fenced];
+  await Promise.race([harness.drain(), untilAborted(AbortSignal.any([limit.signal, ...fenced]))]);
+}
+
+function labelsOf(args: ParsedArgs): readonly string[] {
+  const labels = args.values("label");
+  for (const label of labels) {
+    if (!WorkerLabel.safeParse(label).success)
+      throw usage(`--label "${label}" must be lower-case letters, digits, ., _ or -, such as --label gpu`);
+  }
+  return [...new Set(labels)];
+}
+
+function wholeNumber(
+  args: ParsedArgs,
+  name: string,
+  { min, max }: { readonly min: number; readonly max: number },
+): number | undefined {
+  const text = args.value(name);
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+  throw usage(`--${name} "${text}" is not a whole number from ${min} to ${max}`);
+}
