@@ -28,7 +28,11 @@ const OPTIONS: readonly OptionSpec[] = [
   { name: "name", value: "NAME", help: "What others call it; default: the host and the process" },
   { name: "label", value: "LABEL", isMultiple: true, help: "What it has that a task may need, such as gpu" },
   { name: "concurrency", value: "N", help: "Tasks at a time; default: [tasks] concurrency of config.toml" },
-  { name: "grace", value: "SECONDS", help: `How long running tasks may continue after SIGTERM; default: ${GRACE_SECONDS}` },
+  {
+    name: "grace",
+    value: "SECONDS",
+    help: `How long running tasks may continue after SIGTERM; default: ${GRACE_SECONDS}`,
+  },
   ...CONFIG_OPTIONS,
 ];
 
