@@ -4,12 +4,16 @@ import type { createParkedTurns } from "./approvals/carry-on.ts";
 import type { createChildThreads } from "./children/child-threads.ts";
 import type { HeddleOptions } from "./heddle.ts";
 import type { createMessages } from "./messages/port.ts";
+import type { Member } from "./recovery/membership.ts";
 import { recoverOnOpen } from "./recovery/recover-on-open.ts";
 import type { Recovered } from "./recovery/recover.ts";
 import type { Background } from "./side-requests/background.ts";
 import type { OpenHooks } from "./turns/policy.ts";
 
 export interface Begun {
+  /** What a member appends carries its lease. */
+  readonly journal: Journal;
+  readonly member: Member | undefined;
   readonly recovered: Recovered;
   readonly openHooks: OpenHooks | undefined;
   readonly openParked: typeof createParkedTurns | undefined;
@@ -23,7 +27,11 @@ export async function begin(options: HeddleOptions, journal: Journal): Promise<B
   const recovered = await recoverOnOpen(journal, home);
   if (journal.isWritable && (await journal.messages.loose({ limit: 1 })).length > 0)
     await (await import("./messages/recover-messages.ts")).recoverMessages(journal, messages);
+  const joined =
+    options.member && (await (await import("./recovery/membership.ts")).joinStore(journal, options.member));
   return {
+    journal: joined?.journal ?? journal,
+    member: joined?.member,
     recovered,
     openHooks: hooks.length === 0 ? undefined : (await import("./hooks/hooks.ts")).checkedHooks(hooks),
     openParked: isUnattended ? undefined : (await import("./approvals/carry-on.ts")).createParkedTurns,

@@ -59,11 +59,7 @@ export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
   // A token that is fetched while a turn runs must not be stored.
   for (const { credential } of options.providers) credential?.onSecrets?.(journal.redactor.learn);
   try {
-    const begun = await begin(options, journal);
-    if (options.member === undefined) return new Engine(options, journal, begun);
-    const { joinStore } = await import("./recovery/membership.ts");
-    const joined = await joinStore(journal, options.member);
-    return new Engine(options, joined.journal, begun, joined.member);
+    return new Engine(options, await begin(options, journal));
   } catch (error) {
     await journal[Symbol.asyncDispose]();
     throw error;
@@ -103,7 +99,8 @@ class Engine implements Heddle {
   readonly #byOthers: TurnsByOthers;
   readonly #engine: CarryOn & HopEngine;
 
-  constructor(options: HeddleOptions, journal: Journal, begun: Begun, member?: Member) {
+  constructor(options: HeddleOptions, begun: Begun) {
+    const { journal, member } = begun;
     const { recovered, openHooks, openParked, openChildren, openMessages, background } = begun;
     this.journal = journal;
     this.member = member;

@@ -20,8 +20,7 @@ import { InputPart, Item, PlanStep } from "../threads/items.ts";
 import { ModelOutputPart, Usage } from "../threads/model-output.ts";
 import { InputRole, InputSource, messageEvents } from "../threads/messages.ts";
 import { networkEvents } from "./network-events.ts";
-import { taskEvents } from "./task-events.ts";
-import { workerEvents } from "./worker-events.ts";
+import { workEvents } from "./worker-events.ts";
 import { ClientTool, ConversationEntry, GitInfoChange, Goal, ThreadParent } from "../threads/thread-facts.ts";
 import { ClientContext, ReasoningSummary, TurnSettings } from "../threads/turn-settings.ts";
 
@@ -375,8 +374,7 @@ export const EventBody = z.discriminatedUnion("type", [
   ...messageEvents,
   ...agentEvents,
   ...clientEvents,
-  ...taskEvents,
-  ...workerEvents,
+  ...workEvents,
 ]);
 export type EventBody = z.infer<typeof EventBody>;
 export type EventType = EventBody["type"];

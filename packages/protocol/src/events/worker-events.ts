@@ -4,12 +4,13 @@
  */
 import { z } from "zod";
 import { event, Holder } from "./event-parts.ts";
+import { taskEvents } from "./task-events.ts";
 
 /** `server`: doors only. `worker`: tasks and turns. */
 export const WorkerRole = z.enum(["server", "worker", "both"]);
 export type WorkerRole = z.infer<typeof WorkerRole>;
 
-export const workerEvents = [
+const workerEvents = [
   event("worker.joined", {
     name: z.string(),
     role: WorkerRole,
@@ -26,3 +27,6 @@ export const workerEvents = [
   event("worker.fenced", { holder: Holder, reason: z.string() }),
   event("worker.left", { reason: z.string() }),
 ] as const;
+
+/** Of tasks, and of those who carry them out. */
+export const workEvents = [...taskEvents, ...workerEvents] as const;
