@@ -107,6 +107,7 @@ const NOT_FOR_CLIENTS = [
   "GET /api/openapi.json",
   "GET /api/webhooks/sources",
   "GET /healthz",
+  "GET /livez",
   "GET /readyz",
   "POST /api/inbox/trigger",
   "POST /api/tasks/clear-completed",

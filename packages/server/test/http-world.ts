@@ -8,6 +8,7 @@ import { HeddleError, newTurnId, type EventBody, type TurnSettings } from "@hedd
 import { TaskSpec, type TaskSpecInput } from "@heddle/protocol/tasks";
 import { openTasks } from "@heddle/tasks";
 import { HttpDoor, type HttpDoorOptions } from "../src/http/http-door.ts";
+import type { HostFacts } from "../src/http/route.ts";
 import type { TaskDoorOptions } from "../src/http/task-door.ts";
 import { addToken, openTokenBook } from "../src/http/tokens.ts";
 
@@ -18,6 +19,14 @@ export const SETTINGS: TurnSettings = {
   networkAccess: false,
   writableRoots: [],
   approvalPolicy: "never",
+};
+
+export const FACTS: HostFacts = {
+  programs: { runners: {}, env: {} },
+  sandbox: () => Promise.resolve({ level: "namespaces", backends: [{ name: "namespaces", isUsable: true }] }),
+  accounts: () => Promise.resolve([]),
+  models: () => Promise.resolve([]),
+  doctor: () => Promise.resolve([{ name: "node", state: "ok", detail: "v24" }]),
 };
 
 export interface Answer {
@@ -72,13 +81,7 @@ export async function openHttpWorld(
   const door = new HttpDoor({
     heddle,
     settings: { resolve: () => Promise.resolve(SETTINGS) },
-    facts: {
-      programs: { runners: {}, env: { HOME: home } },
-      sandbox: () => Promise.resolve({ level: "namespaces", backends: [{ name: "namespaces", isUsable: true }] }),
-      accounts: () => Promise.resolve([]),
-      models: () => Promise.resolve([]),
-      doctor: () => Promise.resolve([{ name: "node", state: "ok", detail: "v24" }]),
-    },
+    facts: { ...FACTS, programs: { runners: {}, env: { HOME: home } } },
     taskDoor: {
       tasks,
       door: { journal: heddle.journal, sources: [], defaultWorkspace: home, ...choices },

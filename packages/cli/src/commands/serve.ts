@@ -56,7 +56,7 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   const worker = args.has("no-tasks") ? undefined : await openWorker(ends, work);
   const taskDoor = worker?.taskDoor ?? taskDoorOptionsOf({ ...work, journal: heddle.journal });
   const harness = worker?.harness;
-  const more = { configWarnings: warnings, publicUrl: config.public_url };
+  const more = { configWarnings: warnings, config };
   const doors = await claimed.open(ends, { ...serving, taskDoor, harness, cwd, version, ...more });
   for (const address of doors.addresses) say(`listening on ${address}`);
   process.stdout.write(doors.how);

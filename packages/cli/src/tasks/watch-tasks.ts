@@ -86,7 +86,7 @@ export async function watchTasks(watching: Watching): Promise<number> {
   const only = isAlone ? choice.promise : undefined;
   const worker = await openWorker(ends, { heddle, settings, home, config, env, only, log: say });
   const { harness } = worker;
-  const more = { configWarnings: warnings, publicUrl: config.public_url };
+  const more = { configWarnings: warnings, config };
   const doors = await claimed?.open(ends, { ...serving, ...worker, cwd, version, ...more });
   const out = openScreen(process.stdout, { isRaw: args.has("json") });
   if (doors !== undefined) await printDoors(doors, args, out);

@@ -45,6 +45,7 @@ export interface Search {
 }
 
 export interface KnownSecrets {
+  readonly count: number;
   learn(values: readonly string[]): void;
   search(text: string, isWhole: boolean): Search;
   searchInSteps(text: string, isWhole: boolean): Steps<Search>;
@@ -65,6 +66,9 @@ export function createKnownSecrets(): KnownSecrets {
   }
 
   return {
+    get count() {
+      return values.length;
+    },
     get heldChars() {
       return heldChars;
     },

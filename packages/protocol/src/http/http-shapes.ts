@@ -293,6 +293,15 @@ export const Accepted = z.object({ ok: z.literal(true) });
 export const DONE = { ok: true } as const;
 export const ErrorAnswer = z.object({ error: Failure });
 export const Health = z.object({ ok: z.boolean() });
+export const Ready = z.object({
+  ok: z.boolean(),
+  reasons: z.array(z.object({ code: z.string(), message: z.string() })),
+  sandbox: SandboxLevel,
+  redaction: z.enum(["values", "patterns"]).meta({
+    description: "values: this process knows secrets and removes exactly them too; patterns: only known formats",
+  }),
+});
+export type Ready = z.infer<typeof Ready>;
 export const SandboxAnswer = z.object({
   level: SandboxLevel,
   backends: z.array(z.object({ name: z.string(), isUsable: z.boolean(), problem: z.string().optional() })),

@@ -18,6 +18,7 @@ import {
 import { refuseOpenDoor } from "./address.ts";
 import { addressOf, lastPort, rememberAddresses, urlOf } from "./address-file.ts";
 import { hostFacts } from "./host-facts.ts";
+import type { ConfigFile } from "../config/schema.ts";
 import type { Serving } from "../serving/open-serving.ts";
 import { chosenBindings, type ServeAt } from "./address.ts";
 import { readTls, type TlsFiles } from "./address.ts";
@@ -45,9 +46,8 @@ export interface BehindDoors extends Serving {
   readonly taskDoor: TaskDoorOptions;
   /** What begins turns in this process besides clients. */
   readonly harness: AsyncDisposable | undefined;
+  readonly config: ConfigFile;
   readonly configWarnings: readonly string[];
-  /** Where users reach the doors from elsewhere. */
-  readonly publicUrl: string | undefined;
 }
 
 export interface Doors {
@@ -128,7 +128,8 @@ interface Entrance {
 
 async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind: BehindDoors): Promise<Doors> {
   const { home, owner, bindings, pageFolder, log } = entrance;
-  const { host, heddle, settings, taskDoor, harness, cwd, version, configWarnings, publicUrl } = behind;
+  const { host, heddle, settings, taskDoor, harness, cwd, version, config, configWarnings } = behind;
+  const publicUrl = config.public_url;
   const server = new AppServer({ heddle, settings, home, cwd, version, host, configWarnings, log });
   const acceptFrom =
     (principal: Principal): Accept =>
@@ -137,7 +138,7 @@ async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind:
     };
   const tokens = openTokenBook(home, { token: owner.token, file: ownerTokenPath(home) }, log);
   const websockets = { "/": acceptFrom };
-  const facts = hostFacts(host, { home, cwd });
+  const facts = hostFacts(host, { home, cwd, config });
   const { turns } = server;
   const places = { home, cwd, pageFolder, configFile: host.config?.file };
   const door = new HttpDoor({ heddle, settings, facts, taskDoor, tokens, turns, ...places, version, log, websockets });

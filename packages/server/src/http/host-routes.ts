@@ -1,4 +1,4 @@
-/** The server itself: health, sandbox, models, accounts. */
+/** The server itself: sandbox, models, accounts. */
 import { HeddleError } from "@heddle/protocol";
 import { z } from "zod";
 import { takeTurn } from "../record/one-at-a-time.ts";
@@ -6,7 +6,6 @@ import { route, type Route } from "./route.ts";
 import {
   AccountsAnswer,
   DoctorAnswer,
-  Health,
   ModelsAnswer,
   ModelsQuery,
   SandboxAnswer,
@@ -14,32 +13,6 @@ import {
 } from "@heddle/protocol/http";
 
 export const HOST_ROUTES: readonly Route[] = [
-  route({
-    name: "healthz",
-    on: "GET /healthz",
-    summary: "Whether the process answers; needs no token and says nothing else",
-    scope: "public",
-    answer: Health,
-    handle: () => Promise.resolve({ ok: true }),
-  }),
-  route({
-    name: "readyz",
-    on: "GET /readyz",
-    summary:
-      "Whether the store can be written and tasks find space there, and with 503 why not; needs no token and says nothing else",
-    scope: "public",
-    answer: Health,
-    async handle(_given, { context: { heddle } }) {
-      const refusal = await heddle.journal.refusal();
-      // The code only: a caller without a token learns no paths.
-      if (refusal !== undefined) {
-        throw new HeddleError("door.overloaded", `the store cannot be written: ${refusal.code}`);
-      }
-      if ((await heddle.journal.tasks.waitingFor("store")).length > 0)
-        throw new HeddleError("door.overloaded", "tasks wait until the store can be written");
-      return { ok: true };
-    },
-  }),
   route({
     name: "readServer",
     on: "GET /api/server",

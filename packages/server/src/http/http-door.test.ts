@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { thisHolder } from "@heddle/agent";
 import { TaskSpec } from "@heddle/protocol/tasks";
-import { openHttpWorld, type HttpWorld } from "../../test/http-world.ts";
+import { FACTS, openHttpWorld, type HttpWorld } from "../../test/http-world.ts";
 import { follow } from "../../test/sse-client.ts";
 import { addToken, ensureOwnerToken, listTokens, revokeToken } from "./tokens.ts";
 
@@ -217,12 +217,46 @@ test("two that add the same name at once get one token", async () => {
   await expect(addToken(world.home, { name: "owner", role: "user" })).rejects.toMatchObject({ code: "usage.invalid" });
 });
 
-test("health needs no token and tells nothing else; a WebSocket needs one", async () => {
+test("probes need no token and tell no names; a WebSocket needs one", async () => {
   await using world = await openHttpWorld();
-  expect(await world.ask("/healthz", { token: "" })).toMatchObject({ status: 200, text: '{"ok":true}\n' });
-  expect(await world.ask("/readyz", { token: "" })).toMatchObject({ status: 200, text: '{"ok":true}\n' });
+  for (const path of ["/livez", "/healthz"])
+    expect(await world.ask(path, { token: "" })).toMatchObject({ status: 200, text: '{"ok":true}\n' });
+  expect(await world.ask("/readyz", { token: "" })).toMatchObject({
+    status: 200,
+    text: '{"ok":true,"reasons":[],"sandbox":"namespaces","redaction":"patterns"}\n',
+  });
+  world.heddle.journal.redactor.learn(["a-key-that-only-this-process-knows"]);
+  expect((await world.ask("/readyz", { token: "" })).json).toMatchObject({ redaction: "values" });
   expect(await upgrade(world, { authorization: `Bearer ${world.tokens.viewer}` })).toBe(404);
   expect(await upgrade(world, { authorization: "Bearer nobody" })).toBe(401);
+});
+
+test("/readyz names every reason by its code, and /livez answers to the end", async () => {
+  const bare = (isNeeded: boolean) => ({
+    ...FACTS,
+    sandbox: () => Promise.resolve({ level: "none" as const, backends: [], isNeeded }),
+  });
+  await using open = await openHttpWorld({ facts: bare(false) });
+  expect(await open.ask("/readyz", { token: "" })).toMatchObject({ status: 200, json: { sandbox: "none" } });
+  await using world = await openHttpWorld({ facts: bare(true) });
+  const reasons = async (): Promise<unknown> => {
+    const { status, json } = await world.ask("/readyz", { token: "" });
+    expect(status).toBe(503);
+    return json;
+  };
+  const sandbox = { code: "sandbox.unavailable", message: "the kernel gives no sandbox: heddle doctor" };
+  expect(await reasons()).toEqual({
+    error: { code: "door.overloaded", message: sandbox.message },
+    ok: false,
+    reasons: [sandbox],
+    sandbox: "none",
+    redaction: "patterns",
+  });
+  await world.door.endRuns();
+  const draining = { code: "draining", message: "the server is stopping" };
+  expect(await reasons()).toMatchObject({ reasons: [draining, sandbox] });
+  expect((await world.ask("/livez", { token: "" })).status).toBe(200);
+  expect((await world.ask("/api/threads")).status).toBe(503);
 });
 
 test("14: a server whose tasks wait for space in the store says that it is not ready", async () => {

@@ -29,6 +29,7 @@ import { checkOrigin, Guard, type Entrance } from "./guard.ts";
 import { Guests } from "./guests.ts";
 import { LoginCodes } from "./login-codes.ts";
 import { DashboardPage, isForPage } from "./page.ts";
+import { PROBE_ROUTES } from "./probe-routes.ts";
 import type { HostFacts, HttpContext, Route } from "./route.ts";
 import { findRoute } from "./routes.ts";
 import { RunningTurns } from "../turns/running-turns.ts";
@@ -81,6 +82,8 @@ const MAX_URL_CHARS = 8 * 1024;
 const MAX_CONNECTIONS = 4_000;
 /** How often open WebSockets are held against the tokens there are. */
 const LOOK_MS = 15_000;
+/** What watches over the process is answered to its end. */
+const PROBES: ReadonlySet<string> = new Set(PROBE_ROUTES.map((route) => route.path));
 /** When a silent connection is first probed. */
 const KEEP_ALIVE_MS = 3_000;
 
@@ -195,7 +198,6 @@ export class HttpDoor implements AsyncDisposable {
   async #answer(request: IncomingMessage, response: ServerResponse, entrance: Entrance): Promise<void> {
     response.on("error", () => response.destroy());
     try {
-      if (this.#isStopping) throw new HeddleError("door.overloaded", "the server is stopping");
       await this.#carryOut(request, response, entrance);
     } catch (error) {
       this.#refuse(request, response, error);
@@ -207,6 +209,7 @@ export class HttpDoor implements AsyncDisposable {
     const page = isForPage(request, pathname) ? this.#page : undefined;
     checkOrigin(request, entrance, page !== undefined);
     const url = addressOf(request);
+    if (this.#isStopping && !PROBES.has(pathname)) throw new HeddleError("door.overloaded", "the server is stopping");
     if (page !== undefined) return page.send(request, response, pathname);
     const matched = tryFind(request.method ?? "", url.pathname);
     const needsToken = matched instanceof Error || asksWho(matched.route, request, entrance);

@@ -21,6 +21,8 @@ import type { TokenBook } from "./tokens.ts";
 export interface SandboxFacts {
   /** The sandbox of a turn that begins now; `none`: such a turn is refused. */
   readonly level: "namespaces" | "bwrap" | "seatbelt" | "none";
+  /** False: turns run without one unless they ask for it. */
+  readonly isNeeded?: boolean;
   readonly backends: readonly { readonly name: string; readonly isUsable: boolean; readonly problem?: string }[];
 }
 

@@ -161,6 +161,7 @@ test("every route has a scope, a name and a path of its own", () => {
   const scopes = new Set<string>([...SCOPES, "public", "signed"]);
   for (const { name, scope } of ROUTES) expect([name, scopes.has(scope)]).toEqual([name, true]);
   expect(ROUTES.filter(({ scope }) => scope === "public").map(({ path }) => path)).toEqual([
+    "/livez",
     "/healthz",
     "/readyz",
     "/api/login",

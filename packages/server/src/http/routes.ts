@@ -10,6 +10,7 @@ import { MCP_ROUTES } from "./mcp-routes.ts";
 import { ORDER_ROUTES } from "./order-routes.ts";
 import { PROCESS_ROUTES } from "./process-routes.ts";
 import { RECORD_ROUTES } from "./record-routes.ts";
+import { PROBE_ROUTES } from "./probe-routes.ts";
 import type { Route } from "./route.ts";
 import { TASK_FACTS_ROUTES } from "./task-facts-routes.ts";
 import { TASK_LINT_ROUTES } from "./task-lint.ts";
@@ -20,6 +21,7 @@ import { THREAD_ROUTES } from "./thread-routes.ts";
 import { TURN_ROUTES } from "./turn-routes.ts";
 
 export const ROUTES: readonly Route[] = [
+  ...PROBE_ROUTES,
   ...HOST_ROUTES,
   ...LOGIN_ROUTES,
   ...THREAD_ROUTES,

@@ -90,7 +90,7 @@ test("S01 S03 S04: nobody else is: no token, a wrong one, a page in a browser, a
   }
 });
 
-test("/readyz and /healthz need no token, but no browser gets them", async () => {
+test("/livez, /readyz and /healthz need no token, but no browser gets them", async () => {
   await using door = await openDoor();
   const status = async (target: string, headers: Record<string, string> = {}): Promise<number | undefined> => {
     const asked = request(`${door.url.replace("ws:", "http:")}${target}`, { headers }).end();
@@ -100,6 +100,7 @@ test("/readyz and /healthz need no token, but no browser gets them", async () =>
   };
   expect(await status("/readyz")).toBe(200);
   expect(await status("/healthz")).toBe(200);
+  expect(await status("/livez")).toBe(200);
   expect(await status("/other")).toBe(404);
   expect(await status("/readyz", { origin: "http://x" })).toBe(403);
 });

@@ -130,10 +130,12 @@ export function websocketServer(options: WebsocketOptions): WebsocketServer {
   };
 }
 
+const PROBES: ReadonlySet<string> = new Set(["/livez", "/healthz", "/readyz"]);
+
 /** Whoever watches over the server may ask whether it is there, without any secret. */
 function statusOf(request: IncomingMessage): number {
   const pathname = urlOf(request)?.pathname;
-  if (pathname !== "/readyz" && pathname !== "/healthz") return pathname === "/" ? 426 : 404;
+  if (pathname === undefined || !PROBES.has(pathname)) return pathname === "/" ? 426 : 404;
   return request.method === "GET" || request.method === "HEAD" ? 200 : 405;
 }
 

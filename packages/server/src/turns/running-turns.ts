@@ -11,6 +11,7 @@ export class RunningTurns {
   readonly #stopping = new Map<string, Promise<void>>();
   /** One for all that wait: several doors close one after the other. */
   #overdue: Promise<void> | undefined;
+  #isDraining = false;
 
   constructor(heddle: Pick<Heddle, "releaseTurn">) {
     this.#heddle = heddle;
@@ -28,6 +29,11 @@ export class RunningTurns {
     return handle;
   }
 
+  /** Nothing new is begun here any more. */
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
   /** When none runs any more. */
   async finished(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running.values());
@@ -35,6 +41,7 @@ export class RunningTurns {
 
   /** Tells each of them to stop, once, and waits for them, not for ever. What only waits for an answer is left as it is. */
   async end(): Promise<void> {
+    this.#isDraining = true;
     for (const [turnId, ended] of this.#running) {
       if (!this.#stopping.has(turnId)) this.#stopping.set(turnId, this.#stop(turnId, ended));
     }
