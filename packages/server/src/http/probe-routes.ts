@@ -41,7 +41,7 @@ export const PROBE_ROUTES: readonly Route[] = [
       const answer: Ready = { ok: reasons.length === 0, reasons: [...reasons], sandbox, redaction };
       if (answer.ok) return answer;
       // An error as every other refusal is one, and the reasons beside it.
-      const message = reasons.map((reason) => reason.message).join("; ");
+      const message = reasons.map(({ message: text }) => text).join("; ");
       sendJson(response, 503, { error: { code: "door.overloaded", message }, ...answer });
       return answer;
     },
