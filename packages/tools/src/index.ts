@@ -38,7 +38,7 @@ export { readFileInside } from "./files/paths.ts";
 export { isDeadProcess, readProcStat } from "./commands/proc-stat.ts";
 export { startCommand, type OwnedProcess, type StartCommandOptions } from "./commands/process.ts";
 export { inspectProcess, treeUse, type ProcessInfo, type TreeUse } from "./commands/process-info.ts";
-export { endProcess, type ProcessIdentity } from "./commands/process-tree.ts";
+export { endLeftProcesses, endProcess, type ProcessIdentity } from "./commands/process-tree.ts";
 export { findSkills, readSkill, type Skill, type SkillsFound } from "./skills/skills.ts";
 export { openSandbox, openUnconfined } from "./sandbox/open.ts";
 export { probeSandbox, type SandboxFound } from "./sandbox/probe.ts";

@@ -1,9 +1,9 @@
 /**
- * Programs of agent programs that have outlived the process that ran them. In a sandbox they end with it; without one they
- * are found by pid, start time and boot, and ended, before the turn they worked for is.
+ * Agent programs that have outlived the process that ran them. In a sandbox they end with it; without one they are found by pid,
+ * start time and boot, and what they have started by the turn, and ended, before the turn they worked for is.
  */
 import type { EventOf, StoredEvent } from "@heddle/protocol";
-import { endProcess } from "@heddle/tools";
+import { endLeftProcesses, endProcess } from "@heddle/tools";
 import { stateOf } from "./holder.ts";
 
 /** A turn that is closed waits for it. */
@@ -16,6 +16,9 @@ export async function endLeftAgents(events: readonly StoredEvent[]): Promise<voi
     body.type === "agent.started" && !ended.has(body.process.pid) ? [body] : [],
   );
   await Promise.all(left.map(({ process }) => endIfAlive(process)));
+  // A program that leaves with Heddle, or was killed, may leave what it has started.
+  const open = new Set(left.flatMap(({ sandboxLevel, turnId }) => (sandboxLevel === "none" ? [turnId] : [])));
+  for (const turnId of open) await endLeftProcesses(turnId, TERM_MS);
 }
 
 async function endIfAlive(process: EventOf<"agent.started">["process"]): Promise<void> {

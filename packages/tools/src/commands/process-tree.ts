@@ -3,6 +3,7 @@
  * command's pid namespace. Without one they are found by parent, group, session and a marker in the environment; only a
  * process that hides from all four is missed.
  */
+import { randomUUID } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { clockMs } from "@heddle/protocol";
@@ -13,6 +14,11 @@ import { argumentsOf, isDeadProcess, namespacePids, readProc, readProcStat, type
 export const MARKER_VARIABLE = "HEDDLE_COMMAND";
 
 const POLL_MS = 25;
+
+/** Another one for each command; what is before it is the same for all of one owner. */
+export function markerOf(owner = ""): string {
+  return `${owner}/${randomUUID()}`;
+}
 
 export interface TreeOptions {
   readonly pid: number;
@@ -73,7 +79,18 @@ export async function endProcess(
   { pid, startTicks }: ProcessIdentity,
   graceMs: number,
 ): Promise<"ended" | "gone" | "stays"> {
-  const chosen = descendantsOf(pid, startTicks);
+  return endAll(descendantsOf(pid, startTicks), graceMs);
+}
+
+/** What is left of an owner's commands that were started without a sandbox, by a process that is gone. */
+export async function endLeftProcesses(owner: string, graceMs: number): Promise<"ended" | "gone" | "stays"> {
+  return endAll(
+    readProcesses().filter((entry) => !isDeadProcess(entry) && hasMarker(entry.pid, `${owner}/`)),
+    graceMs,
+  );
+}
+
+async function endAll(chosen: readonly Entry[], graceMs: number): Promise<"ended" | "gone" | "stays"> {
   if (chosen.length === 0) return "gone";
   for (const entry of chosen.filter(isAlive)) sendSignal(entry.pid, "SIGTERM");
   if (await haveEnded(chosen, graceMs)) return "ended";
@@ -139,8 +156,9 @@ function hasArgumentBelow(pid: number, path: string): boolean {
   return argumentsOf(pid).some((argument) => argument.startsWith(`${path}/`));
 }
 
+/** Or one that begins so. */
 function hasMarker(pid: number, marker: string): boolean {
-  return readProc(pid, "environ").split("\0").includes(`${MARKER_VARIABLE}=${marker}`);
+  return `\0${readProc(pid, "environ")}`.includes(`\0${MARKER_VARIABLE}=${marker}`);
 }
 
 /** Empty where there is no /proc: then only the process group is known. */

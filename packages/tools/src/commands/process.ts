@@ -6,7 +6,6 @@
  *   running --abort | timeout | kill--> stopping (TERM, 2 s, KILL) --exit--> draining --> exited
  */
 import { spawn, type ChildProcess } from "node:child_process";
-import { randomUUID } from "node:crypto";
 import { closeSync } from "node:fs";
 import { access } from "node:fs/promises";
 import { Socket, type OnReadOpts, type SocketConstructorOpts } from "node:net";
@@ -17,7 +16,7 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import { onlyStandardStreams } from "./inherited-descriptors.ts";
 import type { CappedOutput } from "./output.ts";
 import { openPipe } from "./pipes.ts";
-import { interruptTree, killTree, MARKER_VARIABLE, terminateTree, type TreeOptions } from "./process-tree.ts";
+import { interruptTree, killTree, MARKER_VARIABLE, markerOf, terminateTree, type TreeOptions } from "./process-tree.ts";
 import type { CommandEnd, CommandInside, CommandToSpawn, Sandbox } from "../sandbox/sandbox.ts";
 
 /** Between SIGTERM and SIGKILL. */
@@ -44,6 +43,8 @@ export interface StartCommandOptions {
   readonly onOutputEnd?: () => void;
   readonly signal: AbortSignal;
   readonly timeoutMs?: number | undefined;
+  /** Whom it works for: where no sandbox ends it with Heddle, `endLeftProcesses` finds what is left by that. */
+  readonly owner?: string | undefined;
 }
 
 /** The chunk is only valid during the call. A promise stops reading until it settles. */
@@ -66,7 +67,7 @@ export async function startCommand(options: StartCommandOptions): Promise<OwnedP
   const { sandbox, argv, cwd, env, signal, timeoutMs } = options;
   if (signal.aborted) throw new HeddleError("tool.cancelled", "cancelled before the command was started");
   await (threadPool ??= access("/"));
-  const marker = sandbox.level === "none" ? randomUUID() : undefined;
+  const marker = sandbox.level === "none" ? markerOf(options.owner) : undefined;
   const isPlain = options.stdin === "ignore" && options.errors === undefined;
   const command = await sandbox.enter(argv, { cwd, env, isPlain });
   const started =

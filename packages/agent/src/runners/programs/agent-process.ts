@@ -25,6 +25,7 @@ const LEAVE_MS = 1500;
 
 export interface StartAgent {
   readonly runner: string;
+  readonly turnId: string;
   readonly sandbox: Sandbox;
   readonly argv: readonly string[];
   readonly cwd: string;
@@ -70,6 +71,7 @@ export async function startAgent(options: StartAgent): Promise<AgentProcess> {
       cwd,
       env,
       stdin: "pipe",
+      owner: options.turnId,
       // It is ended by whoever holds it, step by step.
       signal: new AbortController().signal,
       onOutputEnd: () => output.end(),

@@ -70,6 +70,7 @@ export async function openLink(
   const ahead = io.ahead?.();
   const agent = await startAgent({
     runner,
+    turnId,
     sandbox,
     argv: dialect.forwarder?.(workspace, target) ?? argv,
     cwd: workspace,

@@ -1,9 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { EventOf, EventType, StoredEvent } from "@heddle/protocol";
+import { inspectProcess, readProcStat } from "@heddle/tools";
 import { expect, inject, test } from "vitest";
 import { playedOptions, playedSubject } from "../../../test/played-subject.ts";
 import type { OpenCodeStep } from "../../../test/opencode-play-in-child.ts";
@@ -94,6 +96,32 @@ test("a server that runs already is reached without a sandbox, and refused where
   const refused = await stranger.start("say something");
   const failure = { code: "runner.exited", message: expect.stringContaining("401") };
   expect((await refused.done).body).toMatchObject({ status: "failed", failure });
+});
+
+test("without a sandbox its commands do not outlive the next start, although its server left with Heddle", async () => {
+  const command = "echo $$ > pid; exec sleep 300";
+  const folder = await mkdtemp(join(tmpdir(), "heddle-left-"));
+  await using _folder = { [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
+  const played = playedOptions("opencode", [{ runs: command }, { says: "done" }], children);
+  const options = { ...played, settings: { ...played.settings, sandboxMode: "danger-full-access" } } as const;
+  const program = join(import.meta.dirname, "../../../test/killed-in-child.ts");
+  const child = spawn(process.execPath, ["--conditions=heddle-source", program, folder, JSON.stringify(options)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const threadId = String(await once(child.stdout, "data")).trim();
+  const file = join(folder, "workspace", "pid");
+  await expect.poll(() => existsSync(file) && readFileSync(file, "utf8")).toMatch(/^\d+\n$/);
+  const pid = Number(readFileSync(file, "utf8"));
+  const server = readProcStat(pid)?.parent;
+  child.kill("SIGKILL");
+  await once(child, "close");
+  await expect.poll(() => readProcStat(pid)?.parent).not.toBe(server);
+  expect(inspectProcess(pid)?.state).toBe("S");
+
+  await using t = await openTestHeddle({ ...options, folder });
+  expect(t.heddle.recoveredTurns).toBe(1);
+  expect(inspectProcess(pid)?.state ?? "Z").toBe("Z");
+  expect(ofType(await t.events(threadId), "agent.ended").map(({ end }) => end)).toEqual(["left"]);
 });
 
 const PASSWORD = "a password of the test";
