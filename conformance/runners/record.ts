@@ -53,10 +53,10 @@ export async function recordScene(subject: Subject, scene: Scene, title: string)
     if (transcript === undefined) continue;
     const lines = readFileSync(path.join(scene.world.home, transcript), "utf8").trim().split("\n");
     const entries = lines.flatMap((line) => {
-      const entry: { readonly in?: string; readonly out?: string } = JSON.parse(line);
+      const entry: { readonly in?: string; readonly out?: string; readonly cut?: number } = JSON.parse(line);
       const text = entry.in ?? entry.out ?? "";
-      // Text between messages is for people.
-      if (!text.startsWith("{")) return [];
+      // Text between messages is for people. What is too long for a transcript is a list of what the program could do.
+      if (!text.startsWith("{") || entry.cut !== undefined) return [];
       return [{ k: entry.in === undefined ? "out" : "in", m: short(JSON.parse(blank(text))) }];
     });
     const scenario = nth === 0 ? title : `${title} (${nth + 1})`;
