@@ -3,12 +3,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isHeddleError, type Item } from "@heddle/protocol";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { acpDialect } from "./acp.ts";
 import { claudeDialect } from "./claude.ts";
 import { codexDialect } from "./codex.ts";
 import { codexExecDialect } from "./codex-exec.ts";
 import { openCodeDialect } from "./opencode.ts";
-import type { Conversation, Dialect, NativeOutcome } from "./conversation.ts";
+import type { Conversation, Dialect, KnownHandle, NativeOutcome } from "./conversation.ts";
 import { dialectTurn, heardWire, settled } from "../../../test/dialect-turn.ts";
 
 interface Line {
@@ -42,6 +43,7 @@ async function play(lines: readonly Line[], dialect: Dialect): Promise<readonly 
   const turn = dialectTurn({
     record: (event) => void (event.type === "item.completed" && ended.push(event.item)),
     decide: (question) => (/\bnever\b|rm -f/.test(JSON.stringify(question)) ? "decline" : "accept"),
+    changes: { handle: loadedIn(lines) },
   });
   const wire = { send: async (message: object) => void sent.push({ ...message }), finish: async () => undefined };
   const conversation = dialect.open(wire, turn);
@@ -85,6 +87,18 @@ async function play(lines: readonly Line[], dialect: Dialect): Promise<readonly 
   await finish();
   return played;
 }
+
+/** The session that an ACP agent was told to continue when it began. */
+function loadedIn(lines: readonly Line[]): KnownHandle | undefined {
+  const opening = lines.find(({ k, m }) => k === "in" && Opening.safeParse(m).success);
+  const { sessionId } = Opening.safeParse(opening?.m).data?.params ?? {};
+  return sessionId === undefined ? undefined : { id: sessionId, isOfOther: false };
+}
+
+const Opening = z.object({
+  method: z.enum(["session/new", "session/load", "session/resume"]),
+  params: z.object({ sessionId: z.string().optional() }),
+});
 
 /** What a message asks; of an answer nothing. */
 function kindOf({ method, type, request }: Readonly<Record<string, unknown>>): string {
@@ -155,6 +169,8 @@ test.each([
   ["suite-claude", claudeDialect],
   ["suite-codex", codexDialect],
   ["suite-codex-exec", codexExecDialect],
+  ["suite-claude-acp", acpDialect],
+  ["suite-gemini", acpDialect],
 ] as const)("%s: every turn has its items once, and an end", async (name, dialect) => {
   const lines = linesOf(name);
   const begins = lines.flatMap(({ k }, at) => (k === "scenario" ? [at] : []));
