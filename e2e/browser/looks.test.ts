@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openField, type Field } from "./field.ts";
-import { axeFindings, greenWithoutVerdict, settled, sidewaysPx } from "./probes.ts";
+import { axeFindings, greenWithoutVerdict, settled, sidewaysPx, visit } from "./probes.ts";
 import { openStage, type Stage } from "./stage.ts";
 
 const THEMES = ["dark", "light"] as const;
@@ -21,8 +21,7 @@ afterAll(() => stage[Symbol.asyncDispose]());
 async function onEveryPage(page: Page, look: (page: Page) => Promise<readonly string[]>): Promise<string[]> {
   const found: string[] = [];
   for (const [name, address] of Object.entries(field.pages)) {
-    await page.goto(`${stage.server.url}${address}`);
-    await settled(page);
+    await visit(page, address);
     for (const colorScheme of THEMES) {
       await page.emulateMedia({ colorScheme });
       found.push(...(await look(page)).map((text) => `${name}, ${colorScheme}: ${text}`));
@@ -51,8 +50,7 @@ test("a claim without checks is called not verified, what has no known price is 
   const titles: string[] = [];
   const free: string[] = [];
   for (const [name, address] of Object.entries(field.pages)) {
-    await page.goto(`${stage.server.url}${address}`);
-    await settled(page);
+    await visit(page, address);
     titles.push(await page.title());
     const text = await page.locator("body").innerText();
     // A task that asked no model has cost nothing, and that is known.
@@ -77,8 +75,7 @@ test("on a screen of 320 pixels no page scrolls sideways", async () => {
   const { page } = seat;
   const wide: string[] = [];
   for (const [name, address] of Object.entries(field.pages)) {
-    await page.goto(`${stage.server.url}${address}`);
-    await settled(page);
+    await visit(page, address);
     const px = await sidewaysPx(page);
     if (px > 0) wide.push(`${name}: ${px} px`);
   }

@@ -12,6 +12,15 @@ export async function settled(page: Page): Promise<void> {
   await page.waitForFunction(() => document.querySelector(".waiting") === null && document.fonts.status === "loaded");
 }
 
+/** Goes to another address as a link of the page does, which costs a tenth of loading it. */
+export async function visit(page: Page, at: string): Promise<void> {
+  await page.evaluate((to) => {
+    history.pushState(null, "", to);
+    dispatchEvent(new PopStateEvent("popstate"));
+  }, at);
+  await settled(page);
+}
+
 /** Each green thing that does not stand beside the word "verified", as its text or its name. */
 export function greenWithoutVerdict(page: Page): Promise<readonly string[]> {
   return page.evaluate(() => {
