@@ -51,3 +51,5 @@ export type { Reverified } from "./owner/verify-again.ts";
 export { writeBundle } from "./owner/bundle/write-bundle.ts";
 export { verifyBundle, type BundleVerdict } from "./owner/bundle/verify-bundle.ts";
 export { deliverLine, lacksDeliver, proposeDeliver } from "./spec/propose-deliver.ts";
+export { ticketDispatch } from "./queue/dispatch-tickets.ts";
+export { openTicketQueue, type TicketQueue, type TicketQueueOptions } from "./queue/ticket-queue.ts";

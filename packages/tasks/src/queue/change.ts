@@ -36,6 +36,15 @@ export async function changeTask(journal: Journal, taskId: string, { author, dec
   throw new HeddleError("store.busy", `task ${taskId} is being changed by another process; try again`);
 }
 
+/** Only if it is still queued: another process may have changed it. */
+export async function changeQueued(journal: Journal, seen: TaskRecord, event: TaskEventBody): Promise<void> {
+  await changeTask(journal, seen.id, {
+    author: "system",
+    decide: (task) =>
+      (task.state === "pending" || task.state === "waiting") && task.holder === undefined ? [event] : [],
+  });
+}
+
 export async function existing(journal: Journal, taskId: string): Promise<TaskRecord> {
   const task = await journal.tasks.get(taskId);
   if (task === undefined) throw new HeddleError("task.not-found", `there is no task ${taskId}`);

@@ -5,7 +5,8 @@ import type { Delivery, Dispatch } from "./dispatch.ts";
 
 export function journalDispatch({ tasks }: Pick<Journal, "tasks">): Dispatch {
   return {
-    deliveries: async ({ now, ...asked }) => (await tasks.due(now, asked)).map(asDelivery),
+    deliveries: async ({ now, limit, among, labels }) =>
+      (await tasks.due(now, { limit, among, labels })).map(asDelivery),
     // What was not taken is still due.
     later: () => Promise.resolve(),
     dead: () => Promise.resolve([]),

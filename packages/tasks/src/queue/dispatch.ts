@@ -14,7 +14,10 @@ export interface Delivery {
 
 export interface Looking {
   readonly now: number;
+  /** For those who only look: more than can begin, because some may not. */
   readonly limit: number;
+  /** How many can begin: what is delivered to one worker is kept from others. */
+  readonly room: number;
   /** Only these tasks, and what their schedules began. */
   readonly among?: readonly string[] | undefined;
   /** What the worker has; a task that needs more is another's. */

@@ -15,21 +15,21 @@ import type { TaskSpec } from "@heddle/protocol/tasks";
 import { createSlots, type Heddle } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
 import { runAttempt, type HarnessContext } from "../attempt/attempt.ts";
-import { followContest, wakeContest } from "../contest/follow-contest.ts";
 import { isDue } from "../contest/standings.ts";
-import { changeTask } from "./change.ts";
-import { namesOf, standingOf, withDependencies } from "./dependencies.ts";
+import { changeQueued } from "./change.ts";
+import { standingOf, withDependencies } from "./dependencies.ts";
 import type { Delivery, Dispatch } from "./dispatch.ts";
 import { journalDispatch } from "./dispatch-journal.ts";
 import { openFeed, pause, type Feed } from "./feed.ts";
 import { hold, isTaken } from "../attempt/hold.ts";
 import { finishPutting } from "../owner/finish-putting.ts";
+import { freeWhatWaits } from "./free-waiting.ts";
 import { BRINGS_WORK, FREES_OTHERS } from "./news.ts";
 import { isSchedule } from "./schedule.ts";
 import { fire, reckonAnew } from "./scheduler.ts";
 import { backoff } from "../attempt/retry.ts";
 import { folderOf, giveBack, isOurs, take } from "./take.ts";
-import { failLost, isTooOftenLost, whatDeadWorkersLeft } from "./take-over.ts";
+import { failLost, failUntaken, isTooOftenLost, whatDeadWorkersLeft } from "./take-over.ts";
 
 export interface HarnessOptions {
   readonly heddle: Heddle;
@@ -66,6 +66,7 @@ const AGAIN_MS = 500;
 const PREPARING = 8;
 /** Until a ticket is looked at again whose folder was busy; the end of another task wakes the worker too. */
 const BUSY_MS = 1_000;
+const KEEP_TICKETS_MS = 60_000;
 
 export async function openHarness(options: HarnessOptions): Promise<Harness> {
   const { heddle, home, log = () => undefined } = options;
@@ -107,6 +108,9 @@ class Worker implements Harness {
   /** How often to check whether other workers live. */
   readonly #lookEveryMs: number;
   #livesSeenAt = Number.NEGATIVE_INFINITY;
+  #ticketsKeptAt = Number.NEGATIVE_INFINITY;
+  /** At the last look, of something that was delivered. */
+  #isBusy = false;
 
   constructor(options: HarnessOptions, feed: Feed) {
     const { heddle, home, settingsFor, now = Date.now, log = () => undefined, slowStartMs } = options;
@@ -232,11 +236,23 @@ class Worker implements Harness {
   async #look(): Promise<number> {
     await this.#freeDependents();
     const otherHolders = await this.#takeOver();
+    await this.#keepTickets();
+    this.#isBusy = false;
     let lookedAt: number;
     do lookedAt = await this.#readClock();
     while (!this.#closing.signal.aborted && (await this.#begin(lookedAt)));
     const dueMs = await this.#untilDue(lookedAt);
-    return Math.min(LONGEST_SLEEP_MS, dueMs, otherHolders ? this.#lookEveryMs : LONGEST_SLEEP_MS);
+    const busyMs = this.#isBusy ? BUSY_MS : LONGEST_SLEEP_MS;
+    return Math.min(LONGEST_SLEEP_MS, dueMs, busyMs, otherHolders ? this.#lookEveryMs : LONGEST_SLEEP_MS);
+  }
+
+  /** Tickets are hints: what was lost of them is sent again, and what none of its workers could take has failed. */
+  async #keepTickets(): Promise<void> {
+    const now = performance.now();
+    if (now - this.#ticketsKeptAt < KEEP_TICKETS_MS) return;
+    this.#ticketsKeptAt = now;
+    for (const { task, ticket } of await this.#dispatch.dead()) await failUntaken(this.#journal, task, ticket);
+    await this.#dispatch.rebuild();
   }
 
   /** Due tasks that did not begin wait for a slot or a folder, whose release wakes the worker. */
@@ -248,7 +264,8 @@ class Worker implements Harness {
   /** One pass over the front of the queue; true: there may be more. */
   async #begin(now: number): Promise<boolean> {
     if (this.#isFull) return false;
-    const looking = { now, limit: CANDIDATES, among: this.#only, labels: this.#labels };
+    const room = this.#options.concurrency - this.#attempts.size;
+    const looking = { now, limit: CANDIDATES, room, among: this.#only, labels: this.#labels };
     const due = await this.#dispatch.deliveries(looking);
     const folders = new Set<string>();
     for (const [index, delivery] of due.entries()) {
@@ -263,6 +280,7 @@ class Worker implements Harness {
       const result = isFree ? await this.#beginOne(delivery) : "folder-busy";
       if (result === "settled") await this.#dispatch.later(delivery, "never");
       else if (result === "folder-busy") await this.#dispatch.later(delivery, now + BUSY_MS);
+      this.#isBusy ||= result === "folder-busy";
     }
     return due.length > 0;
   }
@@ -275,15 +293,24 @@ class Worker implements Harness {
       return "settled";
     }
     if (isMissed(task, this.#context.now())) {
-      await this.#change(task, { type: "task.cancelled", v: 1, reason: `its time, ${spec.schedule?.at}, was missed` });
+      await changeQueued(this.#journal, task, {
+        type: "task.cancelled",
+        v: 1,
+        reason: `its time, ${spec.schedule?.at}, was missed`,
+      });
       return "settled";
     }
     const standing = spec.dependsOn.length === 0 ? undefined : await standingOf(this.#journal, task);
     if (standing?.kind === "waits") {
-      await this.#change(task, { type: "task.waited", v: 1, cause: "dependency", message: standing.message });
+      await changeQueued(this.#journal, task, {
+        type: "task.waited",
+        v: 1,
+        cause: "dependency",
+        message: standing.message,
+      });
       // The dependency may have ended meanwhile.
       const again = await standingOf(this.#journal, task);
-      if (again.kind === "free") await this.#change(task, { type: "task.woken", v: 1 });
+      if (again.kind === "free") await changeQueued(this.#journal, task, { type: "task.woken", v: 1 });
       return "settled";
     }
     const taken = await take(this.#journal, task, ticket);
@@ -348,24 +375,8 @@ class Worker implements Harness {
       this.#changed.delete(id);
       const task = await this.#journal.tasks.get(id);
       if (task === undefined) continue;
-      await this.#followContests(task);
-      for (const dependent of await this.#journal.tasks.dependents(namesOf(task))) await this.#judge(dependent);
+      await freeWhatWaits(this.#journal, task);
     }
-  }
-
-  /** Of a contestant, its contest may go on; what happened to a contest happens to its contestants. */
-  async #followContests({ id, spec, contestant, parentId }: TaskRecord): Promise<void> {
-    if (contestant !== undefined && parentId !== undefined) await wakeContest(this.#journal, parentId);
-    if (spec.agents === undefined) return;
-    await followContest(this.#journal, id);
-    await wakeContest(this.#journal, id);
-  }
-
-  async #judge(dependent: TaskRecord): Promise<void> {
-    const standing = await standingOf(this.#journal, dependent);
-    if (standing.kind === "free") await this.#change(dependent, { type: "task.woken", v: 1 });
-    else if (standing.message !== dependent.wait?.message)
-      await this.#change(dependent, { type: "task.waited", v: 1, cause: "dependency", message: standing.message });
   }
 
   /** The time; after the clock was set back, waits for a time are corrected first. */
@@ -375,15 +386,6 @@ class Worker implements Harness {
     if (wentBack > JUMP_MS) await reckonAnew(this.#journal, clock.wall);
     this.#clock = clock;
     return clock.wall;
-  }
-
-  /** Only if it is still queued: another process may have changed it. */
-  async #change(seen: TaskRecord, event: TaskEventBody): Promise<void> {
-    await changeTask(this.#journal, seen.id, {
-      author: "system",
-      decide: (task) =>
-        (task.state === "pending" || task.state === "waiting") && task.holder === undefined ? [event] : [],
-    });
   }
 }
 

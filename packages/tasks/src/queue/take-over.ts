@@ -1,7 +1,7 @@
 /** What dead workers left: they are fenced, their turns closed, and the tasks that they held are found. */
 import { fenceLost, recover } from "@heddle/agent";
-import type { Journal } from "@heddle/journal";
-import type { TaskRecord } from "@heddle/protocol";
+import type { Journal, TicketName } from "@heddle/journal";
+import { defined, type TaskRecord } from "@heddle/protocol";
 import { appendTo } from "./change.ts";
 import { isAbandoned, isOurs, leaseOf } from "./take.ts";
 
@@ -40,7 +40,16 @@ export async function isTooOftenLost(journal: Journal, { id }: Pick<TaskRecord, 
 
 export async function failLost(journal: Journal, taken: TaskRecord): Promise<void> {
   const message = `${MAX_TAKEOVERS + 1} workers ended while they held it, and no step of it has ended in between`;
-  const failure = { code: "worker.lost", message };
-  const failed = { type: "task.failed", v: 1, attempt: taken.attempt, class: "crash", failure } as const;
+  const failed = { ...lost(message), attempt: taken.attempt };
   await appendTo(journal, taken, { author: "system", events: [failed], lease: leaseOf(taken) });
+}
+
+/** Every worker that was to take it ended before it did. */
+export async function failUntaken(journal: Journal, task: TaskRecord, ticket: TicketName | undefined): Promise<void> {
+  const failed = lost("it was brought to one worker after the other, and each ended before it took the task");
+  await appendTo(journal, task, { author: "system", events: [failed], ...defined({ ticket }) });
+}
+
+function lost(message: string) {
+  return { type: "task.failed", v: 1, class: "crash", failure: { code: "worker.lost", message } } as const;
 }

@@ -3,7 +3,9 @@ import type { TicketChange, TicketName } from "@heddle/journal";
 import type { TaskRecord } from "@heddle/protocol";
 
 /** Tasks that any worker may take. */
-const TASKS = "tasks";
+export const TASKS = "tasks";
+/** In no label. */
+const BETWEEN = "/";
 const NONE: readonly TicketChange[] = [];
 
 /** `delivered`: the ticket by which a worker came to make this append. */
@@ -19,8 +21,15 @@ export function ticketsOf(
 }
 
 /** For a task that is due, or will be by itself. */
-export function ticketOf({ id, nextAt = 0, spec }: TaskRecord): TicketChange {
-  return { kind: "send", queue: TASKS, subject: id, notBefore: nextAt, priority: spec.priority };
+export function ticketOf({ id, nextAt = 0, spec }: TaskRecord): Extract<TicketChange, { kind: "send" }> {
+  const queue = [TASKS, ...(spec.needs ?? []).toSorted()].join(BETWEEN);
+  return { kind: "send", queue, subject: id, notBefore: nextAt, priority: spec.priority };
+}
+
+/** What a worker needs to have to look into a queue; undefined: it is no queue of tasks. */
+export function needsOf(queue: string): readonly string[] | undefined {
+  const [first, ...needs] = queue.split(BETWEEN);
+  return first === TASKS ? needs : undefined;
 }
 
 export function waitsForWorker({ holder, nextAt }: TaskRecord): boolean {
