@@ -133,8 +133,8 @@ function sourceFingerprint(): string {
 
 async function removeOldFiles(current: ReadonlySet<string>): Promise<void> {
   for (const name of await readdir(dist)) {
-    // The page is built beside the program, by a build of its own.
-    if (current.has(name) || name === "dashboard") continue;
+    // The page is built beside the program, by a build of its own, and so is what draws a run as a file.
+    if (current.has(name) || name === "dashboard" || name === "run-page.cjs") continue;
     const file = path.join(dist, name);
     const info = await stat(file).catch(() => undefined);
     if (info === undefined || path.basename(scratch) === name) continue;

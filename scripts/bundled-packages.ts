@@ -17,7 +17,13 @@ interface Package {
 }
 
 const root = path.join(import.meta.dirname, "..");
-const ENTRIES = ["packages/cli/src/main.ts", "packages/cli/src/engine/index.ts", "packages/client/src/index.ts"];
+const ENTRIES = [
+  "packages/cli/src/main.ts",
+  "packages/cli/src/engine/index.ts",
+  "packages/client/src/index.ts",
+  "apps/dashboard/src/main.tsx",
+  "apps/dashboard/src/still/render.tsx",
+];
 
 const { values } = parseArgs({
   options: { out: { type: "string", default: path.join(root, "packages", "cli", "dist") } },
@@ -34,7 +40,8 @@ async function bundledPackages(): Promise<readonly Package[]> {
   await using build = await rolldown({
     input: ENTRIES.map((entry) => path.join(root, entry)),
     platform: "node",
-    external: [/^node:/],
+    // The style sheet that stands in a page is Heddle's own.
+    external: [/^node:/, /\.css\?inline$/],
     resolve: { conditionNames: ["heddle-source", "node", "import", "default"] },
     logLevel: "silent",
   });

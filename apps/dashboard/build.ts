@@ -1,9 +1,10 @@
 /**
  * Builds the page into packages/cli/dist/dashboard, each file beside itself as .br and .gz, and refuses a page that has
- * outgrown its limits. Built in a folder of its own and moved in place as a whole.
+ * outgrown its limits. Built in a folder of its own and moved in place as a whole. Beside it, run-page.cjs: what draws a
+ * stored run as one file, for commands; it is loaded by nothing else.
  * Usage: node apps/dashboard/build.ts [--out DIR]
  */
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
@@ -18,6 +19,9 @@ const DIST = path.dirname(PAGE);
 /** What a browser loads before it draws, compressed. */
 const MAX_FIRST_JS_BYTES = 150_000;
 const MAX_CSS_BYTES = 12_000;
+/** In it: React's renderer for text, the components of a run, and the style sheet. */
+const STILL = "run-page.cjs";
+const MAX_STILL_BYTES = 700_000;
 const COMPRESSED = /\.(?:html|js|css|svg|json|webmanifest)$/;
 
 interface Chunk {
@@ -32,17 +36,48 @@ process.env["NODE_ENV"] = "production";
 
 await mkdir(DIST, { recursive: true });
 const scratch = await mkdtemp(path.join(DIST, ".dashboard-"));
+const stillScratch = await mkdtemp(path.join(DIST, ".run-page-"));
 try {
   // A configuration that is bundled first would be written into the tree, which may belong to somebody else.
   await build({ root: HERE, configLoader: "runner", logLevel: "warn", build: { outDir: scratch, emptyOutDir: true } });
   const sizes = await measure(scratch);
   await compress(scratch);
   await rm(path.join(scratch, ".vite"), { recursive: true, force: true });
+  const still = await buildStill(stillScratch);
   await rm(PAGE, { recursive: true, force: true });
   await rename(scratch, PAGE);
-  console.log(`built the page: first load ${kB(sizes.js)} of JS and ${kB(sizes.css)} of CSS, gzip`);
+  await rename(path.join(stillScratch, STILL), path.join(DIST, STILL));
+  console.log(
+    `built the page: first load ${kB(sizes.js)} of JS and ${kB(sizes.css)} of CSS, gzip; ${STILL} ${kB(still)}`,
+  );
 } finally {
-  await rm(scratch, { recursive: true, force: true });
+  for (const folder of [scratch, stillScratch]) await rm(folder, { recursive: true, force: true });
+}
+
+/** One file for Node, with everything in it. */
+async function buildStill(outDir: string): Promise<number> {
+  await build({
+    root: HERE,
+    configLoader: "runner",
+    logLevel: "warn",
+    build: {
+      ssr: "src/still/render.tsx",
+      outDir,
+      emptyOutDir: true,
+      manifest: false,
+      minify: true,
+      copyPublicDir: false,
+      rolldownOptions: { output: { format: "cjs", entryFileNames: STILL, codeSplitting: false } },
+    },
+    ssr: {
+      noExternal: true,
+      target: "webworker",
+      resolve: { conditions: ["heddle-source", "browser", "import", "default"] },
+    },
+  });
+  const { size } = await stat(path.join(outDir, STILL));
+  if (size > MAX_STILL_BYTES) throw new Error(`${STILL} is ${kB(size)}, the limit is ${kB(MAX_STILL_BYTES)}`);
+  return size;
 }
 
 /** The entry, and whatever it imports before it can run. */

@@ -6,11 +6,11 @@ export interface Place {
   readonly query: URLSearchParams;
 }
 
-let place = here();
+let place: Place = typeof location === "undefined" ? { path: "/", query: new URLSearchParams() } : here();
 const listeners = new Set<() => void>();
 
 export function usePlace(): Place {
-  return useSyncExternalStore(subscribe, () => place);
+  return useSyncExternalStore(subscribe, current, current);
 }
 
 /** A move to another thing: Back leads here again. */
@@ -36,6 +36,10 @@ export function look(changes: Readonly<Record<string, string | undefined>>): voi
   replace(`${place.path}${text === "" ? "" : `?${text}`}`);
 }
 
+function current(): Place {
+  return place;
+}
+
 function here(): Place {
   return { path: decoded(location.pathname), query: new URLSearchParams(location.search) };
 }
@@ -58,4 +62,5 @@ function subscribe(heard: () => void): () => void {
   return () => listeners.delete(heard);
 }
 
-addEventListener("popstate", changed);
+// A run that is drawn as a file has no address.
+if (typeof location !== "undefined") addEventListener("popstate", changed);

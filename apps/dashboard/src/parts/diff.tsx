@@ -1,9 +1,10 @@
 /** Changes of files: blue in, rust out, because green is a verdict. Long files are folded, and only so much is drawn. */
-import { Fragment, useMemo, useState, type ReactNode } from "react";
+import { Fragment, useContext, useMemo, useState, type ReactNode } from "react";
 import { keep, readKept } from "../preferences.ts";
 import { diffRows, type DiffRow } from "../text/diff-lines.ts";
 import { line, shown } from "../text/shown.ts";
 import { Icon } from "./base.tsx";
+import { Still } from "./still.ts";
 
 export interface ChangedFile {
   readonly path: string;
@@ -37,77 +38,99 @@ export function FileDiff({ file, comments, onComment }: FileProps): ReactNode {
   const rows = useMemo(() => diffRows(file.diff ?? ""), [file.diff]);
   const [viewed, setViewed] = useState(() => (readKept<string[]>(VIEWED) ?? []).includes(file.hash));
   const [isOpen, setOpen] = useState(!viewed && rows.length <= FOLDED_FROM);
-  const [at, setAt] = useState<number>();
+  const isStill = useContext(Still);
   const view = (is: boolean): void => {
     const others = (readKept<string[]>(VIEWED) ?? []).filter((hash) => hash !== file.hash);
     keep(VIEWED, is ? [...others.slice(-MOST_VIEWED), file.hash] : others);
     setViewed(is);
     setOpen(!is);
   };
+  const head = (
+    <>
+      <code className="grow cut">{line(file.path)}</code>
+      {file.kind === "update" || file.kind === "changed" ? null : (
+        <span className="tag">{file.kind === "add" || file.kind === "added" ? "new" : "removed"}</span>
+      )}
+      {file.note === undefined ? null : <span className="tag say">{file.note}</span>}
+      <PlusMinus added={file.added ?? 0} removed={file.removed ?? 0} />
+    </>
+  );
+  const name = line(file.path);
+  if (isStill)
+    return (
+      <article className="file" aria-label={name}>
+        <details open={rows.length <= FOLDED_FROM}>
+          <summary>{head}</summary>
+          <Body file={file} rows={rows} comments={comments} />
+        </details>
+      </article>
+    );
   return (
-    <article className="file" aria-label={line(file.path)}>
+    <article className="file" aria-label={name}>
       <header>
         <button
           type="button"
           className="fold"
           aria-expanded={isOpen}
-          aria-label={`${line(file.path)}, ${rows.length} lines`}
+          aria-label={`${name}, ${rows.length} lines`}
           onClick={() => setOpen(!isOpen)}
         >
           <Icon name={isOpen ? "down" : "right"} small tone="fg2" />
         </button>
-        <code className="grow cut">{line(file.path)}</code>
-        {file.kind === "update" || file.kind === "changed" ? null : (
-          <span className="tag">{file.kind === "add" || file.kind === "added" ? "new" : "removed"}</span>
-        )}
-        {file.note === undefined ? null : <span className="tag say">{file.note}</span>}
-        <PlusMinus added={file.added ?? 0} removed={file.removed ?? 0} />
+        {head}
         <label className="seen">
           <input type="checkbox" checked={viewed} onChange={(event) => view(event.target.checked)} />
           Viewed
         </label>
       </header>
-      {isOpen ? (
-        <table className="diff">
-          <colgroup>
-            <col className="cn" />
-            <col className="cn" />
-            <col className="cs" />
-            <col />
-          </colgroup>
-          <tbody>
-            {rows.slice(0, MOST_ROWS).map((row, index) => (
-              <Fragment key={index}>
-                <Line
-                  row={row}
-                  onPick={onComment === undefined || row.after === undefined ? undefined : () => setAt(row.after)}
+      {isOpen ? <Body file={file} rows={rows} comments={comments} onComment={onComment} /> : null}
+    </article>
+  );
+}
+
+function Body({ file, rows, comments, onComment }: FileProps & { readonly rows: readonly DiffRow[] }): ReactNode {
+  const [at, setAt] = useState<number>();
+  return (
+    <>
+      <table className="diff">
+        <colgroup>
+          <col className="cn" />
+          <col className="cn" />
+          <col className="cs" />
+          <col />
+        </colgroup>
+        <tbody>
+          {rows.slice(0, MOST_ROWS).map((row, index) => (
+            <Fragment key={index}>
+              <Line
+                row={row}
+                onPick={onComment === undefined || row.after === undefined ? undefined : () => setAt(row.after)}
+              />
+              {comments
+                .filter((comment) => comment.line === row.after && row.sign !== "-")
+                .map((comment) => (
+                  <Note key={comment.text} text={comment.text} />
+                ))}
+              {at !== undefined && at === row.after && row.sign !== "-" && onComment !== undefined ? (
+                <Write
+                  onDone={(text) => {
+                    if (text !== "") onComment({ path: file.path, line: at, text });
+                    setAt(undefined);
+                  }}
                 />
-                {comments
-                  .filter((comment) => comment.line === row.after && row.sign !== "-")
-                  .map((comment) => (
-                    <Note key={comment.text} text={comment.text} />
-                  ))}
-                {at !== undefined && at === row.after && row.sign !== "-" && onComment !== undefined ? (
-                  <Write
-                    onDone={(text) => {
-                      if (text !== "") onComment({ path: file.path, line: at, text });
-                      setAt(undefined);
-                    }}
-                  />
-                ) : null}
-              </Fragment>
-            ))}
-          </tbody>
-        </table>
-      ) : null}
-      {isOpen && rows.length > MOST_ROWS ? (
+              ) : null}
+            </Fragment>
+          ))}
+        </tbody>
+      </table>
+      {rows.length > MOST_ROWS ? (
         <p className="cutmark">{rows.length - MOST_ROWS} lines more are not drawn here</p>
       ) : null}
-      {isOpen && (file.truncatedBytes ?? 0) > 0 ? (
-        <p className="cutmark">{file.truncatedBytes} bytes of this diff were left out when it was recorded</p>
+      {(file.truncatedBytes ?? 0) > 0 ? (
+        <p className="cutmark">{file.truncatedBytes} bytes of this diff were left out</p>
       ) : null}
-      {isOpen && file.diff === undefined ? <p className="cutmark">no text to compare</p> : null}
-    </article>
+      {file.diff === undefined ? <p className="cutmark">no text to compare</p> : null}
+    </>
   );
 }
 

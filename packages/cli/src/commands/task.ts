@@ -59,6 +59,15 @@ const OPTIONS: readonly OptionSpec[] = [
     completes: "file",
     help: "A file with all that judging again needs",
   },
+  { name: "html", of: "export", help: "As one page for people, which a browser opens without a server" },
+  {
+    name: "output",
+    short: "o",
+    value: "FILE",
+    of: "export",
+    completes: "file",
+    help: "With --html: write there, not to stdout",
+  },
   { name: "accept-spec", of: ["add", "run"], help: "Take a task file as the agent of an earlier task left it" },
   {
     name: "action",
@@ -84,7 +93,7 @@ export const taskCommand: Command = {
   usage:
     "task init [GOAL] [--path FILE]\ntask plan TEXT\ntask lint FILE|DIR [--run]\ntask add FILE|DIR|-\ntask run FILE\ntask list\ntask show ID\ntask log ID [--follow]\n" +
     "task diff ID [PATH...] [--stat]\ntask accept ID\ntask undo ID [--dry-run] [--force]\ntask retry ID [--from-baseline]\n" +
-    "task verify ID | --bundle FILE\ntask export ID --bundle FILE\ntask collect [--dry-run]\n" +
+    "task verify ID | --bundle FILE\ntask export ID --bundle FILE\ntask export ID --html [-o FILE]\ntask collect [--dry-run]\n" +
     `task ${CHANGES.join("|")} ID...`,
   about:
     "Tasks whose completion is decided by checks. add puts them into the queue of this home, where heddle watch or a\n" +
@@ -111,6 +120,7 @@ export const taskCommand: Command = {
     "heddle task retry 01a1 --from-baseline",
     "heddle task verify 01a1",
     "heddle task export 01a1 --bundle work.heddle.gz",
+    "heddle task export 01a1 --html -o run.html",
     "heddle task verify --bundle work.heddle.gz",
     "heddle task archive 01a1 --back",
     "heddle task collect --dry-run",
@@ -200,7 +210,7 @@ const FORMS: Readonly<Record<Exclude<Verb, Change | "init" | "plan">, string>> =
   accept: "accept ID; heddle task list --state paused shows them",
   undo: "undo ID, with --dry-run to look first",
   verify: "verify ID, or verify --bundle FILE",
-  export: "export ID --bundle FILE",
+  export: "export ID --bundle FILE, or export ID --html -o FILE",
   collect: "collect, with --dry-run to look first",
 };
 

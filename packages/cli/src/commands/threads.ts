@@ -25,6 +25,7 @@ import { openScreen, say } from "../print/screen.ts";
 import { byHand } from "../print/takeover.ts";
 import type { Output } from "../print/output.ts";
 import { localTime, styleFor } from "../print/style.ts";
+import { watchForStop } from "../stop.ts";
 
 const DEFAULT_LIMIT = 50;
 const VERBS = ["list", "show", "export", "import", "name", "hop", "delete"] as const;
@@ -32,7 +33,7 @@ type Verb = (typeof VERBS)[number];
 
 export const threadsCommand: Command = {
   usage:
-    "threads list | show ID | export ID | import ID | import --list | name ID NAME | hop ID ENVELOPE | hop ID --back | delete ID",
+    "threads list | show ID | export ID [--html] | import ID | import --list | name ID NAME | hop ID ENVELOPE | hop ID --back | delete ID",
   about:
     "Lists the threads of this folder, newest first, shows every event of one, writes one out as lines that can be\n" +
     "verified elsewhere, imports a conversation that an agent program keeps on this machine, names one, takes\n" +
@@ -57,6 +58,7 @@ export const threadsCommand: Command = {
     { name: "carry", value: "JSON", of: "hop", help: "What the edge carries, as an object" },
     { name: "outcome", value: "JSON", of: "hop", help: "What the envelope is left with" },
     { name: "output", short: "o", value: "FILE", of: "export", completes: "file", help: "Write there, not to stdout" },
+    { name: "html", of: "export", help: "As one page for people, which a browser opens without a server" },
   ],
   examples: [
     "heddle threads list --all",
@@ -67,6 +69,7 @@ export const threadsCommand: Command = {
     `heddle threads name 01a1ddef "the flaky test"`,
     `heddle threads hop 01a1ddef edit --reason "the cause is found"`,
     "heddle threads export 01a1ddef -o thread.jsonl",
+    "heddle threads export 01a1ddef --html -o thread.html",
     "heddle threads delete 01a1ddef",
   ],
   run,
@@ -89,7 +92,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const wanted = verb === "name" || (verb === "hop" && !args.has("back")) ? 1 : 0;
   if (id === undefined || more.length !== wanted) throw usage(`write heddle threads ${FORMS[verb]}`);
   if (verb === "show") return show(id, args, context, out);
-  if (verb === "export") return exportOne(id, args, context, out);
+  if (verb === "export") return (args.has("html") ? exportPage : exportOne)(id, args, context, out);
   if (verb === "hop") return hop(id, args, context, out);
   return change(id, context, async (heddle, thread) => {
     if (verb === "name") await heddle.as(OWNER).nameThread({ threadId: thread.id, name: more[0] ?? "" });
@@ -247,6 +250,16 @@ export async function exportOne(id: string, args: ParsedArgs, context: CommandCo
     throw new HeddleError("usage.invalid", `-o ${held.path} could not be written: ${why}`, { cause: error });
   }
   return EXIT.ok;
+}
+
+async function exportPage(id: string, args: ParsedArgs, context: CommandContext, out: Output): Promise<number> {
+  const { writeRunPage } = await import("../run-page/write-run-page.ts");
+  await using journal = await requireRecord(context.env, id);
+  const { id: threadId, workspace } = await findThread(journal, id);
+  using stop = watchForStop(undefined);
+  const run = { journal, task: undefined, threadId, roots: [workspace], signal: stop.signal };
+  const code = await writeRunPage(run, args, context, out);
+  return stop.exitCode ?? code;
 }
 
 async function* withLineEnds(lines: AsyncIterable<string>): AsyncGenerator<string, void, void> {

@@ -10,9 +10,9 @@ import { requireTasks } from "@heddle/runtime/task-store";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { CommandContext } from "../command.ts";
 import { openAnswer } from "../print/answer.ts";
-import { marked, say } from "../print/screen.ts";
+import { marked, openScreen, say } from "../print/screen.ts";
 import type { Style } from "../print/style.ts";
-import { watchForStop } from "../stop.ts";
+import { watchForStop, type Stop } from "../stop.ts";
 import { onTask } from "./on-task.ts";
 
 const AGAIN_EXIT: Readonly<Record<BundleVerdict["outcome"], number>> = { same: 0, differs: 1, missing: 3 };
@@ -77,15 +77,35 @@ function verdictLines(verdict: BundleVerdict, style: Style): readonly string[] {
   ];
 }
 
-export async function exportTask(selector: string, args: ParsedArgs, { env, cwd }: CommandContext): Promise<number> {
+export async function exportTask(selector: string, args: ParsedArgs, context: CommandContext): Promise<number> {
+  const { env, cwd } = context;
   const file = args.value("bundle");
-  if (file === undefined) throw usage("write heddle task export ID --bundle FILE");
+  if ((file === undefined) === !args.has("html") || (file !== undefined && args.has("output")))
+    throw usage("write heddle task export ID --bundle FILE, or heddle task export ID --html -o FILE");
   using stop = watchForStop(undefined);
+  if (file === undefined) return await exportPage(selector, args, context, stop);
   return await onTask(selector, args, env, async ({ journal, task, print }) => {
     const target = { home: heddleHome(env), file: path.resolve(cwd, file), signal: stop.signal };
     const written = await writeBundle({ ...target, journal, task });
     const text = `${visibleLine(file)} is written, ${written.bytes} bytes: the whole workspace as it was, the work and the record.\nheddle task verify --bundle ${visibleLine(file)} judges it again, here or elsewhere\n`;
     await print({ taskId: task.id, ...written }, text);
     return 0;
+  });
+}
+
+async function exportPage(selector: string, args: ParsedArgs, context: CommandContext, stop: Stop): Promise<number> {
+  const { writeRunPage } = await import("../run-page/write-run-page.ts");
+  return await onTask(selector, args, context.env, async ({ journal, tasks, task }) => {
+    const out = openScreen(process.stdout, { isRaw: true });
+    const roots = [task.spec.workspace, ...(task.folder === undefined ? [] : [task.folder])];
+    const { signal } = stop;
+    const diff = (): ReturnType<typeof tasks.diff> => tasks.diff(task.id, { signal });
+    const code = await writeRunPage(
+      { journal, task, threadId: task.threadId, roots, diff, signal },
+      args,
+      context,
+      out,
+    );
+    return stop.exitCode ?? code;
   });
 }

@@ -33,6 +33,7 @@ export * from "./http-agent-shapes.ts";
 export * from "./http-login-shapes.ts";
 export * from "./http-conversation-shapes.ts";
 export * from "./http-process-shapes.ts";
+export type { LeftOut, StoredItem, StoredRun, StoredStream } from "./stored-run.ts";
 
 const seq = z.number().int().describe("Dense, 1..n within the thread");
 const TurnState = z.enum(["open", ...TurnStatus.options]);

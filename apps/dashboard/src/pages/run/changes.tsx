@@ -20,7 +20,7 @@ interface ChangesProps {
   readonly onComment: ((comment: Comment) => void) | undefined;
 }
 
-interface Shown {
+export interface Shown {
   readonly basis: string;
   readonly files: readonly ChangedFile[];
   readonly count: number;
@@ -36,15 +36,26 @@ export function Changes(props: ChangesProps): ReactNode {
   );
   if (error !== undefined && data === undefined) return <Problem error={error} onRetry={reload} />;
   if (data === undefined) return <Waiting lines={8} />;
-  const sum = (key: "added" | "removed"): number => data.files.reduce((all, file) => all + (file[key] ?? 0), 0);
+  return <Files shown={data} comments={comments} onComment={onComment} />;
+}
+
+interface FilesProps {
+  readonly shown: Shown;
+  readonly comments: readonly Comment[];
+  readonly onComment?: ((comment: Comment) => void) | undefined;
+}
+
+export function Files({ shown, comments, onComment }: FilesProps): ReactNode {
+  const { basis, files, count, isCut } = shown;
+  const sum = (key: "added" | "removed"): number => files.reduce((all, file) => all + (file[key] ?? 0), 0);
   return (
     <div className="files">
       <p className="basis">
         <Icon name="branch" tone="fg2" />
-        <span className="grow">{data.basis}</span>
+        <span className="grow">{basis}</span>
         <PlusMinus added={sum("added")} removed={sum("removed")} />
       </p>
-      {data.files.map((file) => (
+      {files.map((file) => (
         <FileDiff
           key={file.path + file.hash}
           file={file}
@@ -53,11 +64,11 @@ export function Changes(props: ChangesProps): ReactNode {
         />
       ))}
       <p className="whole">
-        {data.isCut
-          ? `${data.files.length} of ${data.count} files are shown here, or diffs were left out: heddle task diff shows them all`
-          : data.files.length === 0
+        {isCut
+          ? `${files.length} of ${count} files are shown here, or diffs were left out: heddle task diff shows them all`
+          : files.length === 0
             ? "Nothing has changed."
-            : `${data.count} ${data.count === 1 ? "file" : "files"}; nothing else differs there.`}
+            : `${count} ${count === 1 ? "file" : "files"}; nothing else differs there.`}
       </p>
     </div>
   );
@@ -79,7 +90,7 @@ const TASK_BASIS: Readonly<Record<TaskDiff["of"], string>> = {
   live: "as the folder is now, against how it was when the task began:",
 };
 
-function ofTask({ of, folder, files, count, isCut }: TaskDiff): Shown {
+export function ofTask({ of, folder, files, count, isCut }: TaskDiff): Shown {
   return {
     basis: `${TASK_BASIS[of]} ${line(folder)}`,
     files: files.map(({ path, how, diff, added, removed, sha256, standing, why }) => ({
@@ -96,7 +107,7 @@ function ofTask({ of, folder, files, count, isCut }: TaskDiff): Shown {
   };
 }
 
-function ofThread({ files, count, isCut }: ThreadDiff, only: ReadonlySet<string> | undefined): Shown {
+export function ofThread({ files, count, isCut }: ThreadDiff, only?: ReadonlySet<string>): Shown {
   const shown = files.flatMap(({ path, kind, edits, diffTruncatedBytes }) => {
     const kept = edits.filter(({ itemId }) => only?.has(itemId) !== false);
     if (kept.length === 0) return [];

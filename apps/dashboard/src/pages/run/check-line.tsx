@@ -1,7 +1,8 @@
 /** One check: how it ended, in words, how long it took, and what it printed behind a click. Vacuous and error are words. */
 import type { Task } from "@heddle/protocol/http";
-import { useState, type ReactNode } from "react";
+import { useContext, useState, type ReactNode } from "react";
 import { Icon } from "../../parts/base.tsx";
+import { Still } from "../../parts/still.ts";
 import { Printed } from "../../parts/printed.tsx";
 import { line } from "../../text/shown.ts";
 import { duration } from "../../words/figures.ts";
@@ -15,7 +16,6 @@ interface CheckLineProps {
 }
 
 export function CheckLine({ result, isProven }: CheckLineProps): ReactNode {
-  const [isOpen, setOpen] = useState(false);
   const { name, outcome, message, output, sha256, durationMs, parts, tests } = result;
   const isGood = outcome === "passed";
   return (
@@ -40,24 +40,41 @@ export function CheckLine({ result, isProven }: CheckLineProps): ReactNode {
             ))}
           </ul>
         )}
-        {output === undefined && sha256 === undefined ? null : (
-          <button type="button" className="more-btn" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-            {isOpen ? "Less" : "Output"}
-          </button>
-        )}
-        {isOpen ? (
-          <>
-            {output === undefined ? null : <Printed text={output} isRunning={false} />}
-            {sha256 === undefined ? null : (
-              <p className="meta">
-                sha256 <code>{sha256}</code>
-              </p>
-            )}
-          </>
-        ) : null}
+        <Proof output={output} sha256={sha256} />
       </div>
       <span className="du">{duration(durationMs)}</span>
     </li>
+  );
+}
+
+function Proof({ output, sha256 }: Pick<Result, "output" | "sha256">): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  const isStill = useContext(Still);
+  if (output === undefined && sha256 === undefined) return null;
+  const whole = (
+    <>
+      {output === undefined ? null : <Printed text={output} isRunning={false} />}
+      {sha256 === undefined ? null : (
+        <p className="meta">
+          sha256 <code>{sha256}</code>
+        </p>
+      )}
+    </>
+  );
+  if (isStill)
+    return (
+      <details>
+        <summary className="more-btn">Output</summary>
+        {whole}
+      </details>
+    );
+  return (
+    <>
+      <button type="button" className="more-btn" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        {isOpen ? "Less" : "Output"}
+      </button>
+      {isOpen ? whole : null}
+    </>
   );
 }
 

@@ -7,7 +7,12 @@ const WIDTH = 1000;
 /** Rather seen than exact: a call of a millisecond is one too. */
 const MIN_WIDTH = 1.4;
 
-export function Cloth({ lanes, onPick }: { lanes: Lanes; onPick: (key: string) => void }): ReactNode {
+interface ClothProps {
+  readonly lanes: Lanes;
+  readonly onPick?: ((key: string) => void) | undefined;
+}
+
+export function Cloth({ lanes, onPick }: ClothProps): ReactNode {
   const scale = WIDTH / (lanes.to - lanes.from);
   const x = (at: number): number => Math.max(0, Math.min(WIDTH, (at - lanes.from) * scale));
   return (
@@ -45,12 +50,12 @@ interface BarProps {
   readonly span: Span;
   readonly from: number;
   readonly to: number;
-  readonly onPick: (key: string) => void;
+  readonly onPick: ((key: string) => void) | undefined;
 }
 
 function Bar({ span, from, to, onPick }: BarProps): ReactNode {
   const { key } = span;
-  const pick = key === undefined ? {} : { onClick: () => onPick(key), className: "pick" };
+  const pick = key === undefined || onPick === undefined ? {} : { onClick: () => onPick(key), className: "pick" };
   const width = Math.max(MIN_WIDTH, to - from);
   const box = { x: from, width };
   switch (span.kind) {

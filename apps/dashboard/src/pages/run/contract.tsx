@@ -1,5 +1,5 @@
 /** What the agent says beside what Heddle found, and how old that finding is: the reason to believe it or not. */
-import type { Task, ThreadDetail, Turn } from "@heddle/protocol/http";
+import type { Task, Turn } from "@heddle/protocol/http";
 import { failingOf, wordsOf } from "@heddle/protocol/task-words";
 import type { ReactNode } from "react";
 import { useNow } from "../../live/link.ts";
@@ -8,17 +8,16 @@ import { line } from "../../text/shown.ts";
 import { clock, when } from "../../words/figures.ts";
 import { Budget } from "./budget.tsx";
 import { CheckLine } from "./check-line.tsx";
-import { RecordPart } from "./record.tsx";
 import { sinceChecks, type Entry, type SinceChecks } from "./steps.ts";
 
 interface ContractProps {
   readonly task: Task;
   readonly items: readonly Entry[];
   readonly turns: readonly Turn[];
-  readonly thread: ThreadDetail | undefined;
+  readonly record: ReactNode;
 }
 
-export function Contract({ task, items, turns, thread }: ContractProps): ReactNode {
+export function Contract({ task, items, turns, record }: ContractProps): ReactNode {
   const since = task.lastCheck === undefined ? undefined : sinceChecks(items, task.lastCheck.at);
   const openTurn = turns.find(({ status }) => status === "open");
   return (
@@ -28,7 +27,7 @@ export function Contract({ task, items, turns, thread }: ContractProps): ReactNo
       <Budget task={task} openTurn={openTurn} />
       <SandboxPart task={task} turn={turns[0]} />
       <Where task={task} />
-      <RecordPart threadId={thread?.id} seq={thread?.seq} taskId={task.id} />
+      {record}
     </aside>
   );
 }

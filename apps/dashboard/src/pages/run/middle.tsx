@@ -108,9 +108,13 @@ function Step({
 }): ReactNode {
   if (row === undefined || threadId === undefined)
     return <p className="empty">Choose a step on the left; j and k move.</p>;
+  if (row.kind === "item") return <StepDetail key={row.key} threadId={threadId} entry={row.entry} grown={grown} />;
+  return <RowDetail row={row} />;
+}
+
+/** Of all that is no step of the agent. */
+export function RowDetail({ row }: { row: Exclude<Row, { kind: "item" }> }): ReactNode {
   switch (row.kind) {
-    case "item":
-      return <StepDetail key={row.key} threadId={threadId} entry={row.entry} grown={grown} />;
     case "claim":
       return (
         <p className="pre say step-detail">

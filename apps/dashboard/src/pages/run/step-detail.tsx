@@ -1,6 +1,6 @@
 /** One step, whole: asked for when it is looked at, and dropped when one looks elsewhere. */
 import type { Item } from "@heddle/protocol/http";
-import { lazy, Suspense, type ReactNode } from "react";
+import { lazy, Suspense, type ComponentType, type ReactNode } from "react";
 import { useResource } from "../../live/resource.ts";
 import { api } from "../../live/session.ts";
 import { Icon, Problem, Waiting } from "../../parts/base.tsx";
@@ -12,7 +12,7 @@ import { bytes, clock, duration } from "../../words/figures.ts";
 import { withGrown, type Grown } from "./folded.ts";
 import type { Entry } from "./steps.ts";
 
-const Markdown = lazy(() => import("../../parts/markdown.tsx").then(({ Markdown: draw }) => ({ default: draw })));
+const LazyMarkdown = lazy(() => import("../../parts/markdown.tsx").then(({ Markdown: draw }) => ({ default: draw })));
 
 export interface StepDetailProps {
   readonly threadId: string;
@@ -47,7 +47,13 @@ export function StepDetail({ threadId, entry, grown }: StepDetailProps): ReactNo
   );
 }
 
-function Detail({ item, isRunning }: { item: Item; isRunning: boolean }): ReactNode {
+interface DetailProps {
+  readonly item: Item;
+  readonly isRunning: boolean;
+  readonly Markdown?: ComponentType<{ text: string }>;
+}
+
+export function Detail({ item, isRunning, Markdown = LazyMarkdown }: DetailProps): ReactNode {
   switch (item.type) {
     case "commandExecution":
       return <CommandDetail item={item} isRunning={isRunning} />;

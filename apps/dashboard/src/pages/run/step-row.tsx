@@ -1,6 +1,7 @@
 /** Rows of the story: a step, the heading of a turn, a claim, a round of checks, a stall where it happened. */
-import type { ReactNode } from "react";
+import { useContext, type ReactNode } from "react";
 import { Icon } from "../../parts/base.tsx";
+import { Still } from "../../parts/still.ts";
 import { brief, line } from "../../text/shown.ts";
 import { clock, cost, duration, fullTime, tokens } from "../../words/figures.ts";
 import { itemWords, type ItemWords } from "./item-words.ts";
@@ -21,11 +22,17 @@ export function TurnLine({ row, isFolded, onFold, isSticky }: TurnLineProps): Re
   const used = turn.usage.inputTokens + turn.usage.outputTokens;
   const price = turn.costUsd === undefined ? "price unknown" : cost({ known: turn.costUsd, isPartial: false });
   const time = turn.durationMs === undefined ? turn.status : duration(turn.durationMs);
+  const isStill = useContext(Still);
+  const Box = isStill ? "summary" : "div";
   return (
-    <div className={isSticky === true ? "turn stick" : "turn"}>
-      <button type="button" className="fold" aria-expanded={!isFolded} aria-label={`Turn ${number}`} onClick={onFold}>
-        <Icon name={isFolded ? "right" : "down"} small />
-      </button>
+    <Box className={isSticky === true ? "turn stick" : "turn"}>
+      {isStill ? (
+        <time dateTime={new Date(row.at).toISOString()}>{clock(row.at, "minute")}</time>
+      ) : (
+        <button type="button" className="fold" aria-expanded={!isFolded} aria-label={`Turn ${number}`} onClick={onFold}>
+          <Icon name={isFolded ? "right" : "down"} small />
+        </button>
+      )}
       <h3>
         <b>Turn {number}</b>
       </h3>
@@ -35,7 +42,7 @@ export function TurnLine({ row, isFolded, onFold, isSticky }: TurnLineProps): Re
         {tokens(used)} tokens · {price} ·{" "}
         {turn.status === "completed" || turn.status === "open" ? time : `${turn.status}, ${time}`}
       </span>
-    </div>
+    </Box>
   );
 }
 
@@ -92,18 +99,30 @@ interface LineProps {
 
 function Line({ at, icon, className = "", isSelected, onSelect, children }: LineProps): ReactNode {
   return (
-    <button
-      type="button"
-      className={`st ${className}${isSelected ? " sel" : ""}`}
-      aria-current={isSelected}
-      onClick={onSelect}
-    >
+    <Choice className={`st ${className}`} isSelected={isSelected} onSelect={onSelect}>
       <time dateTime={new Date(at).toISOString()} title={fullTime(at)}>
         {clock(at).slice(3)}
       </time>
       <span className="knot">
         <Icon name={icon} />
       </span>
+      {children}
+    </Choice>
+  );
+}
+
+type ChoiceProps = Pick<LineProps, "isSelected" | "onSelect" | "children"> & { readonly className: string };
+
+/** What leads to the whole step: beside the list on the page, below its line in a file. */
+function Choice({ className, isSelected, onSelect, children }: ChoiceProps): ReactNode {
+  if (useContext(Still)) return <summary className={className}>{children}</summary>;
+  return (
+    <button
+      type="button"
+      className={`${className}${isSelected ? " sel" : ""}`}
+      aria-current={isSelected}
+      onClick={onSelect}
+    >
       {children}
     </button>
   );
@@ -196,12 +215,7 @@ function ChecksRow({
   const isPut = passed && review !== undefined;
   const tone = !passed ? "no" : isPut ? "say" : "plain";
   return (
-    <button
-      type="button"
-      className={`verdict ${tone}${isSelected ? " sel" : ""}`}
-      onClick={onSelect}
-      aria-current={isSelected}
-    >
+    <Choice className={`verdict ${tone}`} isSelected={isSelected} onSelect={onSelect}>
       <Icon name={!passed ? "rejected" : isPut ? "ask" : "check"} />
       <span className="grow cut">
         <b>{!passed ? "Rejected." : isPut ? "Put to you." : "Checks passed."}</b> Heddle ran {results.length}{" "}
@@ -210,6 +224,6 @@ function ChecksRow({
         {violations.map(({ message }) => `; violation: ${line(message)}`)}
       </span>
       <span className="du">{duration(ms)}</span>
-    </button>
+    </Choice>
   );
 }

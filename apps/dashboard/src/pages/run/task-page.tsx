@@ -13,6 +13,7 @@ import { folderName, fullTime } from "../../words/figures.ts";
 import { questionSentence } from "../../words/questions.ts";
 import { RunActs } from "./acts.tsx";
 import { Contract } from "./contract.tsx";
+import { RecordPart } from "./record.tsx";
 import { useThread } from "./thread-store.ts";
 import { RunView } from "./view.tsx";
 
@@ -65,7 +66,14 @@ export function TaskPage({ taskId }: { taskId: string }): ReactNode {
           }
         />
       }
-      right={<Contract task={task.data} items={thread.items} turns={thread.turns} thread={thread.detail} />}
+      right={
+        <Contract
+          task={task.data}
+          items={thread.items}
+          turns={thread.turns}
+          record={<RecordPart threadId={thread.detail?.id} seq={thread.detail?.seq} taskId={taskId} />}
+        />
+      }
     />
   );
 }
