@@ -72,7 +72,10 @@ await eachSubject("behind", ({ subject, scene, server }) => {
     const chat = await client.call("chat.create", { cwd: t.workspace, settings });
     const sent = await client.call("chat.message.send", { chat_id: at(chat, "chat_id"), message: "do the task" });
     const turnId = at(sent, "turn_id");
-    await client.waitFor(({ method, params }) => method === "chat.turn.completed" && params?.["turnId"] === turnId);
+    const { params: end } = await client.waitFor(
+      ({ method, params }) => method === "chat.turn.completed" && params?.["turnId"] === turnId,
+    );
+    expect(end).toMatchObject({ status: "completed" });
     const read = await client.call("chat.thread.read", { chat_id: at(chat, "chat_id"), include_turns: true });
     expect(itemsIn(read)).toMatchObject([
       { type: "userMessage" },

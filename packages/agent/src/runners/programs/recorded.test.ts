@@ -170,6 +170,8 @@ test.each([
   ["suite-codex", codexDialect],
   ["suite-codex-exec", codexExecDialect],
   ["suite-claude-acp", acpDialect],
+  ["suite-codex-acp", acpDialect],
+  ["suite-copilot", acpDialect],
   ["suite-gemini", acpDialect],
 ] as const)("%s: every turn has its items once, and an end", async (name, dialect) => {
   const lines = linesOf(name);
