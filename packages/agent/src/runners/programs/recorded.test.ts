@@ -172,6 +172,7 @@ test.each([
   ["suite-claude-acp", acpDialect],
   ["suite-codex-acp", acpDialect],
   ["suite-copilot", acpDialect],
+  ["suite-qwen", acpDialect],
   ["suite-gemini", acpDialect],
 ] as const)("%s: every turn has its items once, and an end", async (name, dialect) => {
   const lines = linesOf(name);
