@@ -16,6 +16,8 @@ export interface AcpQuirks {
    * and never before every act.
    */
   readonly heldMode?: string;
+  /** An agent of its own configuration may allow itself what it is told to ask about, so nothing may depend on its asking. */
+  readonly mayNotAsk?: true;
   /** In the output of a command: its exit code. After a success there is none. */
   readonly exitText?: RegExp;
   /** The output of a command that was stopped, and that it calls completed. */
@@ -43,7 +45,7 @@ interface QuirkRow {
 const PLAIN: AcpQuirks = { usage: "none" };
 
 const ROWS: readonly QuirkRow[] = [
-  { name: /^opencode$/, major: [1], quirks: { usage: "lastCall" } },
+  { name: /^opencode$/, major: [1], quirks: { usage: "lastCall", mayNotAsk: true } },
   // Of a command it tells neither the exit code nor, unless its own settings say so, the output.
   {
     name: /^gemini-cli$/,

@@ -9,14 +9,18 @@ import { createAcpItems, type AcpItems } from "./acp-items.ts";
 import { createAcpPermissions } from "./acp-permissions.ts";
 import { quirksOf, type AcpQuirks } from "./acp-quirks.ts";
 import type { Conversation, Dialect, NativeOutcome, ProgramTurn, Wire } from "./conversation.ts";
+import { ASKING } from "./opencode-permissions.ts";
 import { codeOfBody, codeOfStatus } from "./provider-status.ts";
 import { BEGIN_MS, createRpc, REQUEST_MS, type RpcFailure, type RpcPeer } from "./rpc.ts";
 
 export const acpDialect: Dialect = {
   capabilities: capabilities("approvals", "asksFirst", "images", "outputSchema", "resume", "reasoning", "plan"),
-  launch: () => ({ args: [], variables: {} }),
+  launch: () => ({ args: [], variables: OF_OPENCODE }),
   open,
 };
+
+/** It allows itself everything unless it is told otherwise, and over ACP there is no other way; others do not know it. */
+const OF_OPENCODE = { OPENCODE_PERMISSION: JSON.stringify(ASKING) };
 
 const CLIENT = { name: "heddle", title: "Heddle", version: "1" };
 const LENT = { fs: { readTextFile: false, writeTextFile: false }, terminal: false };
@@ -107,7 +111,8 @@ function open(wire: Wire, turn: ProgramTurn): Conversation {
       state.readsImages = agentCapabilities?.promptCapabilities?.image === true;
       const resume = resumeMethod(agentCapabilities ?? undefined, state.quirks);
       turn.declared({ images: state.readsImages, resume: resume !== undefined });
-      if (state.quirks.heldMode !== undefined) declareUnasking(turn);
+      if (state.quirks.heldMode !== undefined) declareUnasking(turn, { asksFirst: false });
+      if (state.quirks.mayNotAsk === true) declareUnasking(turn, { asksFirst: false, approvals: false });
       return enter({ rpc, turn, state }, resume);
     },
     receive: (message) => rpc.receive(message),
@@ -146,11 +151,13 @@ function resumeMethod(able: Able | undefined, { forgets }: AcpQuirks): string | 
   return able?.loadSession === true ? "session/load" : undefined;
 }
 
-/** `runner.unsupported` for a turn in which it has to ask before every act. */
-function declareUnasking({ declared, settings, envelope }: ProgramTurn): void {
-  declared({ asksFirst: false });
-  const capabilities = { ...acpDialect.capabilities, asksFirst: false };
-  requireAsking({ name: settings.runner ?? "acp", capabilities }, envelope);
+/** `runner.unsupported` for a turn in which it has to ask all the same. */
+function declareUnasking(
+  { declared, settings, envelope }: ProgramTurn,
+  unable: { readonly asksFirst: false; readonly approvals?: false },
+): void {
+  declared(unable);
+  requireAsking({ name: settings.runner ?? "acp", capabilities: { ...acpDialect.capabilities, ...unable } }, envelope);
 }
 
 interface Entering {
