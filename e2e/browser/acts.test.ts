@@ -1,6 +1,7 @@
 /** What a person does on the page of a run and with the queue: each act by its own button, seen in what the server says. */
 import type { Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { greeterConfig } from "./greeter.ts";
 import { cancelAll, comesTo, heardOf, heldModel, order, OUTSIDE, run } from "./orders.ts";
 import { openStage, type Seat, type Stage } from "./stage.ts";
 
@@ -8,7 +9,7 @@ let stage: Stage;
 let seat: Seat;
 let page: Page;
 beforeAll(async () => {
-  stage = await openStage();
+  stage = await openStage({ config: greeterConfig });
   seat = await stage.sit();
   ({ page } = seat);
 });
@@ -176,4 +177,101 @@ test("Allow for this thread asks once more where it leads out of the sandbox, an
   const { threadId = "" } = await comesTo(stage, id, "verified");
   const answers = await heardOf(stage, threadId, "approval.resolved");
   expect(answers).toMatchObject([{ author: "user:owner", body: { decision: "acceptForThread" } }]);
+});
+
+/** A thread without a task, whose agent may ask. */
+async function begin(mark: string): Promise<string> {
+  const { client } = stage.server;
+  const { id } = await client.createThread({ workspace: stage.world.workspace });
+  await client.startTurn(id, { input: `do [[${mark}]]`, approvalPolicy: "on-request" });
+  return id;
+}
+
+test("a question with options is answered by one of them, or in one's own words", async () => {
+  const questions = [
+    {
+      id: "which",
+      header: "Pick",
+      question: "Which database?",
+      options: [option("the old one"), option("the new one")],
+    },
+    { id: "when", header: "When", question: "And when?", options: [option("now"), option("tonight")] },
+  ];
+  stage.plays("options", [{ calls: [{ tool: "request_user_input", args: { questions } }] }, { text: "done" }]);
+  await page.goto(`${stage.server.url}/now`);
+  const threadId = await begin("options");
+  const row = page.locator("li.ask", { hasText: "Which database?" });
+  await act("the new one", row).click();
+  expect(await act("Answer", row).isDisabled()).toBe(true);
+  await row.getByLabel("Answer: And when?").fill("on Sunday");
+  await act("Answer", row).click();
+  await row.getByText("answered by you").waitFor();
+  expect(await heardOf(stage, threadId, "approval.resolved")).toMatchObject([
+    { author: "user:owner", body: { decision: "accept", answers: { which: ["the new one"], when: ["on Sunday"] } } },
+  ]);
+});
+
+function option(label: string): { label: string; description: string } {
+  return { label, description: `take ${label}` };
+}
+
+test("the form of an MCP server is filled in, and the server hears what was given and nothing else", async () => {
+  stage.plays("form", [{ calls: [{ tool: "mcp__greeter__greet", args: {} }] }, { text: "done" }]);
+  const threadId = await begin("form");
+  await page.goto(`${stage.server.url}/threads/${threadId}`);
+  const dock = page.locator(".dock");
+  await dock.locator("b", { hasText: "Whom to greet, and how?" }).waitFor();
+  await act("Send", dock).click();
+  // What is required is asked for by the browser.
+  expect(await dock.getByLabel("Your name").evaluate((field: HTMLInputElement) => field.validity.valueMissing)).toBe(
+    true,
+  );
+  await dock.getByLabel("Your name").fill("Ada");
+  await dock.getByLabel("How often").fill("3");
+  await dock.getByLabel("Language").selectOption("latin");
+  await dock.getByLabel("Language").selectOption("");
+  await dock.getByLabel("Loud").check();
+  await act("Send", dock).click();
+  await expect
+    .poll(async () => JSON.stringify((await stage.server.client.listItems(threadId)).data))
+    .toContain(JSON.stringify(`accept ${JSON.stringify({ loud: true, name: "Ada", times: 3 })}`).slice(1, -1));
+});
+
+test("a task with a typo shows the line and what was meant, and one that passes before any work is called vacuous", async () => {
+  await page.goto(`${stage.server.url}/new`);
+  await act("YAML").click();
+  await page.getByLabel("The task as YAML").fill("name: typo\ngaol: fix it\nchecks:\n  - comand: npm test\n");
+  const side = page.getByRole("complementary");
+  await side.getByText(/^line 2: .*goal/).waitFor();
+  await side.getByText(/^line 4: .*command/).waitFor();
+  expect(await side.locator(".yaml .hint").count()).toBe(2);
+  await act("Form").click();
+  await page.getByLabel(/^Goal/).fill("Fix it. [[typo]]");
+  await page.getByLabel("Folder", { exact: true }).fill(stage.world.workspace);
+  await act("command").click();
+  await page.getByLabel("command, 1", { exact: true }).fill("true");
+  await act("file-exists").click();
+  await page.getByLabel("file-exists, 2", { exact: true }).fill("nothing-here.txt");
+  await side.getByText("0 mistakes").waitFor();
+  await act("Run them", side).click();
+  await page.locator(".cb li", { hasText: "vacuous" }).getByText("passes now").waitFor();
+  await page.locator(".cb li", { hasText: "file-exists" }).getByText("fails now").waitFor();
+  await side.locator(".tag", { hasText: "vacuous" }).waitFor();
+});
+
+test("Add is pressed twice, and once more from another tab with the same draft: it is one task", async () => {
+  await page.goto(`${stage.server.url}/new`);
+  await page.getByLabel(/^Goal/).fill("Add it once. [[once]]");
+  await page.getByLabel("Name", { exact: true }).fill("once");
+  await page.getByLabel("Folder", { exact: true }).fill(stage.world.workspace);
+  const other = await seat.context.newPage();
+  await other.goto(`${stage.server.url}/new`);
+  await expect.poll(() => other.getByLabel("Name", { exact: true }).inputValue()).toBe("once");
+  await act("Add to the queue").dblclick();
+  await page.waitForURL(/\/tasks\/task_/);
+  await act("Add to the queue", other).click();
+  await other.waitForURL(/\/tasks\/task_/);
+  expect(other.url()).toBe(page.url());
+  expect((await stage.server.client.tasks.list({ search: "once" })).data).toHaveLength(1);
+  await other.close();
 });

@@ -48,7 +48,7 @@ function Frame(): ReactNode {
       )
     : [];
   const [over, setOver] = useState<"find" | "keys">();
-  useGlobalKeys(setOver);
+  useGlobalKeys(setOver, server.data?.principal.role === "viewer");
   return (
     <Shell
       path={path}
@@ -70,10 +70,10 @@ function Frame(): ReactNode {
 }
 
 /** `g` and a letter within a second leads to a place. */
-function useGlobalKeys(setOver: (over: "find" | "keys") => void): void {
+function useGlobalKeys(setOver: (over: "find" | "keys") => void, isViewer: boolean): void {
   const begun = useRef(0);
   const places = PLACES.map(({ key, path }) => [`g ${key}`, () => go(path)] as const);
-  useKeys({ c: () => go("/new"), y: copyAddress, "?": () => setOver("keys") });
+  useKeys({ ...(isViewer ? {} : { c: () => go("/new") }), y: copyAddress, "?": () => setOver("keys") });
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
       if (event.key.toLowerCase() === "k" && (event.metaKey || event.ctrlKey)) {

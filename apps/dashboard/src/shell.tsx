@@ -42,7 +42,12 @@ export function Shell({ path, isSlim, onFind, children, ...facts }: ShellProps):
         <StaleLine />
         {children}
       </div>
-      <BottomTabs path={path} matters={facts.matters} onFind={onFind} />
+      <BottomTabs
+        path={path}
+        matters={facts.matters}
+        onFind={onFind}
+        mayAdd={facts.server !== undefined && facts.server.principal.role !== "viewer"}
+      />
     </div>
   );
 }
@@ -53,6 +58,7 @@ function isAt(path: string, place: string): boolean {
 
 function Rail({ path, server, state, matters, onFind }: ShellFacts & { path: string; onFind: () => void }): ReactNode {
   const tasks = Object.values(state?.counts ?? {}).reduce((sum, count) => sum + (count ?? 0), 0);
+  const mayAdd = server !== undefined && server.principal.role !== "viewer";
   const counts: Readonly<Record<string, number>> = { Now: matters, Tasks: tasks };
   return (
     <nav className="rail" aria-label="Heddle">
@@ -75,13 +81,15 @@ function Rail({ path, server, state, matters, onFind }: ShellFacts & { path: str
         </Link>
       ))}
       <div className="sep" />
-      <Link to="/new" isCurrent={path === "/new"} title="New task">
-        <Icon name="plus" />
-        <span className="w grow">New task</span>
-        <kbd className="w" aria-hidden="true">
-          C
-        </kbd>
-      </Link>
+      {!mayAdd ? null : (
+        <Link to="/new" isCurrent={path === "/new"} title="New task">
+          <Icon name="plus" />
+          <span className="w grow">New task</span>
+          <kbd className="w" aria-hidden="true">
+            C
+          </kbd>
+        </Link>
+      )}
       <Foot server={server} />
     </nav>
   );
@@ -135,7 +143,14 @@ function StaleLine(): ReactNode {
   );
 }
 
-function BottomTabs({ path, matters, onFind }: { path: string; matters: number; onFind: () => void }): ReactNode {
+interface TabsProps {
+  readonly path: string;
+  readonly matters: number;
+  readonly onFind: () => void;
+  readonly mayAdd: boolean;
+}
+
+function BottomTabs({ path, matters, onFind, mayAdd }: TabsProps): ReactNode {
   return (
     <nav className="tabs-bottom" aria-label="Places">
       <Link to="/now" isCurrent={isAt(path, "/now")}>
@@ -147,10 +162,12 @@ function BottomTabs({ path, matters, onFind }: { path: string; matters: number; 
         <Icon name="tasks" />
         Tasks
       </Link>
-      <Link to="/new" isCurrent={path === "/new"}>
-        <Icon name="plus" />
-        New
-      </Link>
+      {!mayAdd ? null : (
+        <Link to="/new" isCurrent={path === "/new"}>
+          <Icon name="plus" />
+          New
+        </Link>
+      )}
       <Link to="/usage" isCurrent={isAt(path, "/usage")}>
         <Icon name="usage" />
         Usage

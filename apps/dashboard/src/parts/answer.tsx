@@ -60,16 +60,19 @@ function Allow({ approval, act, isSelected, place = "", isSeen, mayAllow, isBrie
   if (isDenying) return <Deny approval={approval} act={act} onBack={() => setDenying(false)} />;
   return (
     <div className="acts">
-      <ActButton
-        act={act}
-        name="Allow once"
-        className={isSelected ? "btn pri" : "btn"}
-        isOff={isOff}
-        call={() => answer(approval, { decision: "accept" })}
-      >
-        Allow once {isSelected ? <Kbd>A</Kbd> : null}
-      </ActButton>
-      {isBrief === true && !isAsked ? null : (
+      {mayAllow ? null : <p className="meta">Only an owner may allow this.</p>}
+      {!mayAllow ? null : (
+        <ActButton
+          act={act}
+          name="Allow once"
+          className={isSelected ? "btn pri" : "btn"}
+          isOff={isOff}
+          call={() => answer(approval, { decision: "accept" })}
+        >
+          Allow once {isSelected ? <Kbd>A</Kbd> : null}
+        </ActButton>
+      )}
+      {!mayAllow || (isBrief === true && !isAsked) ? null : (
         <ActButton act={act} name="Allow for this thread" isOff={isOff} call={forThread}>
           {isAsked ? "Beyond the sandbox, every time: allow?" : "Allow for this thread"}{" "}
           {isSelected ? <Kbd>⇧A</Kbd> : null}

@@ -90,7 +90,8 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
 }
 
 function useEntries(): readonly Entry[] {
-  const { state, stopped } = useFacts();
+  const { state, stopped, server } = useFacts();
+  const isViewer = server.data?.principal.role === "viewer";
   const threads = useResource(
     "palette-threads",
     async (signal) => (await api().listThreads({ limit: 100 }, { signal })).data,
@@ -99,7 +100,7 @@ function useEntries(): readonly Entry[] {
     const tasks = new Map([...(state.data?.tasks ?? []), ...(stopped.data ?? [])].map((task) => [task.id, task]));
     return [
       ...PLACES.map(({ path, name, icon, key }): Entry => ({ name, rest: `g ${key}`, icon, run: () => go(path) })),
-      { name: "New task", rest: "c", icon: "plus", run: () => go("/new") },
+      ...(isViewer ? [] : [{ name: "New task", rest: "c", icon: "plus", run: () => go("/new") }]),
       ...[...tasks.values()].map((task): Entry => ({
         name: line(task.name),
         rest: `${task.state}, ${line(folderName(task.workspace))}`,
@@ -114,7 +115,7 @@ function useEntries(): readonly Entry[] {
       })),
       { name: "Copy the address", rest: "y", icon: "copy", run: copyAddress },
     ];
-  }, [state.data, stopped.data, threads.data]);
+  }, [state.data, stopped.data, threads.data, isViewer]);
 }
 
 export function copyAddress(): void {

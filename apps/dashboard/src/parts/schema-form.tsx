@@ -22,9 +22,19 @@ export function FormOf({ schema, value, onChange }: FormProps): ReactNode {
       <span className="h">
         {line(field.title)} {field.isRequired ? "" : <span className="fg2">optional</span>}
       </span>
-      <Input field={field} value={value[field.name]} onChange={(next) => onChange({ ...value, [field.name]: next })} />
+      <Input
+        field={field}
+        value={value[field.name]}
+        onChange={(next) => onChange(withAnswer(value, field.name, next))}
+      />
     </label>
   ));
+}
+
+/** What is emptied again was not answered. */
+function withAnswer(before: FormProps["value"], name: string, next: unknown): FormProps["value"] {
+  const others = Object.fromEntries(Object.entries(before).filter(([key]) => key !== name));
+  return next === "" || Number.isNaN(next) ? others : { ...others, [name]: next };
 }
 
 function Input({

@@ -1,6 +1,7 @@
 /** A task, written: what is to be done, and what decides that it is. A check that passes before any work is said while it is written. */
 import type { LintAnswer } from "@heddle/client";
 import { useEffect, useRef, useState, type ReactNode } from "react";
+import { useFacts } from "../../live/facts.tsx";
 import { api } from "../../live/session.ts";
 import { asError } from "../../live/resource.ts";
 import { ActButton, Refusal, useAct } from "../../parts/act.tsx";
@@ -30,6 +31,7 @@ export function NewTask(): ReactNode {
     keepDraft(next);
   };
   const yaml = draft.mode === "form" ? asYaml(specOf(draft)) : draft.text;
+  const { server } = useFacts();
   const { linted, run } = useLint(draft);
   const add = async (): Promise<void> => {
     const task = await api().tasks.create({ ...written(draft), clientId: draft.id });
@@ -37,6 +39,13 @@ export function NewTask(): ReactNode {
     go(`/tasks/${task.id}`);
   };
   const isEmpty = draft.mode === "form" ? draft.goal.trim() === "" : draft.text.trim() === "";
+  if (server.data?.principal.role === "viewer")
+    return (
+      <main className="lost" aria-label="New task" id="main">
+        <h1>A viewer adds no tasks</h1>
+        <p className="fg2">An owner gives another role: heddle token add NAME --role user</p>
+      </main>
+    );
   return (
     <main
       className="nt"
