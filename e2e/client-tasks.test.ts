@@ -108,6 +108,7 @@ const NOT_FOR_CLIENTS = [
   "GET /api/webhooks/sources",
   "GET /healthz",
   "GET /livez",
+  "GET /metrics",
   "GET /readyz",
   "POST /api/inbox/trigger",
   "POST /api/tasks/clear-completed",

@@ -283,6 +283,8 @@ export interface Heddle extends AsyncDisposable {
   storedSettings(threadId: string, beforeClientId?: string): ReturnType<typeof readStoredSettings>;
   /** Of the thread's last turn, inherited ones included; undefined when there has been none. */
   lastSettings(threadId: string): Promise<TurnSettings | undefined>;
+  /** Threads that have an open sandbox in this process. */
+  openSandboxes(): number;
   terminals(threadId: string): Promise<readonly Terminal[]>;
   /** The same without reading the journal, with the calls that wait for them. */
   runningCommands(threadId: string): readonly RunningCommand[];

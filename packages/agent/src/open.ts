@@ -314,6 +314,7 @@ class Engine implements Heddle {
   findThread: Heddle["findThread"] = async (selector) => (await threads()).findThread(this.journal, selector);
   lastSettings: Heddle["lastSettings"] = async (threadId) =>
     (await import("./threads/past.ts")).readLastSettings(this.journal, threadId);
+  openSandboxes: Heddle["openSandboxes"] = () => this.#sandboxes.count();
   terminals: Heddle["terminals"] = (threadId) => listTerminals(this.journal, threadId, this.#sandboxes.state(threadId));
   endInputs: Heddle["endInputs"] = async (threadId, id) => endInputs(this.#sandboxes.state(threadId), id);
   writeInput: Heddle["writeInput"] = (threadId, id, text) => writeInput(this.#sandboxes.state(threadId), id, text);

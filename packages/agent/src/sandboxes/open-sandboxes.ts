@@ -15,6 +15,7 @@ import {
   type McpTokenSource,
   type Network,
 } from "@heddle/protocol";
+import { measure, SANDBOXES } from "@heddle/protocol/measure";
 import {
   agentEnvironment,
   commandEnvironment,
@@ -140,12 +141,15 @@ export function openSandboxes(options: SandboxOptions) {
         return entry;
       }
       if (known !== undefined) await options.onViolations(threadId, await leave(threadId));
-      const sandbox = await openFor(envelope, workspace, { ...options, threadId, mcpServers });
+      const own = { ...options, threadId, mcpServers };
+      const sandbox = await measure(SANDBOXES, { threadId }, () => openFor(envelope, workspace, own));
       const state = pendingSteering.get(threadId) ?? newState(options, environment);
       state.useEnvironment(environment);
       pendingSteering.delete(threadId);
       return fill(given, sandbox, state);
     },
+    /** How many threads have one. */
+    count: (): number => open.size,
     state: (threadId: string): ThreadState | undefined => open.get(threadId)?.state,
     /** Of the thread itself; beside it there may be wider ones for single calls. */
     own: (threadId: string): Sandbox | undefined => open.get(threadId)?.sandbox,

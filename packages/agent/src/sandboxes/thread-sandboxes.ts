@@ -129,8 +129,10 @@ export function createThreadSandboxes(options: HeddleOptions, { journal, mcpLogi
   };
 }
 
-function knownOf({ state, own, environmentOf }: OpenSandboxes): Pick<OpenSandboxes, "state" | "own" | "environmentOf"> {
-  return { state, own, environmentOf };
+type Known = Pick<OpenSandboxes, "state" | "own" | "count" | "environmentOf">;
+
+function knownOf({ state, own, count, environmentOf }: OpenSandboxes): Known {
+  return { state, own, count, environmentOf };
 }
 
 function requireSandbox({ staysInSandbox }: EnterThread, { envelope: { id, sandbox } }: TurnEnvelope): void {

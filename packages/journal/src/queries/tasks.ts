@@ -18,7 +18,8 @@ export interface TaskQueries {
   /** Of each word the task with that id, or else the newest with that name; words without one are left out. */
   meant(words: readonly string[]): Promise<readonly (Pick<TaskRecord, "id" | "state"> & { readonly word: string })[]>;
   page(request: TaskPageRequest): Promise<readonly TaskRecord[]>;
-  counts(): Promise<Readonly<Partial<Record<TaskState, number>>>>;
+  /** Of these states alone, which costs nothing for tasks in others; absent: of all. */
+  counts(states?: readonly TaskState[]): Promise<Readonly<Partial<Record<TaskState, number>>>>;
   /** Not held, due, and with a free folder: highest priority first, then oldest. */
   due(
     now: number,

@@ -3,6 +3,7 @@
  * itself, in the order of the calls, and is acknowledged only when all are durable. While only one stream is written,
  * nothing is waited for.
  */
+import { APPENDS, GROUPS, measure } from "@heddle/protocol/measure";
 import type { Appended } from "../journal.ts";
 import type { PreparedAppend } from "./prepare.ts";
 
@@ -17,7 +18,8 @@ export type AppendGroup = ReturnType<typeof createAppendGroup>;
 /** After this many groups of a single stream, others are not waited for. */
 const QUIET_GROUPS = 4;
 
-export function createAppendGroup(commit: (members: readonly Member[]) => void) {
+/** `of`: the journal, for whoever measures. */
+export function createAppendGroup(commit: (members: readonly Member[]) => void, of: object = {}) {
   let members: Member[] = [];
   const streams = new Set<string>();
   let tickEnd: NodeJS.Immediate | undefined;
@@ -28,6 +30,7 @@ export function createAppendGroup(commit: (members: readonly Member[]) => void) 
     if (members.length === 0) return;
     const group = members;
     members = [];
+    if (GROUPS.isOn) GROUPS.publish({ of, appends: group.length });
     commit(group);
   }
 
@@ -45,7 +48,7 @@ export function createAppendGroup(commit: (members: readonly Member[]) => void) 
       streams.add(prepared.append.stream);
       tickEnd ??= setImmediate(endTick);
       if (quiet >= QUIET_GROUPS) queueMicrotask(flush);
-      return promise;
+      return APPENDS.isOn ? measure(APPENDS, { of, stream: prepared.append.stream }, () => promise) : promise;
     },
     flush,
   };

@@ -109,7 +109,7 @@ class SqliteJournal implements Journal {
     });
     this.#group = createAppendGroup((members) => {
       this.#queue = this.#queue.then(() => this.#appendAll(members));
-    });
+    }, this);
     this.#preparing = createPreparing(this.redactor, (prepared) => this.#group.add(prepared));
   }
 

@@ -26,6 +26,10 @@ export class Guests implements Disposable {
     this.#looking.unref();
   }
 
+  get size(): number {
+    return this.#open.size;
+  }
+
   /** `door.overloaded` for a principal with too many of them. */
   refuseCrowd(principal: Principal): void {
     const own = [...this.#open.values()].filter(({ name }) => name === principal.name);

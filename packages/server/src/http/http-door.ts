@@ -30,6 +30,7 @@ import { Guests } from "./guests.ts";
 import { LoginCodes } from "./login-codes.ts";
 import { DashboardPage, isForPage } from "./page.ts";
 import { PROBE_ROUTES } from "./probe-routes.ts";
+import type { Metrics } from "../metrics/open-metrics.ts";
 import type { HostFacts, HttpContext, Route } from "./route.ts";
 import { findRoute } from "./routes.ts";
 import { RunningTurns } from "../turns/running-turns.ts";
@@ -95,6 +96,8 @@ export class HttpDoor implements AsyncDisposable {
   readonly #sockets = websocketUpgrade();
   readonly #guests: Guests;
   readonly #page: DashboardPage | undefined;
+  /** Counted from the first question on. */
+  #metrics: Promise<Metrics> | undefined;
   #isStopping = false;
 
   constructor(options: HttpDoorOptions) {
@@ -120,6 +123,7 @@ export class HttpDoor implements AsyncDisposable {
       tokens,
       configFile: options.configFile,
       verifyMs: options.verifyMs,
+      metrics: () => (this.#metrics ??= this.#openMetrics()),
       log,
     };
   }
@@ -159,8 +163,17 @@ export class HttpDoor implements AsyncDisposable {
     await this.endRuns();
     await this.#context.hub[Symbol.asyncDispose]();
     this.#guests[Symbol.dispose]();
+    (await this.#metrics?.catch(() => undefined))?.[Symbol.dispose]();
     this.#sockets[Symbol.dispose]();
     await Promise.all([...this.#servers].map((server) => this.#close(server)));
+  }
+
+  async #openMetrics(): Promise<Metrics> {
+    const { heddle, version, log } = this.#options;
+    const { turns, hub } = this.#context;
+    const { openMetrics } = await import("../metrics/open-metrics.ts");
+    const followers = (): number => hub.size + this.#guests.size;
+    return openMetrics({ heddle, version, followers, isDraining: () => turns.isDraining, log });
   }
 
   #server(entrance: Entrance, tls?: TlsPair): DoorServer {

@@ -47,7 +47,7 @@ const PAGE_HEADERS = {
 const HASHED = /^\/assets\/.+-[\w-]{8,}\.\w+$/;
 const PLAIN_PATH = /^(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$/;
 /** Of programs: what is not a route there stays an unknown route. */
-const OF_PROGRAMS = /^\/(?:api|mcp|livez|healthz|readyz)(?:\/|$)/;
+const OF_PROGRAMS = /^\/(?:api|mcp|livez|healthz|readyz|metrics)(?:\/|$)/;
 const INDEX = "/index.html";
 const ENCODINGS = [
   { name: "br", ending: ".br" },

@@ -1,10 +1,10 @@
 /**
- * Probes, for what watches over the process: whether it lives, and whether it can be sent work. They need no token, so
- * they tell codes and levels and no names, paths or values. Whether it lives never depends on the store, or an outage of
+ * For what watches over the process: whether it lives, whether it can be sent work, and its figures. The probes need no
+ * token, so they tell codes and levels and no names, paths or values. Whether it lives never depends on the store, or an outage of
  * the store would restart every server.
  */
 import { Health, Ready } from "@heddle/protocol/http";
-import { sendJson } from "./answer.ts";
+import { CAREFUL_HEADERS, sendJson } from "./answer.ts";
 import { route, type HttpContext, type Route } from "./route.ts";
 
 const alive = (): Promise<{ ok: boolean }> => Promise.resolve({ ok: true });
@@ -44,6 +44,18 @@ export const PROBE_ROUTES: readonly Route[] = [
       const message = reasons.map(({ message: text }) => text).join("; ");
       sendJson(response, 503, { error: { code: "door.overloaded", message }, ...answer });
       return answer;
+    },
+  }),
+  route({
+    name: "metrics",
+    on: "GET /metrics",
+    summary: "Metrics in the text format of Prometheus: how much, how long and how many, never whose",
+    scope: "read",
+    answer: "text",
+    async handle(_given, { context, response }) {
+      const text = Buffer.from(await (await context.metrics()).text());
+      const type = "text/plain; version=0.0.4; charset=utf-8";
+      response.writeHead(200, { ...CAREFUL_HEADERS, "content-type": type, "content-length": text.length }).end(text);
     },
   }),
 ];

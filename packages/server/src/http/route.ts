@@ -10,6 +10,7 @@ import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { z } from "zod";
 import type { Principal, Scope } from "../access/principals.ts";
 import type { SettingsResolver } from "../codex/settings.ts";
+import type { Metrics } from "../metrics/open-metrics.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import type { EnvelopeSessions } from "../mcp/envelope-sessions.ts";
 import type { EventHub } from "./events/hub.ts";
@@ -76,6 +77,8 @@ export interface HttpContext extends DoorContext {
   readonly configFile: string | undefined;
   readonly loginCodes: LoginCodes;
   readonly tokens: TokenBook;
+  /** Loaded, and counted, from the first question on. */
+  readonly metrics: () => Promise<Metrics>;
   readonly log: (line: string) => void;
   /** How long a verification may take; absent: as long as its own limit says. */
   readonly verifyMs?: number | undefined;

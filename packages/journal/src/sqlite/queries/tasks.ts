@@ -49,11 +49,15 @@ export function taskQueries(read: Read): TaskQueries {
         request.limit,
       );
     },
-    counts: () =>
+    counts: (states) =>
       read((connection) =>
         Object.fromEntries(
           connection
-            .all("SELECT state, count(*) AS number FROM tasks GROUP BY state")
+            .all(
+              `SELECT state, count(*) AS number FROM tasks
+               ${states === undefined ? "" : "WHERE state IN (SELECT value FROM json_each(?))"} GROUP BY state`,
+              ...(states === undefined ? [] : [JSON.stringify(states)]),
+            )
             .map((row) => [text(row, "state"), integer(row, "number")]),
         ),
       ),
