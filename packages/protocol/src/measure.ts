@@ -1,9 +1,8 @@
 /**
- * Points where work is timed for whoever measures, by name, so that no interface has to carry it. They are no facts: those
+ * Points where work is timed for whoever measures, so that no interface has to carry it. They are no facts: those
  * are events. While nobody listens, a point costs one comparison. Listeners are of the whole process, so what is published
- * names its journal where there may be several.
+ * names its journal where there may be several, and they may not throw.
  */
-import { channel } from "node:diagnostics_channel";
 import { toHeddleError } from "./errors.ts";
 
 export interface MeasurePoint<T> {
@@ -12,18 +11,18 @@ export interface MeasurePoint<T> {
   listen(listener: (measured: T) => void): Disposable;
 }
 
-function point<T>(name: string): MeasurePoint<T> {
-  const on = channel(`heddle:${name}`);
+function point<T>(): MeasurePoint<T> {
+  const listeners = new Set<(measured: T) => void>();
   return {
     get isOn() {
-      return on.hasSubscribers;
+      return listeners.size > 0;
     },
-    publish: (measured) => on.publish(measured),
+    publish(measured) {
+      for (const listener of listeners) listener(measured);
+    },
     listen(listener) {
-      // Only this point publishes there.
-      const receive = (measured: unknown): void => listener(measured as T);
-      on.subscribe(receive);
-      return { [Symbol.dispose]: () => on.unsubscribe(receive) };
+      listeners.add(listener);
+      return { [Symbol.dispose]: () => void listeners.delete(listener) };
     },
   };
 }
@@ -56,8 +55,8 @@ export interface Timed {
 }
 
 /** One append, from the moment it was ready to be stored. `of`: its journal. */
-export const APPENDS = point<{ readonly of: object; readonly stream: string } & Timed>("append");
+export const APPENDS = point<{ readonly of: object; readonly stream: string } & Timed>();
 /** Appends that were committed together. */
-export const GROUPS = point<{ readonly of: object; readonly appends: number }>("append-group");
+export const GROUPS = point<{ readonly of: object; readonly appends: number }>();
 /** A sandbox that was opened for a thread. */
-export const SANDBOXES = point<{ readonly threadId: string } & Timed>("sandbox");
+export const SANDBOXES = point<{ readonly threadId: string } & Timed>();
