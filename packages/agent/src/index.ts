@@ -49,6 +49,7 @@ export { StartWatch } from "./turns/start-watch.ts";
 export { createSlots, type Slots } from "./side-requests/slots.ts";
 export { isWorkerStream, type Member, type MemberOptions } from "./recovery/membership.ts";
 export {
+  claimDuty,
   drainWorker,
   fenceLost,
   fenceWorker,

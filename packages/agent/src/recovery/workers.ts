@@ -12,7 +12,7 @@ import {
   type WorkerRole,
 } from "@heddle/protocol";
 import { leaseStateOf } from "./holder.ts";
-import { isWorkerStream } from "./membership.ts";
+import { isWorkerStream, type Member } from "./membership.ts";
 
 /** `lost`: its process has ended, or it has not renewed its lease; the next worker that looks fences it. */
 export type WorkerState = "ready" | "draining" | "lost";
@@ -66,6 +66,14 @@ export async function listWorkers(journal: Journal): Promise<readonly WorkerRow[
     });
   }
   return rows.toSorted((a, b) => a.joinedAt - b.joinedAt);
+}
+
+/** Of servers, what only one does goes to the one that joined first; throws `store.owned` at all others. */
+export async function claimDuty(journal: Journal, member: Pick<Member, "id">): Promise<AsyncDisposable> {
+  const all = await listWorkers(journal);
+  const first = all.find(({ role, state }) => role !== "worker" && state !== "lost");
+  if (first?.id === member.id) return { [Symbol.asyncDispose]: () => Promise.resolve() };
+  throw new HeddleError("store.owned", `${first?.name ?? "another server"} does that for this store`);
 }
 
 /** By its name, its id or the beginning of its id. */

@@ -2,16 +2,19 @@
  * `heddle serve`: every door of one engine in one process. HTTP with server-sent events and JSON-RPC over WebSocket share
  * a port, and both are on a private socket too. It runs until a signal says so; running turns get their end first.
  */
-import { EXIT } from "@heddle/protocol";
-import { makeHome } from "@heddle/runtime/config";
+import { hostname } from "node:os";
+import type { MemberOptions } from "@heddle/agent";
+import { EXIT, WorkerRole } from "@heddle/protocol";
+import { makeHome, type ConfigFile } from "@heddle/runtime/config";
 import { planDoors } from "@heddle/runtime/doors";
 import { openServing } from "@heddle/runtime/serving";
-import { taskDoorOptionsOf, openWorker } from "@heddle/runtime/work";
+import { concurrencyOf, openTaskDoor, openWorker, taskDoorOptionsOf } from "@heddle/runtime/work";
 import { readConfigOf } from "../config-options.ts";
 import { CONFIG_OPTIONS } from "./exec-options.ts";
 import { DOOR_OPTIONS, doorChoices } from "../door-options.ts";
 import { say } from "../print/screen.ts";
-import { reportUnstoredEnds, untilAborted } from "../until-end.ts";
+import { untilToLeave } from "../leaving.ts";
+import { reportUnstoredEnds } from "../until-end.ts";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { watchForStop } from "../stop.ts";
@@ -19,6 +22,13 @@ import { watchForStop } from "../stop.ts";
 const OPTIONS: readonly OptionSpec[] = [
   ...DOOR_OPTIONS,
   { name: "no-ui", help: "Leave out the dashboard: serve only routes, events and WebSockets" },
+  {
+    name: "role",
+    value: "ROLE",
+    choices: ["server", "worker", "both"],
+    help: "Of several at one store: doors, the inbox and notifications; tasks; or both, the default",
+  },
+  { name: "name", value: "NAME", help: "What others at the store call it; default: the host and the process" },
   { name: "no-tasks", help: "Leave tasks, the inbox and notifications to another process" },
   ...CONFIG_OPTIONS,
 ];
@@ -34,6 +44,7 @@ export const serveCommand: Command = {
     "heddle serve",
     "heddle serve --listen http://127.0.0.1:4617",
     "heddle serve --listen https://0.0.0.0:4617 --allow-host me.example --tls-cert cert.pem --tls-key key.pem",
+    "heddle serve --role server",
     "heddle serve --listen unix:///run/user/1000/heddle.sock",
     'curl -H "Authorization: Bearer $(cat ~/.heddle/serve.token)" http://127.0.0.1:4617/api/threads',
   ],
@@ -50,17 +61,38 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   const home = await makeHome(env);
   await using ends = new AsyncDisposableStack();
   const claimed = await plan.claim(ends, home);
-  const serving = await openServing(ends, { configuration, home, env, sockets: plan.sockets, log: say });
+  const role = roleOf(args);
+  const member = role === undefined ? undefined : memberOf(args, { role, config, version });
+  const serving = await openServing(ends, { configuration, home, env, member, sockets: plan.sockets, log: say });
   const { heddle, settings } = serving;
   const work = { heddle, settings, home, config, env, log: say };
-  const worker = args.has("no-tasks") ? undefined : await openWorker(ends, work);
-  const taskDoor = worker?.taskDoor ?? taskDoorOptionsOf({ ...work, journal: heddle.journal });
+  const worker = role === "server" || args.has("no-tasks") ? undefined : await openWorker(ends, { ...work, role });
+  const door = { ...work, journal: heddle.journal, member: heddle.member };
+  const taskDoor = worker?.taskDoor ?? (role === "server" ? await openTaskDoor(ends, door) : taskDoorOptionsOf(door));
   const harness = worker?.harness;
   const more = { configWarnings: warnings, config };
   const doors = await claimed.open(ends, { ...serving, taskDoor, harness, cwd, version, ...more });
   for (const address of doors.addresses) say(`listening on ${address}`);
   process.stdout.write(doors.how);
-  await untilAborted(stop.signal);
+  await untilToLeave({ stop, graceMs: 0, member: heddle.member, harness });
   await ends.disposeAsync();
+  heddle.member?.fenced.throwIfAborted();
   return reportUnstoredEnds(heddle, EXIT.ok);
+}
+
+/** undefined: the only one at its store. */
+function roleOf(args: ParsedArgs): WorkerRole | undefined {
+  const role = args.value("role");
+  return role === undefined ? undefined : WorkerRole.parse(role);
+}
+
+interface Joining {
+  readonly role: WorkerRole;
+  readonly config: ConfigFile;
+  readonly version: string;
+}
+
+function memberOf(args: ParsedArgs, { role, config, version }: Joining): MemberOptions {
+  const name = args.value("name") ?? `${hostname()}-${process.pid}`;
+  return { name, role, labels: [], concurrency: role === "server" ? 0 : concurrencyOf(config), version };
 }

@@ -6,6 +6,7 @@ import { openJournal } from "@heddle/journal";
 import { expect, test } from "vitest";
 import { run, start, type Running, type World } from "../../test/heddle-process.ts";
 import { MOCK_KEY, openMockWorld } from "../../test/mock-model.ts";
+import { startServe } from "../../test/serve-client.ts";
 
 const shell = (cmd: string) => ({ calls: [{ tool: "exec_command", args: { cmd, yield_time_ms: 60_000 } }] });
 const SLOW = "echo begun >> effects; while [ ! -e go ]; do sleep 0.05; done; echo late >> effects";
@@ -59,9 +60,12 @@ test("19.4: a task goes to a worker that has what it needs; a fenced worker stop
   const heavy = await add(world, "heavy.yaml");
   const light = await add(world, "other/light.yaml");
   expect(await status(world)).toMatchObject([{ kind: "unmatched", taskId: heavy, needs: ["gpu"] }]);
+  // A server beside them has doors and takes no task.
+  await using served = await startServe(world, { args: ["--role", "server", "--name", "door"], env: MOCK_KEY });
   await using plain = await worker(world, "plain");
   expect((await verified(world, light)).stdout).toContain("VERIFIED");
   expect(await status(world)).toMatchObject([
+    { kind: "worker", name: "door", state: "ready", role: "server", concurrency: 0 },
     { kind: "worker", name: "plain", state: "ready", role: "worker", labels: [], tasks: [] },
     { kind: "unmatched", taskId: heavy },
   ]);
@@ -71,6 +75,7 @@ test("19.4: a task goes to a worker that has what it needs; a fenced worker stop
   await expect.poll(() => existsSync(effects), { timeout: 30_000 }).toBe(true);
   await using second = await worker(world, "second", "--label", "gpu", "--label", "big");
   expect(await status(world)).toMatchObject([
+    { name: "door", tasks: [] },
     { name: "plain", tasks: [] },
     { name: "first", tasks: [heavy] },
     { name: "second", tasks: [], labels: ["gpu", "big"] },
@@ -91,6 +96,8 @@ test("19.4: a task goes to a worker that has what it needs; a fenced worker stop
   expect(await plain.ended).toMatchObject({ code: 0, stderr: expect.stringContaining("plain drains") });
   second.child.kill("SIGTERM");
   expect(await second.ended).toMatchObject({ code: 0 });
+  await run(["cluster", "drain", "door"], { world });
+  expect(await served.running.ended).toMatchObject({ code: 0 });
   expect((await run(["cluster", "status"], { world })).stdout).toContain("start one with: heddle worker");
 
   await using journal = await openJournal({ home: world.home });

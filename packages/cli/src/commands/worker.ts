@@ -3,24 +3,22 @@
  * to drain, by a signal or by `heddle cluster drain`, and at once when it is fenced.
  */
 import { hostname } from "node:os";
-import { counted, EXIT } from "@heddle/protocol";
+import { EXIT } from "@heddle/protocol";
 import { WorkerLabel } from "@heddle/protocol/tasks";
 import { makeHome } from "@heddle/runtime/config";
-import { openServing, type Serving } from "@heddle/runtime/serving";
-import { concurrencyOf, settingsForTask } from "@heddle/runtime/work";
-import { openHarness, type Harness } from "@heddle/tasks";
+import { openServing } from "@heddle/runtime/serving";
+import { concurrencyOf, openWorker } from "@heddle/runtime/work";
 import { readConfigOf } from "../config-options.ts";
 import { CONFIG_OPTIONS } from "./exec-options.ts";
 import { say } from "../print/screen.ts";
-import { reportUnstoredEnds, untilAborted } from "../until-end.ts";
+import { GRACE_SECONDS, untilToLeave } from "../leaving.ts";
+import { reportUnstoredEnds } from "../until-end.ts";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { watchForStop, type Stop } from "../stop.ts";
+import { watchForStop } from "../stop.ts";
 
 /** Tasks are given back within this, whatever hangs. */
 const STOP_MS = 9_500;
-/** Below the minute that most supervisors leave a process. */
-const GRACE_SECONDS = 40;
 const MAX_GRACE_SECONDS = 86_400;
 const MAX_CONCURRENCY = 1_000;
 
@@ -65,41 +63,23 @@ async function run(args: ParsedArgs, { env, version }: CommandContext): Promise<
   await using ends = new AsyncDisposableStack();
   const serving = await openServing(ends, { configuration, home, env, member, log: say });
   const { heddle, settings } = serving;
-  const settingsFor = settingsForTask.bind(undefined, settings);
-  const harness = ends.use(await openHarness({ heddle, settingsFor, home, concurrency, log: say }));
+  const work = {
+    heddle,
+    settings,
+    home,
+    config: configuration.config,
+    env,
+    log: say,
+    role: "worker",
+    concurrency,
+  } as const;
+  const { harness } = await openWorker(ends, work);
   const has = member.labels.length === 0 ? "" : `, has ${member.labels.join(", ")}`;
   say(`${name} takes tasks, ${concurrency} at a time${has}`);
-  await untilToLeave(serving, harness, { stop, graceMs, name });
+  await untilToLeave({ stop, graceMs, member: heddle.member, harness });
   await ends.disposeAsync();
   heddle.member?.fenced.throwIfAborted();
   return reportUnstoredEnds(heddle, EXIT.ok);
-}
-
-interface Leaving {
-  readonly stop: Stop;
-  readonly graceMs: number;
-  readonly name: string;
-}
-
-/** Returns when everything is to be closed. */
-async function untilToLeave(
-  { heddle: { member } }: Serving,
-  harness: Harness,
-  { stop, graceMs, name }: Leaving,
-): Promise<void> {
-  const signals = member === undefined ? [] : [member.fenced, member.drained];
-  await untilAborted(AbortSignal.any([stop.signal, ...signals]));
-  const isInterrupted = stop.exitCode !== undefined && stop.exitCode !== EXIT.terminated;
-  if (member?.fenced.aborted === true || isInterrupted) return;
-  const running = harness.running === 0 ? "" : `, ${counted(harness.running, "task")} to end`;
-  say(`${name} drains: it takes nothing new${running}`);
-  // Told by another process it has all the time that its tasks take; a signal sets a limit to that too.
-  const limit = new AbortController();
-  const onStop = (): void => void setTimeout(() => limit.abort(), graceMs).unref();
-  if (stop.signal.aborted) onStop();
-  else stop.signal.addEventListener("abort", onStop, { once: true });
-  const fenced = member === undefined ? [] : [member.fenced];
-  await Promise.race([harness.drain(), untilAborted(AbortSignal.any([limit.signal, ...fenced]))]);
 }
 
 function labelsOf(args: ParsedArgs): readonly string[] {

@@ -1,4 +1,5 @@
 /** What a process that runs tasks needs beside the harness: the inbox, and the sinks of notifications. */
+import { claimDuty, type Member } from "@heddle/agent";
 import type { Journal } from "@heddle/journal";
 import { INBOX } from "@heddle/protocol";
 import type { TaskDoorOptions } from "@heddle/server/http";
@@ -14,6 +15,8 @@ export interface TaskDoorConfig {
   readonly config: ConfigFile;
   readonly env: NodeJS.ProcessEnv;
   readonly log: (line: string) => void;
+  /** Of several servers at one store the first one notifies. */
+  readonly member?: Member | undefined;
 }
 
 /** What is configured; nothing is looked after, and no task carried out. */
@@ -43,7 +46,7 @@ export function taskDoorOptionsOf({ journal, home, config, env }: Omit<TaskDoorC
 
 /** Everything that is opened is closed with `ends`. */
 export async function openTaskDoor(ends: AsyncDisposableStack, options: TaskDoorConfig): Promise<TaskDoorOptions> {
-  const { journal, home, config, env, log } = options;
+  const { journal, home, config, env, log, member } = options;
   const { folder, rescanMs, settleMs } = inboxOf(config, env);
   const { recentMessages } = notifyingOf(config, env);
   const taskDoor = taskDoorOptionsOf(options);
@@ -56,6 +59,7 @@ export async function openTaskDoor(ends: AsyncDisposableStack, options: TaskDoor
       home,
       log,
       publicUrl: config.public_url,
+      claim: member && (() => claimDuty(journal, member)),
       ...(recentMessages === undefined ? {} : { recentMessages }),
     }),
   );

@@ -3,8 +3,8 @@ import type { TaskDoorOptions } from "@heddle/server/http";
 import { openHarness, type Harness } from "@heddle/tasks";
 import type { Serving } from "../serving/open-serving.ts";
 import type { ConfigFile } from "../config/schema.ts";
-import { openTaskDoor } from "./open-task-door.ts";
-import type { TurnSettings } from "@heddle/protocol";
+import { openTaskDoor, taskDoorOptionsOf } from "./open-task-door.ts";
+import type { TurnSettings, WorkerRole } from "@heddle/protocol";
 import type { TaskSpec } from "@heddle/protocol/tasks";
 import type { SettingsSource } from "@heddle/server";
 
@@ -15,6 +15,10 @@ export interface WorkerOptions extends Pick<Serving, "heddle" | "settings"> {
   readonly log: (line: string) => void;
   /** Absent: it carries out every task of the home. */
   readonly only?: Promise<readonly string[]> | undefined;
+  /** `worker`: tasks alone; absent: the inbox and notifications too. */
+  readonly role?: Exclude<WorkerRole, "server"> | undefined;
+  /** Absent: as configured. */
+  readonly concurrency?: number | undefined;
 }
 
 export interface Worker {
@@ -31,10 +35,12 @@ export function concurrencyOf({ tasks }: ConfigFile): number {
 
 /** Everything that is opened is closed with `ends`. */
 export async function openWorker(ends: AsyncDisposableStack, options: WorkerOptions): Promise<Worker> {
-  const { heddle, settings, home, config, env, log, only } = options;
-  const taskDoor = await openTaskDoor(ends, { journal: heddle.journal, home, config, env, log });
+  const { heddle, settings, home, config, env, log, only, role = "both" } = options;
+  const { journal, member } = heddle;
+  const door = { journal, home, config, env, log, member };
+  const taskDoor = role === "worker" ? taskDoorOptionsOf(door) : await openTaskDoor(ends, door);
   const settingsFor = settingsForTask.bind(undefined, settings);
-  const concurrency = concurrencyOf(config);
+  const { concurrency = concurrencyOf(config) } = options;
   const harness = ends.use(await openHarness({ heddle, settingsFor, home, concurrency, log, only }));
   return { harness, taskDoor: { ...taskDoor, concurrency } };
 }

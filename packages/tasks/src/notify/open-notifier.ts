@@ -32,6 +32,8 @@ export interface NotifierOptions {
   /** After the first failure; each further one waits four times as long, up to ten minutes. */
   readonly firstWaitMs?: number;
   readonly log: (line: string) => void;
+  /** Throws `store.owned` while another process notifies; absent: one process of this home does. */
+  readonly claim?: (() => Promise<AsyncDisposable>) | undefined;
 }
 
 const DEFAULT_RECENT_MESSAGES = 3;
@@ -59,10 +61,12 @@ interface End {
 }
 
 async function keepGoing(options: NotifierOptions, end: End): Promise<void> {
+  const claimHere = (): Promise<AsyncDisposable> =>
+    claimStore(path.join(options.home, "notify"), "notifications of another Heddle");
   let lastLogged = "";
   while (!end.ending.aborted) {
     try {
-      await using _claim = await claimStore(path.join(options.home, "notify"), "notifications of another Heddle");
+      await using _claim = await (options.claim ?? claimHere)();
       await notify(options, end);
     } catch (error) {
       if (end.ending.aborted) return;
