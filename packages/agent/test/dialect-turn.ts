@@ -56,6 +56,7 @@ export function dialectTurn({ record, decide, spent, changes }: DialectTurn = {}
     connected: async () => undefined,
     spent: async (call) => spent?.(call),
     decide: async (question) => ({ decision: decide?.(question) ?? "accept" }),
+    said: async () => undefined,
     unknown: () => undefined,
     declared: () => undefined,
     warn: async () => undefined,

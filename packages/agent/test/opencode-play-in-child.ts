@@ -40,6 +40,9 @@ let asks = false;
 let ids = 0;
 let running: ChildProcess | undefined;
 let isAborted = false;
+let isBusy = false;
+/** What another client than Heddle has said, to be answered when the steps are over. */
+const said: string[] = [];
 
 function tell(type: string, properties: Json): void {
   ids += 1;
@@ -123,9 +126,19 @@ async function call(command: string, messageID: string): Promise<void> {
 }
 
 async function turn(): Promise<void> {
+  await play(script);
+}
+
+function* withSaid(steps: readonly OpenCodeStep[]): Generator<OpenCodeStep> {
+  yield* steps;
+  for (let text = said.shift(); text !== undefined; text = said.shift()) yield { says: `heard: ${text}` };
+}
+
+async function play(steps: readonly OpenCodeStep[]): Promise<void> {
   isAborted = false;
+  isBusy = true;
   tell("session.status", { status: { type: "busy" } });
-  for (const one of script) {
+  for (const one of withSaid(steps)) {
     if (isAborted) return;
     if ("forgets" in one) continue;
     const messageID = id("msg");
@@ -142,6 +155,7 @@ async function turn(): Promise<void> {
 }
 
 function idle(): void {
+  isBusy = false;
   tell("session.status", { status: { type: "idle" } });
   tell("session.idle", {});
 }
@@ -191,7 +205,12 @@ function answer(method: string, path: string, body: Json): readonly [number, unk
     return [200, { id: session }];
   }
   if (what === "prompt_async") {
-    turn().catch(() => process.exit(1));
+    const messageID = id("msg");
+    tell("message.updated", { info: { id: messageID, role: "user", sessionID: session, time: { created: 1 } } });
+    for (const given of body["parts"]) part(messageID, given);
+    const [{ metadata, text }] = body["parts"];
+    if (metadata?.heddle !== true) said.push(text);
+    if (!isBusy) (metadata?.heddle === true ? turn() : play([])).catch(() => process.exit(1));
     return [204, ""];
   }
   if (what === "abort") {

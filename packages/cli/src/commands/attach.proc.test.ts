@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { chmod } from "node:fs/promises";
+import { chmod, mkdir } from "node:fs/promises";
 import path from "node:path";
 import { expect, inject, test } from "vitest";
 import { call, startServe } from "../../test/serve-client.ts";
@@ -103,6 +103,8 @@ test.runIf(hasTerminal)("a turn of another process is interrupted first, and tha
   const threadId = await threadIdOf(world);
   const printed = await run(["attach", threadId, "--print"], { world });
   expect(printed).toMatchObject({ stdout: "", stderr: expect.stringContaining("runs in this thread") });
+  const joining = await inTerminal(world, "attach", threadId, "--live");
+  expect(joining).toMatchObject({ code: 2, shown: expect.stringContaining("nobody can join turn") });
   const ran = await inTerminal(world, "attach", threadId);
   expect(ran).toMatchObject({ code: 0, shown: expect.stringContaining("it is interrupted") });
   expect(ran.shown).toContain("by hand");
@@ -146,6 +148,43 @@ async function threadIdOf(world: World): Promise<string> {
   const { stdout } = await run(["threads", "list", "--json"], { world });
   return JSON.parse(stdout.trim().split("\n")[0] ?? "{}").id;
 }
+
+test.runIf(hasTerminal)(
+  "--live joins what runs where its agent allows that, and says so where not (needs script)",
+  async () => {
+    const steps = [{ runs: "until test -e go; do sleep 0.05; done" }, { says: ANSWER }];
+    await using base = await openWorld();
+    const player = path.join(inject("children"), "opencode-play-in-child.mjs");
+    const args = [player, "opencode", JSON.stringify(steps)];
+    const own = path.join(base.root, "own");
+    await mkdir(own);
+    await base.file(
+      "home/config.toml",
+      `[runners.opencode]\nargs = ${JSON.stringify(args)}\nhosts = []\nfolders = ["${own}"]\n`,
+    );
+    const byHand =
+      'echo "joined: $*, ${OPENCODE_SERVER_PASSWORD:+with a password}"; until test -e leave; do sleep 0.05; done; exit';
+    const script = `#!/bin/sh\nif [ "$1" = attach ]; then ${byHand}; fi\nexec '${process.execPath}' "$@"\n`;
+    await chmod(await base.file("program/bin/opencode", script), 0o755);
+    const world = { ...base, env: { ...base.env, PATH: `${base.root}/program/bin:${base.env["PATH"]}` } };
+    await using running = start(["exec", "--runner", "opencode", "--json", "what is it?"], { world });
+    await running.sees('"command_execution"');
+    const threadId = await threadIdOf(world);
+    const terminal = openTerminal(world, ["attach", threadId, "--live"]);
+    await terminal.sees("with a password");
+    await world.file("workspace/go", "");
+    // It has nothing more to do, and waits until the person has left.
+    await running.sees(ANSWER);
+    await world.file("workspace/leave", "");
+    expect(await running.ended).toMatchObject({ code: 0 });
+    expect(await terminal.ended).toEqual({
+      code: 0,
+      shown: expect.stringMatching(/joining turn .*joined: attach http:\/\/127\.0\.0\.1:\d+ -s ses_.*you have left/s),
+    });
+    const late = await inTerminal(world, "attach", threadId, "--live");
+    expect(late).toMatchObject({ code: 2, shown: expect.stringContaining("no turn runs in thread") });
+  },
+);
 
 test("a thread of Heddle's own loop, one that is not there and a missing name are refused with what to do", async () => {
   await using world = await openWorld();

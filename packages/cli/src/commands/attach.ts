@@ -19,7 +19,7 @@ const STOP_MS = 15_000;
 const EXIT_BY_SIGNAL = { SIGTERM: EXIT.terminated, SIGHUP: 129 } as const;
 
 export const attachCommand: Command = {
-  usage: "attach ID [--wait | --print]",
+  usage: "attach ID [--wait | --live | --print]",
   about:
     "Takes a thread over: its agent's own interface (codex resume, claude --resume and the like) gets the terminal, in the\n" +
     "thread's folder and outside the sandbox, as when you start it yourself. A turn that runs is interrupted first. No\n" +
@@ -29,6 +29,10 @@ export const attachCommand: Command = {
     "ID is an id, its first 8 characters or more, or a name.",
   options: [
     { name: "wait", help: "Wait for the end of a turn that runs, instead of interrupting it" },
+    {
+      name: "live",
+      help: "Join the turn that runs, which continues: OpenCode in its own interface, Heddle's own loop here",
+    },
     { name: "print", help: "Only print the command to run by hand; Heddle records nothing of what is done then" },
     {
       name: "ask-for-approval",
@@ -46,7 +50,12 @@ export const attachCommand: Command = {
     },
     { name: "json", help: "The same as JSON: the command by its arguments, and its folder" },
   ],
-  examples: ["heddle attach 01a1ddef", "heddle attach 01a1ddef --wait", "heddle attach 01a1ddef --print"],
+  examples: [
+    "heddle attach 01a1ddef",
+    "heddle attach 01a1ddef --wait",
+    "heddle attach 01a1ddef --live",
+    "heddle attach 01a1ddef --print",
+  ],
   run,
 };
 
@@ -55,7 +64,10 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const [id, ...more] = args.positionals;
   if (id === undefined || more.length > 0) throw usage("write heddle attach ID; heddle threads list shows them");
   const isPrinted = args.has("print") || args.has("json");
-  if (isPrinted && args.has("wait")) throw usage("--wait belongs to heddle attach without --print and --json");
+  for (const name of ["wait", "live"])
+    if (isPrinted && args.has(name)) throw usage(`--${name} belongs to heddle attach without --print and --json`);
+  const isLive = args.has("live");
+  if (isLive && args.has("wait")) throw usage("--live joins what runs, and --wait waits for its end; leave out one");
   // To see that there is something to take over; nothing is made where nothing is.
   if (!isPrinted && (await isHere(env, id))) return await here(args, context, id);
   const { config } = await loadConfig(env);
@@ -70,6 +82,11 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
     isUnattended: true,
   });
   const thread = await heddle.findThread(id);
+  if (isLive) {
+    requireTerminal(`heddle threads show ${thread.id} shows what runs`);
+    const { joinLive } = await import("../attach/join-live.ts");
+    return await joinLive({ heddle, thread, home: heddleHome(env), config, env });
+  }
   const takeover = await requireTakeover(heddle.journal, thread.id);
   if (isPrinted) {
     await requireIdle(heddle, thread);
@@ -106,7 +123,7 @@ async function here(args: ParsedArgs, { env, version }: CommandContext, id: stri
   await using ends = new AsyncDisposableStack();
   const { heddle, settings } = await openServing(ends, { configuration, home: heddleHome(env), env, log: say });
   const thread = await heddle.findThread(id);
-  await stopRunning(heddle, thread, args.has("wait"));
+  if (!args.has("live")) await stopRunning(heddle, thread, args.has("wait"));
   const approval_policy = args.value("ask-for-approval") ?? configuration.config.approval_policy ?? UNLESS_SAID;
   const patch = settings.patchOf({ approval_policy, ...defined({ sandbox_mode: args.value("sandbox") }) });
   await attachHere({ heddle, settings, thread, env, version, stop, patch });
@@ -123,7 +140,7 @@ function requireTerminal(instead: string): void {
 async function requireIdle({ journal }: Heddle, thread: ThreadRow): Promise<void> {
   const last = await journal.threads.lastTurn(thread.id);
   if (last?.status !== "open") return;
-  const message = `turn ${last.id} runs in this thread; without --print, heddle attach ${thread.id} interrupts it first`;
+  const message = `turn ${last.id} runs in this thread; without --print, heddle attach ${thread.id} interrupts it first, and --live joins it where its agent allows that`;
   throw new HeddleError("turn.active", message);
 }
 

@@ -82,11 +82,13 @@ export interface ProgramTurn extends LaunchedTurn {
   /** One request to a model, when it has ended. */
   readonly spent: (call: ModelCall) => Promise<void>;
   /** By Heddle's policy, and where that asks, by whoever follows the thread. */
-  readonly decide: (question: ApprovalQuestion, act: Act) => Promise<ApprovalAnswer>;
+  readonly decide: (question: ApprovalQuestion, act: Act, takenBack?: AbortSignal) => Promise<ApprovalAnswer>;
   /** A message that means nothing here; counted. */
   readonly unknown: (kind: string) => void;
   /** What the program says of itself at its start, in place of what its dialect says of all such programs. */
   readonly declared: (found: Partial<RunnerCapabilities>) => void;
+  /** By a person who has joined in the agent's own interface: the owner. */
+  readonly said: (text: string) => Promise<void>;
   /** What its turns before this one used in the same conversation, for programs that count on. */
   readonly countedBefore?: Usage | undefined;
   /** For the user. */

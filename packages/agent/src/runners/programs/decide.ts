@@ -10,16 +10,23 @@ import type { ApprovalAnswer, ApprovalQuestion, Envelope } from "@heddle/protoco
 import type { TurnIo } from "../runner.ts";
 import type { Act } from "./conversation.ts";
 
+interface Deciding {
+  readonly envelope: Envelope;
+  readonly io: Pick<TurnIo, "ask">;
+  /** It was answered elsewhere. */
+  readonly takenBack?: AbortSignal | undefined;
+}
+
 export async function decide(
   question: ApprovalQuestion,
   act: Act,
-  { envelope, io }: { readonly envelope: Envelope; readonly io: Pick<TurnIo, "ask"> },
+  { envelope, io, takenBack }: Deciding,
 ): Promise<ApprovalAnswer> {
   const refusal = refusalOf(act, envelope);
   if (refusal !== undefined) return { decision: "decline", reason: refusal };
   if (!needsPerson(question, act, envelope)) return { decision: "accept" };
   if (envelope.approval === "never") return { decision: "decline", reason: "no question can be put in this thread" };
-  return io.ask(question);
+  return io.ask(question, takenBack);
 }
 
 function needsPerson({ kind }: ApprovalQuestion, act: Act, { approval, sandbox }: Envelope): boolean {

@@ -11,6 +11,8 @@ import type { TurnIo, TurnRequest } from "../runner.ts";
 import { startAgent, type AgentExit, type AgentProcess } from "./agent-process.ts";
 import type { Conversation, Dialect, KnownHandle, LaunchedTurn, ProgramTurn, Wire } from "./conversation.ts";
 import { requireNoSandbox, requireProgram, versionOf, type AgentProgram } from "./find-program.ts";
+import { liveDoorOf, type LiveDoor } from "./live-door.ts";
+import { PASSWORD } from "./opencode-forwarder.ts";
 import { sandboxFor, type ProgramSandbox } from "./sandbox-of-program.ts";
 
 export interface LinkOptions {
@@ -64,6 +66,8 @@ export async function openLink(
   const argv = server === undefined ? [path, ...program.args, ...args] : [server.url];
   const target = server === undefined ? { command: argv } : { server };
   const transcript = join("outputs", threadId, "agents", `${turnId}.jsonl`);
+  const { forwarder } = dialect;
+  const door = forwarder && liveDoorOf({ program, home, turnId });
   // Its own start is not Heddle's.
   turn.watch?.[Symbol.dispose]();
   let activeAt = clockMs();
@@ -72,13 +76,14 @@ export async function openLink(
     runner,
     turnId,
     sandbox,
-    argv: dialect.forwarder?.(workspace, target) ?? argv,
+    argv: forwarder?.(workspace, target, door?.socket) ?? argv,
     cwd: workspace,
     env: {
       ...sandboxContext.state.environment,
       ...program.variables(program.folders),
       ...variables,
       ...ownVariables(program, env),
+      ...(forwarder !== undefined && server === undefined ? { [PASSWORD]: door?.password ?? randomUUID() } : {}),
     },
     transcriptFile: join(home, transcript),
     redactor: journal.redactor,
@@ -90,7 +95,7 @@ export async function openLink(
   const unknown = new Map<string, number>();
   let conversation: Conversation | undefined;
   const isOver = (): boolean => conversation?.isOver === true;
-  const ends = endings({ turn, io, runner, process: agent, confined, unknown, isOver });
+  const ends = endings({ turn, io, runner, process: agent, confined, unknown, isOver, door });
   try {
     const started = agentStarted({ turn, runner, argv, pid: agent.pid, envelope: confined.envelope });
     await io.record([{ ...started, ...defined({ version }), transcript }]);
@@ -100,6 +105,10 @@ export async function openLink(
       version,
       sandboxLevel: sandbox.level,
       unknown: (kind) => count(unknown, kind),
+      async connected(found) {
+        await rest.connected(found);
+        await door?.open(found.handle);
+      },
     };
     const speaking = dialect.open(wireTo(agent), known);
     conversation = speaking;
@@ -182,6 +191,8 @@ interface Ending {
   readonly unknown: ReadonlyMap<string, number>;
   /** Its conversation has told its end. */
   readonly isOver: () => boolean;
+  /** undefined: nobody can join. */
+  readonly door: LiveDoor | undefined;
 }
 
 /** Once, and on record: how the process ended, and what was found in its sandbox. */
@@ -191,8 +202,9 @@ function endings(ending: Ending): Link["end"] {
 }
 
 async function endOnce(ending: Ending, how: "close" | "kill"): Promise<void> {
-  const { turn, io, runner, process, confined, unknown, isOver } = ending;
+  const { turn, io, runner, process, confined, unknown, isOver, door } = ending;
   const { turnId } = turn;
+  await door?.close();
   const exit: AgentExit = await (how === "close" ? process.close() : process.kill());
   const { exitCode, signal } = exit;
   const end = exit.end === "exited" && isOver() ? "stopped" : exit.end;

@@ -6,6 +6,7 @@
  *   {"id":1,"method":"POST","path":"/session","body":{…}} ─▶ {"id":1,"status":200,"body":{…}}, or {"id":1,"problem":"…"}
  *   {"atEnd":"/session/ses_1/abort"}                      ─▶ posted to a server that outlives the turn, before it ends
  *                                                            {"ready":"1.18.33"} once events come, then {"event":{…}}
+ *                                                            {"live":1} while that many connections come over its socket
  */
 export interface ReachedServer {
   readonly url: string;
@@ -18,19 +19,22 @@ export interface ReachedServer {
 export function forwarderCommand(
   directory: string,
   target: { readonly command: readonly string[] } | { readonly server: ReachedServer },
+  socket?: string,
 ): readonly string[] {
   const isOwn = "command" in target;
-  const setting = JSON.stringify(isOwn ? { directory } : { directory, ...target.server });
+  const setting = JSON.stringify({ directory, socket, ...(isOwn ? { passwordName: PASSWORD } : target.server) });
   return [process.execPath, "-e", FORWARDER, "--", setting, ...(isOwn ? target.command : [])];
 }
 
+/** As a server of OpenCode reads it. */
+export const PASSWORD = "OPENCODE_SERVER_PASSWORD";
+
 const FORWARDER = `
 const { spawn } = require("node:child_process");
-const { randomBytes } = require("node:crypto");
 const net = require("node:net");
 const [, setting, file, ...args] = process.argv;
-const { directory, url, user = "opencode", passwordName } = JSON.parse(setting);
-const password = file === undefined ? process.env[passwordName] ?? "" : randomBytes(24).toString("hex");
+const { directory, url, user = "opencode", passwordName, socket } = JSON.parse(setting);
+const password = process.env[passwordName] ?? "";
 const authorization = "Basic " + Buffer.from(user + ":" + password).toString("base64");
 const REQUEST_MS = 60000, START_MS = 55000, LEAVE_MS = 1000, GRACE_MS = 300, POLL_MS = 50;
 let base = url, server, atEnd, isLeaving = false;
@@ -94,7 +98,7 @@ function follow(version) {
     answer.on("data", (chunk) => {
       const lines = (rest + chunk).split("\\n");
       rest = lines.pop();
-      if (!isReady) { isReady = true; say({ ready: version }); }
+      if (!isReady) { isReady = true; openDoor(); say({ ready: version }); }
       for (const line of lines) {
         if (!line.startsWith("data:")) continue;
         const data = line.slice(5).trim();
@@ -111,6 +115,31 @@ function follow(version) {
   request.on("error", (error) => leave(1, "its events cannot be read: " + why(error)));
 }
 
+// For a person who joins from outside: bytes go to the server as they come. A connection that says nothing is their presence.
+function openDoor() {
+  if (socket === undefined) return;
+  const { hostname, port, protocol } = new URL(base);
+  const reach = () => protocol === "https:" ? require("node:tls").connect({ host: hostname, port: port || 443, servername: hostname }) : net.connect(port || 80, hostname);
+  let live = 0;
+  const door = net.createServer((one) => {
+    let isOver = false, to;
+    const over = () => {
+      one.destroy();
+      to?.destroy();
+      if (!isOver) say({ live: live -= 1 });
+      isOver = true;
+    };
+    say({ live: live += 1 });
+    one.on("error", over).on("close", over).once("readable", () => {
+      to = reach().on("error", over).on("close", over);
+      one.pipe(to).pipe(one);
+    });
+  });
+  door.on("error", (error) => process.stderr.write("nobody can join: " + why(error) + "\\n"));
+  process.umask(0o077);
+  door.listen(socket);
+}
+
 const freePort = () => new Promise((resolve, reject) => {
   const probe = net.createServer().once("error", reject);
   probe.listen(0, "127.0.0.1", () => { const { port } = probe.address(); probe.close(() => resolve(port)); });
@@ -122,7 +151,7 @@ async function start() {
     base = "http://127.0.0.1:" + port;
     server = spawn(file, [...args, "--port", String(port), "--hostname", "127.0.0.1"], {
       stdio: ["ignore", "pipe", "pipe"],
-      env: { ...process.env, OPENCODE_SERVER_PASSWORD: password, OPENCODE_SERVER_USERNAME: user },
+      env: { ...process.env, OPENCODE_SERVER_USERNAME: user },
     });
     server.stdout.pipe(process.stderr);
     server.stderr.pipe(process.stderr);

@@ -1,5 +1,5 @@
 /** What OpenCode asks during a turn, put to Heddle's policy. Allowed once each time: what is remembered Heddle remembers. */
-import type { ApprovalQuestion, Item } from "@heddle/protocol";
+import { HeddleError, type ApprovalAnswer, type ApprovalQuestion, type Item } from "@heddle/protocol";
 import { isKnownReadOnly } from "@heddle/tools/lines";
 import { z } from "zod";
 import type { Act, ProgramTurn } from "./conversation.ts";
@@ -57,14 +57,49 @@ export interface OpenCodePermissions {
   /** Settles when it is answered; not to be waited for by the reader. */
   permission(asked: Asked): Promise<void>;
   question(asked: z.infer<typeof Questions>): Promise<void>;
+  /** Somebody has answered it, perhaps the person who has joined. */
+  answered(replied: unknown): Promise<void> | undefined;
 }
+
+const Replied = z.object({ requestID: z.string(), reply: z.string().optional() });
+const GONE = 404;
 
 export function createOpenCodePermissions(
   turn: ProgramTurn,
   items: OpenCodeItems,
   http: OpenCodeHttp,
 ): OpenCodePermissions {
+  /** Those without an answer from here; aborted with what was answered elsewhere. */
+  const open = new Map<string, AbortController>();
+  const elsewhere = (how = "answered"): Promise<void> =>
+    turn.warn("approval.elsewhere", `the agent's question was answered in its own interface: ${how}`);
+
+  /** undefined: somebody else was asked too, and answered first. */
+  async function decide(id: string, question: ApprovalQuestion, act: Act): Promise<ApprovalAnswer | undefined> {
+    const waiting = new AbortController();
+    open.set(id, waiting);
+    try {
+      const answer = await turn.decide(question, act, waiting.signal);
+      return waiting.signal.aborted ? undefined : answer;
+    } finally {
+      open.delete(id);
+    }
+  }
+
+  async function reply(path: string, body: object): Promise<void> {
+    const { status } = await http.ask("POST", path, body);
+    if (status === GONE) await elsewhere();
+    else if (status >= 300) throw new HeddleError("runner.failed", `opencode answered ${path} with ${status}`);
+  }
+
   return {
+    answered(raw) {
+      const replied = Replied.safeParse(raw).data;
+      const waiting = open.get(replied?.requestID ?? "");
+      if (waiting === undefined) return undefined;
+      waiting.abort();
+      return elsewhere(replied?.reply);
+    },
     async permission(asked) {
       const { id, permission, patterns, metadata } = asked;
       const callId = asked.tool?.callID ?? id;
@@ -74,21 +109,25 @@ export function createOpenCodePermissions(
       const tool = permission === "edit" ? "edit" : permission;
       const { id: itemId, item } = await items.beginCall({ callId, tool, input, diff });
       const { question, act } = questionOf(item, { callId, itemId, permission, patterns });
-      const { decision, reason } = await turn.decide(question, act);
+      const answered = await decide(id, question, act);
+      if (answered === undefined) return;
+      const { decision, reason } = answered;
       const isYes = decision === "accept" || decision === "acceptForThread";
       if (!isYes) items.refused(callId);
       // Without a message the whole turn would end.
       const answer = isYes ? { reply: "once" } : { reply: "reject", message: reason ?? "the user declined it" };
-      await http.request("POST", `/permission/${id}/reply`, answer);
+      await reply(`/permission/${id}/reply`, answer);
     },
     async question({ id, questions: given }) {
       const questions = given.map((one, index) => ({ id: `q${index + 1}`, ...one }));
       const question = { kind: "userInput", callId: id, itemId: id, questions } as const;
-      const { decision, answers } = await turn.decide(question, OTHER);
+      const answered = await decide(id, question, OTHER);
+      if (answered === undefined) return;
+      const { decision, answers } = answered;
       const isYes = (decision === "accept" || decision === "acceptForThread") && answers !== undefined;
-      if (!isYes) await http.request("POST", `/question/${id}/reject`, {});
+      if (!isYes) await reply(`/question/${id}/reject`, {});
       else
-        await http.request("POST", `/question/${id}/reply`, {
+        await reply(`/question/${id}/reply`, {
           answers: questions.map((one) => [...(answers[one.id] ?? [])]),
         });
     },

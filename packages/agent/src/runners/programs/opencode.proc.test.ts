@@ -1,9 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { Agent, get, request, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { examine } from "@heddle/journal/verification";
 import type { EventOf, EventType, StoredEvent } from "@heddle/protocol";
 import { inspectProcess, readProcStat } from "@heddle/tools";
 import { expect, inject, test } from "vitest";
@@ -11,6 +13,7 @@ import { playedOptions, playedSubject } from "../../../test/played-subject.ts";
 import type { OpenCodeStep } from "../../../test/opencode-play-in-child.ts";
 import { openTestHeddle } from "../../../test/test-heddle.ts";
 import { runnerSuite } from "../runner.suite.ts";
+import { joinTurn } from "./live-door.ts";
 import { openCodeDialect } from "./opencode.ts";
 
 const children = inject("children");
@@ -75,6 +78,85 @@ test("a question of the agent is answered from any door", async () => {
   );
   expect(messages.map(({ item }) => item)).toMatchObject([{ text: 'answered [["yes"]]' }, { text: "done" }]);
 });
+
+test("a person joins a turn in its sandbox: what they say is theirs, once, and the turn waits until they have left", async () => {
+  const wait = "until test -e go; do sleep 0.05; done; echo gone";
+  const options = playedOptions("opencode", [{ runs: wait }, { says: "done" }], children);
+  const folder = await mkdtemp(join(tmpdir(), "heddle-joined-"));
+  await mkdir(join(folder, "own"));
+  const runners = { opencode: { ...options.runners?.["opencode"], folders: [join(folder, "own")] } };
+  await using t = await openTestHeddle({ ...options, runners, folder });
+  const { journal } = t.heddle;
+  const joining = { journal, home: t.home, runners, env: { PATH: process.env["PATH"] } };
+  const turn = await t.start("say something");
+  await expect
+    .poll(async () => ofType(await t.events(turn.threadId), "item.started").map(({ item }) => item.type))
+    .toContain("commandExecution");
+  const joined = await joinTurn(joining, turn.threadId);
+  const client = await joinAs(joined);
+  await client.says("and this too");
+  await writeFile(join(t.workspace, "go"), "");
+  await client.hears(/heard: and this too/);
+  await client.hears(/session\.idle/);
+  // It had nothing more to do, and is not over.
+  await client.says("once more");
+  await client.hears(/heard: once more/);
+  await client[Symbol.asyncDispose]();
+  expect((await turn.done).body).toMatchObject({ status: "completed" });
+  const events = await t.events(turn.threadId);
+  const spoken = events.flatMap(({ body, author }) =>
+    body.type === "item.completed" && (body.item.type === "userMessage" || body.item.type === "agentMessage")
+      ? [[author, body.item.type === "agentMessage" ? body.item.text : body.item.content[0]]]
+      : [],
+  );
+  expect(spoken).toEqual([
+    [expect.any(String), { type: "text", text: "say something" }],
+    ["user:owner", { type: "text", text: "and this too" }],
+    [expect.any(String), "done"],
+    [expect.any(String), "heard: and this too"],
+    ["user:owner", { type: "text", text: "once more" }],
+    [expect.any(String), "heard: once more"],
+  ]);
+  expect(ofType(events, "agent.started")).not.toMatchObject([{ sandboxLevel: "none" }]);
+  const examined = await examine(journal, { home: t.home, level: 5, streams: [turn.threadId] });
+  expect(examined.findings).toEqual([]);
+  expect([await readdir(join(t.home, "live")), await readdir(join(folder, "own"))]).toEqual([[], []]);
+  await expect(joinTurn(joining, turn.threadId)).rejects.toMatchObject({ code: "turn.not-found" });
+});
+
+interface JoinedClient extends AsyncDisposable {
+  says(text: string): Promise<void>;
+  hears(pattern: RegExp): Promise<void>;
+}
+
+/** As the program's own interface does: a stream of events, and requests beside it. */
+async function joinAs(joined: Awaited<ReturnType<typeof joinTurn>>): Promise<JoinedClient> {
+  const [, , url = "", , handle = ""] = joined.argv;
+  const { OPENCODE_SERVER_USERNAME: user, OPENCODE_SERVER_PASSWORD: password } = joined.variables;
+  const headers = { authorization: `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}` };
+  const agent = new Agent();
+  let heard = "";
+  const stream = get(`${url}/event`, { headers, agent });
+  const [answer]: IncomingMessage[] = await once(stream, "response");
+  answer?.setEncoding("utf8").on("data", (text: string) => (heard += text));
+  answer?.on("error", () => undefined);
+  return {
+    async says(text) {
+      const path = `${url}/session/${handle}/prompt_async`;
+      const asked = request(path, { method: "POST", headers, agent });
+      asked.end(JSON.stringify({ parts: [{ type: "text", text }] }));
+      const [{ statusCode } = {}]: Partial<IncomingMessage>[] = await once(asked, "response");
+      expect(statusCode).toBe(204);
+    },
+    async hears(pattern) {
+      await expect.poll(() => heard, { timeout: 20_000 }).toMatch(pattern);
+    },
+    async [Symbol.asyncDispose]() {
+      stream.destroy();
+      await joined[Symbol.asyncDispose]();
+    },
+  };
+}
 
 test("a server that runs already is reached without a sandbox, and refused where there is one", async () => {
   await using played = await playedServer([{ says: "from outside" }]);

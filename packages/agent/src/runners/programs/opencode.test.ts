@@ -1,6 +1,6 @@
 /** What OpenCode tells, message by message. */
 import { expect, test } from "vitest";
-import { dialectTurn, heardWire, settled } from "../../../test/dialect-turn.ts";
+import { dialectTurn, heardWire, settled, type HeardWire } from "../../../test/dialect-turn.ts";
 import type { Conversation } from "./conversation.ts";
 import { openCodeDialect } from "./opencode.ts";
 
@@ -8,6 +8,7 @@ const SESSION = "ses_1";
 
 async function prompted(turn = dialectTurn()): Promise<{
   readonly talk: Conversation;
+  readonly wire: HeardWire;
   readonly ended: ReturnType<Conversation["prompt"]>;
 }> {
   const wire = heardWire();
@@ -23,7 +24,7 @@ async function prompted(turn = dialectTurn()): Promise<{
   await ready;
   const ended = talk.prompt([{ type: "text", text: "hello" }], undefined);
   await answer(204, {});
-  return { talk, ended };
+  return { talk, ended, wire };
 }
 
 /** One answer of its model. */
@@ -139,3 +140,32 @@ test.each([
 function unexpected(error: unknown): never {
   throw error;
 }
+
+test("a question that was answered in the agent's own interface is taken back, said, and not answered again", async () => {
+  const warned: string[] = [];
+  const turn = dialectTurn({
+    changes: {
+      decide: (_question, _act, takenBack) =>
+        new Promise((resolve) => takenBack?.addEventListener("abort", () => resolve({ decision: "cancel" }))),
+      warn: async (code, message) => void warned.push(`${code} ${message}`),
+    },
+  });
+  const { talk, wire } = await prompted(turn);
+  const tell = (type: string, properties: object): Promise<void> =>
+    Promise.resolve(talk.receive({ event: { type, properties: { sessionID: SESSION, ...properties } } }));
+  await tell("permission.asked", { id: "per_1", permission: "bash", metadata: { command: "ls" } });
+  await tell("question.asked", { id: "que_1", questions: [{ question: "which?" }] });
+  const sent = wire.sent.length;
+  await tell("permission.replied", { requestID: "per_1", reply: "once" });
+  await tell("question.rejected", { requestID: "que_1" });
+  // An answer from here is told too.
+  await tell("permission.replied", { requestID: "per_0", reply: "once" });
+  await settled();
+  expect([wire.sent.length, warned]).toEqual([
+    sent,
+    [
+      "approval.elsewhere the agent's question was answered in its own interface: once",
+      "approval.elsewhere the agent's question was answered in its own interface: answered",
+    ],
+  ]);
+});

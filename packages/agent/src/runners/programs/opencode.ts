@@ -17,8 +17,9 @@ import {
   Questions,
   type OpenCodePermissions,
 } from "./opencode-permissions.ts";
+import { createEnd, ErrorNews, type State } from "./opencode-end.ts";
+import { createJoined, OURS, type Joined } from "./opencode-live.ts";
 import { removeUnsaid } from "./opencode-unsaid.ts";
-import { codeOfStatus } from "./provider-status.ts";
 import { BEGIN_MS } from "./rpc.ts";
 
 /** Between the first idle of a turn that failed and the second. */
@@ -48,7 +49,12 @@ export function createOpenCodeDialect(settleMs = SETTLE_MS): Dialect {
   };
 }
 
-const Message = z.object({ ready: z.string().optional(), event: z.unknown().optional() });
+const Message = z.object({
+  ready: z.string().optional(),
+  /** Connections of a person who has joined. */
+  live: z.number().optional(),
+  event: z.unknown().optional(),
+});
 const Event = z.object({ type: z.string(), properties: z.record(z.string(), z.unknown()).default({}) });
 const Session = z.object({ id: z.string(), parentID: z.string().optional() });
 const OfSession = z.object({ sessionID: z.string().optional() });
@@ -66,38 +72,10 @@ const MessageNews = z.object({
 const PartNews = z.object({ part: z.looseObject({ type: z.string(), messageID: z.string() }) });
 const DeltaNews = z.object({ partID: z.string(), field: z.string(), delta: z.string() });
 const Status = z.object({ status: z.object({ type: z.string(), message: z.string().default("") }) });
-const ErrorNews = z.object({
-  error: z
-    .object({
-      name: z.string(),
-      data: z.looseObject({ message: z.string().optional(), statusCode: z.number().optional() }).optional(),
-    })
-    .optional(),
-});
-type NativeError = NonNullable<z.infer<typeof ErrorNews>["error"]>;
-
 /** It tries for ever to reach a model that is busy. */
 const MAX_RETRIES = 30;
 /** Nor has it a bound where an answer says no end: it takes that for a step before the next. */
 const MAX_CUT = 5;
-
-interface State {
-  sessionId: string;
-  /** Of the agents that it has started itself. */
-  readonly children: Set<string>;
-  /** Messages of the agent in this turn; those that were copied or said before are not among them. */
-  readonly messages: Map<string, { isOver: boolean }>;
-  /** Undefined: it works on nothing. */
-  ended: PromiseWithResolvers<NativeOutcome> | undefined;
-  error: NativeError | undefined;
-  finish: string | undefined;
-  model: string | undefined;
-  retries: number;
-  lastRetry: string;
-  /** Answers in a row that broke off. */
-  cut: number;
-  settling: NodeJS.Timeout | undefined;
-}
 
 function open(wire: Wire, turn: ProgramTurn, settleMs: number): Conversation {
   const http = createOpenCodeHttp(wire);
@@ -116,9 +94,11 @@ function open(wire: Wire, turn: ProgramTurn, settleMs: number): Conversation {
     retries: 0,
     lastRetry: "",
     cut: 0,
+    isHeld: false,
     settling: undefined,
   };
-  const hear = createEars(turn, { http, items, permissions, state, settleMs });
+  const joined = createJoined(turn);
+  const hear = createEars(turn, { http, items, permissions, state, settleMs, joined });
   return {
     async begin() {
       await within(ready.promise, BEGIN_MS);
@@ -132,8 +112,9 @@ function open(wire: Wire, turn: ProgramTurn, settleMs: number): Conversation {
       if (http.receive(message)) return undefined;
       const found = Message.safeParse(message).data;
       if (found?.ready !== undefined) return ready.resolve();
+      if (found?.live !== undefined) return hear.connections(found.live);
       const event = Event.safeParse(found?.event).data;
-      return event === undefined ? turn.unknown("malformed") : hear(event);
+      return event === undefined ? turn.unknown("malformed") : hear.event(event);
     },
     async prompt(input, told) {
       const ended = Promise.withResolvers<NativeOutcome>();
@@ -144,7 +125,10 @@ function open(wire: Wire, turn: ProgramTurn, settleMs: number): Conversation {
       return ended.promise;
     },
     steer: () => Promise.resolve(false),
-    interrupt: async () => void (await http.ask("POST", `/session/${state.sessionId}/abort`, {})),
+    async interrupt() {
+      joined.stop();
+      await http.ask("POST", `/session/${state.sessionId}/abort`, {});
+    },
     lost(error) {
       clearTimeout(state.settling);
       http.lost(error);
@@ -188,10 +172,10 @@ function modelOf(name: string): { providerID: string; modelID: string } {
 function partsOf(input: readonly InputPart[], told: string | undefined): readonly object[] {
   const parts = input.map((part) =>
     part.type === "text"
-      ? { type: "text", text: part.text }
+      ? { type: "text", text: part.text, metadata: OURS }
       : { type: "file", mime: part.mediaType, url: `data:${part.mediaType};base64,${part.base64}` },
   );
-  return [...(told === undefined ? [] : [{ type: "text", text: told }]), ...parts];
+  return [...(told === undefined ? [] : [{ type: "text", text: told, metadata: OURS }]), ...parts];
 }
 
 interface Hearing {
@@ -200,28 +184,23 @@ interface Hearing {
   readonly permissions: OpenCodePermissions;
   readonly state: State;
   readonly settleMs: number;
+  readonly joined: Joined;
 }
 
 /** What it tells by itself, by type. Of other conversations of its server nothing is heard. */
 function createEars(turn: ProgramTurn, hearing: Hearing) {
-  const { items, permissions, state } = hearing;
+  const { items, permissions, state, joined } = hearing;
   const end = createEnd(hearing);
 
-  async function message(properties: unknown): Promise<void> {
-    const info = MessageNews.safeParse(properties).data?.info;
-    if (info === undefined || info.role !== "assistant" || info.mode === "compaction") return;
-    const isOver = info.time?.completed !== undefined;
-    const known = state.messages.get(info.id);
-    if (known === undefined && isOver) return;
-    state.messages.set(info.id, { isOver });
-    if (info.providerID !== undefined && info.modelID !== undefined) state.model = `${info.providerID}/${info.modelID}`;
-    state.finish = info.finish ?? state.finish;
-    state.retries = 0;
-    if (isOver && state.settling !== undefined) await end.now();
+  /** Words of a person begin another answer, whatever became of the one before. */
+  async function said(messageId: string, part: unknown): Promise<void> {
+    if (await joined.said(messageId, part))
+      Object.assign(state, { isHeld: false, error: undefined, finish: undefined, cut: 0 });
   }
 
   async function part(properties: unknown, isChild: boolean): Promise<void> {
     const raw = PartNews.safeParse(properties).data?.part;
+    if (raw !== undefined && !isChild && joined.has(raw.messageID)) return said(raw.messageID, raw);
     if (raw === undefined || (!isChild && !state.messages.has(raw.messageID))) return;
     const found = OpenCodePart.safeParse(raw);
     if (!found.success) return IGNORED_PARTS.test(raw.type) ? undefined : turn.unknown(`part ${raw.type}`);
@@ -236,7 +215,7 @@ function createEars(turn: ProgramTurn, hearing: Hearing) {
     if (!isChild || data.type === "tool") await items.part(data);
   }
 
-  return async ({ type, properties }: z.infer<typeof Event>): Promise<void> => {
+  async function event({ type, properties }: z.infer<typeof Event>): Promise<void> {
     const child = type === "session.created" ? Session.safeParse(properties["info"]).data : undefined;
     if (child?.parentID !== undefined && isOurs(child.parentID, state)) state.children.add(child.id);
     const of = OfSession.safeParse(properties).data?.sessionID;
@@ -247,17 +226,21 @@ function createEars(turn: ProgramTurn, hearing: Hearing) {
         return part(properties, isChild);
       case "permission.asked":
         return unattended(state, permissions.permission(Asked.parse(properties)));
+      case "permission.replied":
+      case "question.replied":
+      case "question.rejected":
+        return permissions.answered(properties);
       case "question.asked":
         return unattended(state, permissions.question(Questions.parse(properties)));
       default:
         if (!isChild) return own(type, properties);
     }
-  };
+  }
 
   async function own(type: string, properties: Readonly<Record<string, unknown>>): Promise<void> {
     switch (type) {
       case "message.updated":
-        return message(properties);
+        return message(properties, { state, joined, end });
       case "message.part.delta": {
         const news = DeltaNews.safeParse(properties).data;
         return news?.field === "text" ? items.delta(news.partID, news.delta) : undefined;
@@ -275,12 +258,38 @@ function createEars(turn: ProgramTurn, hearing: Hearing) {
         if (!IGNORED.test(type)) turn.unknown(type);
     }
   }
+
+  return {
+    event,
+    /** A turn that only waits for the person ends when the person leaves. */
+    async connections(count: number): Promise<void> {
+      await joined.connections(count);
+      if (!joined.isThere && state.isHeld) await end.now();
+    },
+  };
+}
+
+async function message(
+  properties: unknown,
+  { state, joined, end }: Pick<Hearing, "state" | "joined"> & { readonly end: ReturnType<typeof createEnd> },
+): Promise<void> {
+  const info = MessageNews.safeParse(properties).data?.info;
+  if (info?.role === "user") joined.message(info.id);
+  if (info === undefined || info.role !== "assistant" || info.mode === "compaction") return;
+  const isOver = info.time?.completed !== undefined;
+  const known = state.messages.get(info.id);
+  if (known === undefined && isOver) return;
+  state.messages.set(info.id, { isOver });
+  if (info.providerID !== undefined && info.modelID !== undefined) state.model = `${info.providerID}/${info.modelID}`;
+  state.finish = info.finish ?? state.finish;
+  state.retries = 0;
+  if (isOver && state.settling !== undefined) await end.now();
 }
 
 const IGNORED_PARTS = /^(?:step-start|patch|snapshot|compaction|retry|agent|subtask|file)$/;
 /** What clients show and a turn has no use for. */
 const IGNORED =
-  /^(?:server\.|session\.(?:created|updated|deleted|diff|compacted)|message\.(?:removed|part\.removed)|permission\.replied|question\.(?:replied|rejected)|file\.|plugin\.|catalog\.|reference\.|integration\.|installation\.|lsp\.|mcp\.|vcs\.|project\.|command\.|tui\.|pty\.|ide\.|global\.|worktree\.)/;
+  /^(?:server\.|session\.(?:created|updated|deleted|diff|compacted)|message\.(?:removed|part\.removed)|file\.|plugin\.|catalog\.|reference\.|integration\.|installation\.|lsp\.|mcp\.|vcs\.|project\.|command\.|tui\.|pty\.|ide\.|global\.|worktree\.)/;
 
 function isOurs(sessionId: string, { sessionId: own, children }: State): boolean {
   return sessionId === own || children.has(sessionId);
@@ -336,52 +345,4 @@ function cutOff(reason: string, state: State): void {
   if (state.cut < MAX_CUT) return;
   const news = `opencode: answers of its model broke off ${MAX_CUT} times in a row; look at its provider`;
   state.ended?.resolve({ kind: "failed", error: new HeddleError("provider.cut", news) });
-}
-
-/** The first idle of a turn that failed comes before the last words of its message, and a second idle after them. */
-function createEnd({ items, state, settleMs }: Hearing) {
-  async function now(): Promise<void> {
-    clearTimeout(state.settling);
-    state.settling = undefined;
-    const { ended } = state;
-    if (ended === undefined) return;
-    state.ended = undefined;
-    await items.endTexts();
-    ended.resolve(outcomeOf(state, items));
-    state.messages.clear();
-  }
-
-  return {
-    now,
-    async idle(): Promise<void> {
-      // The second idle of what has ended.
-      if (state.ended === undefined || (state.messages.size === 0 && state.error === undefined)) return;
-      const isWhole = [...state.messages.values()].every(({ isOver }) => isOver);
-      if (state.error === undefined || isWhole) return now();
-      const { ended } = state;
-      state.settling ??= setTimeout(() => void now().catch((error: unknown) => ended.reject(error)), settleMs);
-    },
-  };
-}
-
-function outcomeOf({ error, finish = "idle" }: State, items: OpenCodeItems): NativeOutcome {
-  if (error?.name === "MessageAbortedError")
-    return { kind: "interrupted", native: { reason: error.name, confidence: "certain" } };
-  if (error !== undefined) return { kind: "failed", error: failure(error) };
-  // A server that was ended while a call ran says idle too.
-  if (items.openCalls.length > 0)
-    return { kind: "failed", error: new HeddleError("runner.failed", "opencode stopped while a call of it ran") };
-  const confidence = items.hasAny ? (finish === "stop" ? "certain" : "likely") : "unsure";
-  return { kind: "completed", native: { reason: finish, confidence } };
-}
-
-function failure({ name, data }: NativeError): HeddleError {
-  return new HeddleError(codeOf(name, data?.statusCode), `opencode: ${data?.message ?? name}`);
-}
-
-function codeOf(name: string, status: number | undefined): HeddleError["code"] {
-  if (name === "ProviderAuthError" || status === 401 || status === 403) return "auth.rejected";
-  if (name === "ContextOverflowError") return "provider.context-exceeded";
-  if (name !== "APIError") return "runner.failed";
-  return status === undefined ? "provider.unreachable" : codeOfStatus(status);
 }

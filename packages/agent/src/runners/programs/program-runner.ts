@@ -11,6 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   clockMs,
   HeddleError,
+  OWNER,
   uuidv7,
   type InputPart,
   type ModelOutputPart,
@@ -21,7 +22,7 @@ import { addSpent, NOTHING_SPENT, toFailure } from "../../turns/outcome.ts";
 import { outputSchemaOf, outputViolations, repairText, schemaViolated } from "../../turns/output-schema.ts";
 import type { JsonSchema } from "../../turns/json-schema.ts";
 import { DEFAULT_MODEL } from "../config.ts";
-import { hookNotes, warning } from "../notes.ts";
+import { hookNotes, userMessage, warning } from "../notes.ts";
 import type { Runner, Spent, TurnIo, TurnOutcome, TurnRequest } from "../runner.ts";
 import {
   ConversationLost,
@@ -152,7 +153,7 @@ interface Telling {
   readonly spending: Spending;
 }
 
-interface Tellings extends Pick<ProgramTurn, "connected" | "decide" | "spent" | "warn"> {
+interface Tellings extends Pick<ProgramTurn, "connected" | "decide" | "said" | "spent" | "warn"> {
   /** Of the conversation that was connected last. */
   handle(): string | undefined;
   /** In this turn. */
@@ -175,10 +176,11 @@ function tellings({ turn, io, program, asking, spending }: Telling): Tellings {
       const byHand = command === undefined ? {} : { resumeCommand: [...command] };
       await io.record([{ type: "agent.connected", v: 1, turnId, runner, handle, origin, ...named, ...byHand }]);
     },
-    async decide(question, act) {
+    said: async (text) => void (await io.record(userMessage(turnId, [{ type: "text", text }]), OWNER)),
+    async decide(question, act, takenBack) {
       asking.count += 1;
       try {
-        return await decide(question, act, { envelope: turn.sandboxContext.envelope, io });
+        return await decide(question, act, { envelope: turn.sandboxContext.envelope, io, takenBack });
       } finally {
         asking.count -= 1;
       }
