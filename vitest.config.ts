@@ -37,7 +37,7 @@ export default defineConfig({
           name: "unit",
           setupFiles: COST,
           include: ["{packages,apps}/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
-          exclude: ["**/*.proc.test.ts", ALONE],
+          exclude: ["**/*.proc.test.ts", "**/*.postgres.test.ts", ALONE],
           pool: "threads",
           isolate: false,
           maxWorkers: WORKERS,

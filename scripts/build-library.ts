@@ -32,7 +32,7 @@ async function bundle({ name, entry }: Library, input: InputOptions, output: Out
   await using build = await rolldown({
     ...input,
     input: { [name]: path.join(root, entry) },
-    resolve: { conditionNames: ["heddle-source", "node", "import", "default"] },
+    resolve: { conditionNames: ["heddle-source", "node", "default"] },
     logLevel: "silent",
   });
   const names = { entryFileNames: "[name].js", chunkFileNames: `${name}-[name]-[hash].js` };

@@ -54,7 +54,7 @@ async function bundleInto(dir: string): Promise<Bundle> {
     input: { heddle: path.join(cli, "src", "main.ts") },
     platform: "node",
     external: [/^node:/],
-    resolve: { conditionNames: ["heddle-source", "node", "import", "default"] },
+    resolve: { conditionNames: ["heddle-source", "node", "default"] },
     logLevel: "warn",
     transform: { define: { HEDDLE_BUILD: JSON.stringify(fingerprint) } },
     // It does not say so itself, and a run that only reads a configuration would load what writes one.

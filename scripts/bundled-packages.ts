@@ -42,7 +42,7 @@ async function bundledPackages(): Promise<readonly Package[]> {
     platform: "node",
     // The style sheet that stands in a page is Heddle's own.
     external: [/^node:/, /\.css\?inline$/],
-    resolve: { conditionNames: ["heddle-source", "node", "import", "default"] },
+    resolve: { conditionNames: ["heddle-source", "node", "default"] },
     logLevel: "silent",
   });
   const { output } = await build.generate({ format: "esm" });

@@ -50,7 +50,7 @@ export async function setup(project: TestProject): Promise<() => void> {
   // Tests start them as other users too.
   chmodSync(root, 0o755);
   process.env["HEDDLE_E2E_LAUNCHER"] = buildHeddle(root).launcher;
-  await buildChildren(children);
+  await buildChildren(children, CHILDREN);
   return () => rmSync(root, { recursive: true, force: true });
 }
 
@@ -83,14 +83,14 @@ export function buildHeddle(root: string): BuiltHeddle {
   return { launcher: path.join(root, LAUNCHER), page };
 }
 
-async function buildChildren(folder: string): Promise<void> {
-  const sources = CHILDREN.flatMap((pattern) => globSync(pattern, { cwd: ROOT }));
+export async function buildChildren(folder: string, patterns: readonly string[]): Promise<void> {
+  const sources = patterns.flatMap((pattern) => globSync(pattern, { cwd: ROOT }));
   await using build = await rolldown({
     cwd: ROOT,
     input: Object.fromEntries(sources.map((file) => [path.basename(file, ".ts"), path.join(ROOT, file)])),
     platform: "node",
     external: [/^node:/],
-    resolve: { conditionNames: ["heddle-source", "node", "import", "default"] },
+    resolve: { conditionNames: ["heddle-source", "node", "default"] },
     logLevel: "warn",
   });
   await build.write({ dir: folder, format: "esm", entryFileNames: "[name].mjs", chunkFileNames: "[name]-[hash].mjs" });

@@ -39,6 +39,16 @@ export function pathsOf(home: string): HomePaths {
 }
 
 /**
+ * What lies in the home for a store that is elsewhere: what was said of it here, apart for each of its incarnations. The key is
+ * the home's.
+ */
+export function pathsOfStore(home: string, { id, incarnation }: { readonly id: string; readonly incarnation: number }) {
+  const folder = join(home, "stores", id, String(incarnation));
+  const paths: HomePaths = { ...pathsOf(folder), home, keys: pathsOf(home).keys };
+  return { folder, paths };
+}
+
+/**
  * Makes a folder that only its owner can enter; an existing one keeps its mode. Step by step, because the recursive
  * form of mkdir never ends where a file system answers ENOENT to every new name.
  */

@@ -38,7 +38,6 @@ export { USAGE_KEYS, type UsageKey, type UsageRequest, type UsageRow } from "./q
 export { isSealedBy, seal } from "./evidence/seal.ts";
 export { verifyExport, type ExportReport } from "./evidence/verify-export.ts";
 export { breathe, LONG_CHARS } from "./record/breathe.ts";
-export type { OpenJournalOptions } from "./sqlite/open-store.ts";
-export { openJournal } from "./sqlite/sqlite.ts";
+export { openJournal, type OpenJournalOptions } from "./open-journal.ts";
 export { createRedactor, redactText, type Redactor } from "./redaction/redact.ts";
 export { createStreamRedactor, type StreamRedactor } from "./redaction/redact-stream.ts";

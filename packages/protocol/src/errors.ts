@@ -139,6 +139,7 @@ const table = {
   "store.damaged": { exit: EXIT.infrastructure, rpc: INTERNAL },
   "store.newer": { exit: EXIT.infrastructure, rpc: INTERNAL },
   "store.busy": { exit: EXIT.infrastructure, rpc: OVERLOADED },
+  "store.unknown": { exit: EXIT.infrastructure, rpc: INTERNAL },
   "store.failed": { exit: EXIT.infrastructure, rpc: INTERNAL },
   "store.version-conflict": { exit: EXIT.infrastructure, rpc: INVALID_REQUEST },
   "store.purged": { exit: EXIT.infrastructure, rpc: INVALID_REQUEST },

@@ -19,7 +19,8 @@ import {
 import { refuseBusyFolder, type AppendGuard } from "../record/guard.ts";
 import { integer, text } from "../record/rows.ts";
 import type { Connection } from "./driver.ts";
-import { recordOwners, refuseLost, type LeaseTime } from "./leases.ts";
+import type { LeaseTime } from "../sql/leases.ts";
+import { recordOwners, refuseLost } from "./leases.ts";
 import { project } from "./project.ts";
 import { readVersions } from "./read.ts";
 

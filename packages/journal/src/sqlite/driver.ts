@@ -6,6 +6,7 @@ import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 
 import { pathToFileURL } from "node:url";
 import { setTimeout as delay } from "node:timers/promises";
 import { clockMs } from "@heddle/protocol";
+import type { Asking } from "../sql/ask.ts";
 import { busyError, faultOf } from "./store-errors.ts";
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
@@ -21,6 +22,13 @@ const WAL_KEPT_BYTES = 16 * 1024 * 1024;
 
 /** Uses the current connection; waits while another process holds the lock. */
 export type Read = <T>(work: (connection: Connection) => T) => Promise<T>;
+
+/** Carries a question out at once: nothing else of this process comes between its statements. */
+export function answer<T>(connection: Connection, asking: Asking<T>): T {
+  let step = asking.next();
+  while (step.done !== true) step = asking.next(connection.all(step.value.sql, ...step.value.values));
+  return step.value;
+}
 
 export interface Connection {
   readonly isReadOnly: boolean;

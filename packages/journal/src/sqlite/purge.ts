@@ -4,28 +4,19 @@
  * slices, between which others append.
  */
 import { setImmediate as breathe } from "node:timers/promises";
-import { HeddleError, NOTE_STREAM, reasonOf, type StoredEvent } from "@heddle/protocol";
+import { HeddleError, reasonOf, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { prepare } from "../record/prepare.ts";
 import { store } from "./append.ts";
-import { connect, untilFree, type Connection } from "./driver.ts";
-import { isImport } from "../evidence/import-stream.ts";
+import { answer, connect, untilFree, type Connection } from "./driver.ts";
 import { sizeOf } from "../home.ts";
 import type { Purge } from "../journal.ts";
-import type { LeaseTime } from "./leases.ts";
-import { dropEvidence, forgetEvidence } from "./forget-evidence.ts";
+import type { LeaseTime } from "../sql/leases.ts";
 import { copiesOf } from "./migration-copy.ts";
-import { THREADS, TURNS } from "./queries/thread-rows.ts";
-import { usedBy } from "./queries/usage.ts";
+import { all, type Asking } from "../sql/ask.ts";
+import { deletionOf, FORGET_BODIES, forgetEvidence, nextSlice, type Forgotten } from "../sql/purge.ts";
 import type { Redactor } from "../redaction/redact.ts";
-import { integer, text } from "../record/rows.ts";
-
-/** Named in a refusal; the rest shows after deleting these. */
-const MAX_NAMED_FORKS = 20;
-
-/** Bodies at a time: a few milliseconds, also where each is large, because a slice ends with the row that fills it. */
-const SLICE_ROWS = 64;
-const SLICE_BYTES = 1024 * 1024;
+import { integer } from "../record/rows.ts";
 
 export interface Purging extends Purge {
   readonly redactor: Redactor;
@@ -34,18 +25,11 @@ export interface Purging extends Purge {
 
 /** Inside the write transaction: ends the thread. Its last event keeps the thread's usage. */
 export function purge(connection: Connection, { stream, author, reason, redactor, time }: Purging): StoredEvent {
-  refuseWhileNeeded(connection, stream);
-  const usage = [...usedBy(connection, stream)];
-  const deletion = { type: "thread.deleted", v: 1, reason, ...(usage.length === 0 ? {} : { usage }) } as const;
+  const deletion = answer(connection, deletionOf(stream, reason));
   const prepared = prepare({ stream, author, events: [deletion] }, redactor);
   const [deleted] = store(connection, prepared, time).events;
   if (deleted === undefined) throw new HeddleError("internal", `the end of ${stream} was not stored`);
   return deleted;
-}
-
-export interface Forgotten {
-  readonly stream: string;
-  readonly before: number;
 }
 
 /**
@@ -54,66 +38,24 @@ export interface Forgotten {
  */
 export function forgetSome(
   connection: Connection,
-  { stream, before, isCopy = false }: Forgotten & { readonly isCopy?: boolean },
+  { isCopy = false, ...purged }: Forgotten & { readonly isCopy?: boolean },
   after: number,
 ): number | undefined {
-  const rows = connection.all(
-    `SELECT version, octet_length(body) AS bytes FROM events
-     WHERE stream = ? AND version > ? AND version < ? AND body IS NOT NULL ORDER BY version LIMIT ${SLICE_ROWS}`,
-    stream,
-    after,
-    before,
-  );
-  let bytes = 0;
-  let last: number | undefined;
-  for (const row of rows) {
-    if (bytes >= SLICE_BYTES) break;
-    bytes += integer(row, "bytes");
-    last = integer(row, "version");
-  }
+  const { stream } = purged;
+  const last = answer(connection, nextSlice(purged, after));
   if (last === undefined) return undefined;
-  const upTo = last;
   overwriting(connection, () => {
-    if (!isCopy) forgetEvidence(connection, { stream, after, upTo });
-    connection.run(
-      "UPDATE events SET body = NULL WHERE stream = ? AND version > ? AND version <= ? AND body IS NOT NULL",
-      stream,
-      after,
-      upTo,
-    );
+    if (!isCopy) answer(connection, forgetEvidence({ stream, after, upTo: last }, forgetWords));
+    connection.run(FORGET_BODIES, stream, after, last);
   });
   failpoint("purge.after-slice");
   return last;
 }
 
-function refuseWhileNeeded(connection: Connection, stream: string): void {
-  if (isImport(stream)) {
-    const found = connection.get("SELECT type FROM events WHERE stream = ? ORDER BY version DESC LIMIT 1", stream);
-    if (found !== undefined && text(found, "type") !== "thread.deleted") return;
-    throw new HeddleError("evidence.not-found", `nothing was imported as ${stream}`, { details: { stream } });
-  }
-  if (stream.startsWith(NOTE_STREAM)) return requireNote(connection, stream);
-  if (connection.get(THREADS.get, stream) === undefined) {
-    throw new HeddleError("thread.not-found", `there is no thread ${stream}`, { details: { threadId: stream } });
-  }
-  const open = connection.get(TURNS.openOfThread, stream);
-  if (open !== undefined) {
-    const turnId = text(open, "id");
-    throw new HeddleError("turn.active", `thread ${stream} is busy with turn ${turnId}; interrupt it first`, {
-      details: { threadId: stream, turnId },
-    });
-  }
-  const forks = connection.all(THREADS.forksOf, stream, MAX_NAMED_FORKS).map((row) => text(row, "id"));
-  if (forks.length === 0) return;
-  const message = `thread ${stream} was forked as ${forks.join(", ")}; delete ${forks.length === 1 ? "that one" : "those"} first`;
-  throw new HeddleError("thread.has-forks", message, { details: { threadId: stream, forks: forks.join(" ") } });
-}
-
-/** A note beside any thread has no row, and nothing is forked from it; it is purged once. */
-function requireNote(connection: Connection, stream: string): void {
-  const row = connection.get("SELECT body FROM events WHERE stream = ? ORDER BY version LIMIT 1", stream);
-  if (row === undefined || row["body"] === null)
-    throw new HeddleError("evidence.not-found", `there is no note ${stream}`, { details: { id: stream } });
+/** The index has no texts: it is told which words to remove. */
+function forgetWords(position: number, words: readonly string[]): Asking<unknown> {
+  const sql = "INSERT INTO evidence_words (evidence_words, rowid, words) VALUES ('delete', ?, ?)";
+  return all(sql, position, words.join(" "));
 }
 
 /** Otherwise SQLite leaves freed bytes until it needs their pages. */
@@ -134,12 +76,6 @@ const SETTLE_DEADLINE_MS = 5000;
 
 export function isSmall(file: string): boolean {
   return sizeOf(file) <= MAX_REWRITTEN_BYTES;
-}
-
-/** The thread is deleted at that version; a note whose transaction was lost names none. */
-export function isEnded(connection: Connection, { stream, before }: Forgotten): boolean {
-  const row = connection.get("SELECT type FROM events WHERE stream = ? AND version = ?", stream, before);
-  return row !== undefined && text(row, "type") === "thread.deleted";
 }
 
 /** Runs work in its turn, so that appends come in between. */
@@ -220,4 +156,11 @@ async function purgeCopy(path: string, stream: string, before: number): Promise<
   } finally {
     connection.close();
   }
+}
+
+const EVIDENCE = ["evidence", "evidence_tag", "evidence_ref", "evidence_spans", "evidence_state", "evidence_words"];
+
+/** What the entries of an earlier migration came from may have had another form. */
+function dropEvidence(connection: Connection): void {
+  for (const table of EVIDENCE) connection.exec(`DROP TABLE IF EXISTS ${table}`);
 }

@@ -10,20 +10,12 @@ import type { StoredEvent } from "@heddle/protocol";
 import { NAMED_WITHIN_MS, removeBlob } from "../blobs/blob-files.ts";
 import { makePrivateFolder, sizeOf, syncFile, type HomePaths } from "../home.ts";
 import type { Notice } from "../journal.ts";
-import type { Connection } from "./driver.ts";
-import type { LeaseTime } from "./leases.ts";
-import { blobsOfAlone } from "./queries/blobs.ts";
-import {
-  forgetSome,
-  isEnded,
-  isSmall,
-  purge,
-  purgeCopies,
-  settle,
-  type Forgotten,
-  type InTurn,
-  type Purging,
-} from "./purge.ts";
+import { SQLITE } from "./dialect.ts";
+import { answer, type Connection } from "./driver.ts";
+import { isEnded, type Forgotten } from "../sql/purge.ts";
+import type { LeaseTime } from "../sql/leases.ts";
+import { blobsOfAlone } from "../sql/queries/blobs.ts";
+import { forgetSome, isSmall, purge, purgeCopies, settle, type InTurn, type Purging } from "./purge.ts";
 
 export interface PurgerOptions {
   readonly paths: HomePaths;
@@ -46,7 +38,7 @@ export function createPurger(options: PurgerOptions) {
 
   /** First, because what the bodies name is not known any more once they are gone. */
   async function removeBlobs({ stream }: Forgotten): Promise<void> {
-    for (const { sha256, at } of await inTurn(() => blobsOfAlone(connection(), stream)))
+    for (const { sha256, at } of await inTurn(() => answer(connection(), blobsOfAlone(stream, SQLITE))))
       // A later one was written by somebody who is about to name it, unless that is long ago.
       await removeBlob(paths.home, { name: sha256, mtimeMs: Math.max(at + 1, Date.now() - NAMED_WITHIN_MS) });
   }
@@ -88,7 +80,7 @@ export function createPurger(options: PurgerOptions) {
     /** Carries out every noted purge, also after a crash. */
     async finish(): Promise<void> {
       for (const purged of readNotes(paths.purging)) {
-        if (await inTurn(() => isEnded(connection(), purged))) await forget(purged);
+        if (await inTurn(() => answer(connection(), isEnded(purged)))) await forget(purged);
         removeNote(paths.purging, purged.stream);
       }
     },

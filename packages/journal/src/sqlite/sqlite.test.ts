@@ -5,7 +5,7 @@ import { HeddleError } from "@heddle/protocol";
 import { describe, expect, test } from "vitest";
 import { admitted, completed, created, said, testHome } from "../suite/journal.samples.ts";
 import { journalSuite } from "../suite/journal.suite.ts";
-import { THREADS, TURNS } from "./queries/thread-rows.ts";
+import { THREADS, TURNS } from "../sql/queries/thread-rows.ts";
 import * as backend from "./sqlite.backend.ts";
 import { openJournal } from "./sqlite.ts";
 

@@ -4,8 +4,11 @@ import { failpoint } from "@heddle/protocol/failpoints";
 import { createAppendGroup, type AppendGroup, type Member, type Outcome } from "../record/append-group.ts";
 import { store, storeAll } from "./append.ts";
 import { breathe, isLong, LONG_CHARS, LongEvents } from "../record/breathe.ts";
-import { changeCount, connect, foldWal, untilFree, type Connection, type Read } from "./driver.ts";
-import { leaseTime, sqliteLeases, type LeaseTime } from "./leases.ts";
+import { answer, changeCount, connect, foldWal, untilFree, type Connection, type Read } from "./driver.ts";
+import { SQLITE } from "./dialect.ts";
+import { sqlQueries, type Queries } from "../sql/queries/queries.ts";
+import type { Ask } from "../sql/ask.ts";
+import { leaseTime, sqlLeases, type LeaseTime } from "../sql/leases.ts";
 import { pathsOf, sizeOf, syncFile, type HomePaths } from "../home.ts";
 import type {
   Append,
@@ -34,14 +37,6 @@ import { createRedactor, type Redactor } from "../redaction/redact.ts";
 import { withShapes } from "../record/rows.ts";
 import type { ReplayReport } from "../replay/replay.ts";
 import { toStoreError } from "./store-errors.ts";
-import { blobQueries } from "./queries/blobs.ts";
-import { lazyEvidence } from "./queries/lazy-evidence.ts";
-import { markQueries } from "./queries/marks.ts";
-import { messageQueries } from "./queries/messages.ts";
-import { notificationQueries } from "./queries/notifications.ts";
-import { taskQueries } from "./queries/tasks.ts";
-import { threadQueries } from "./queries/threads.ts";
-import { usageQueries } from "./queries/usage.ts";
 import { createWake, type Wake } from "./wake.ts";
 import { openTestimony, type Testimony } from "../evidence/testimony.ts";
 import { storedRows, rowsOf } from "./stored-rows.ts";
@@ -54,14 +49,14 @@ export async function openJournal(options: OpenJournalOptions): Promise<Journal>
 
 class SqliteJournal implements Journal {
   readonly redactor: Redactor;
-  readonly threads: Journal["threads"];
-  readonly marks: Journal["marks"];
-  readonly messages: Journal["messages"];
-  readonly tasks: Journal["tasks"];
-  readonly notifications: Journal["notifications"];
-  readonly usage: Journal["usage"];
-  readonly evidence: Journal["evidence"];
-  readonly blobs: Journal["blobs"];
+  readonly threads: Queries["threads"];
+  readonly marks: Queries["marks"];
+  readonly messages: Queries["messages"];
+  readonly tasks: Queries["tasks"];
+  readonly notifications: Queries["notifications"];
+  readonly usage: Queries["usage"];
+  readonly evidence: Queries["evidence"];
+  readonly blobs: Queries["blobs"];
   readonly leases: Journal["leases"];
   readonly #paths: HomePaths;
   readonly #time: () => LeaseTime;
@@ -85,18 +80,20 @@ class SqliteJournal implements Journal {
     this.redactor = options.redactor ?? createRedactor();
     this.redactor.learn(options.secrets ?? []);
     const read: Read = (work) => this.#read(work);
-    this.threads = threadQueries(read);
-    this.marks = markQueries(read);
-    this.messages = messageQueries(read);
-    this.tasks = taskQueries(read);
-    this.notifications = notificationQueries(read);
-    this.usage = usageQueries(read);
-    this.evidence = lazyEvidence({ read, tail: (asked) => this.tail(asked), position: () => this.position() });
-    this.blobs = blobQueries(read);
+    const ask: Ask = (asking) => read((connection) => answer(connection, asking()));
+    const queries = sqlQueries(ask, SQLITE, this);
+    this.threads = queries.threads;
+    this.marks = queries.marks;
+    this.messages = queries.messages;
+    this.tasks = queries.tasks;
+    this.notifications = queries.notifications;
+    this.usage = queries.usage;
+    this.evidence = queries.evidence;
+    this.blobs = queries.blobs;
     this.#paths = paths;
     this.#time = leaseTime(options);
-    this.leases = sqliteLeases(options, read, (work) =>
-      this.#inTurn(() => this.#write(() => work(this.#connection), RENEWING)),
+    this.leases = sqlLeases(options, ask, (asking) =>
+      this.#inTurn(() => this.#write(() => answer(this.#connection, asking()), RENEWING)),
     );
     this.#writer = new StoreWriter(opened, paths, () => this.#recent.clear());
     for (const notice of opened.notices) this.#notice(notice);
