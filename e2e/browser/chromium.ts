@@ -1,6 +1,6 @@
 /**
  * A Chromium from the packages of the tree, the same on every machine: it is unpacked into the folder of the run, brings
- * the libraries that a bare system lacks, and sees no fonts but its own, so that pictures do not depend on the host.
+ * the libraries that a bare system lacks, and sees no fonts but those of the tree, so that pictures do not depend on the host.
  * HEDDLE_E2E_CHROMIUM names another one, for systems that the package has none for.
  */
 import { readdir, writeFile } from "node:fs/promises";
@@ -8,6 +8,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { inflate } from "@sparticuz/chromium";
 import { chromium, type Browser } from "playwright-core";
+import { writeFonts } from "./fonts.ts";
 
 export interface UnpackedChromium {
   readonly program: string;
@@ -36,6 +37,7 @@ export async function unpackChromium(): Promise<UnpackedChromium> {
   const bin = path.join(path.dirname(createRequire(import.meta.url).resolve("@sparticuz/chromium")), "..", "bin");
   const [program, fonts, libraries] = await Promise.all(PARTS.map((part) => inflate(path.join(bin, part))));
   if (program === undefined || fonts === undefined || libraries === undefined) throw new Error("nothing was unpacked");
+  await writeFonts(fonts);
   await useOnlyFontsOf(fonts);
   return { program, env: { LD_LIBRARY_PATH: path.join(libraries, "lib"), FONTCONFIG_PATH: fonts } };
 }

@@ -51,14 +51,16 @@ export interface StageOptions {
   readonly unpacked?: UnpackedChromium;
   /** What `config.toml` in the home says. */
   readonly config?: (world: World) => Promise<string>;
+  /** How much the model says at once. */
+  readonly deltaChars?: number;
 }
 
-export async function openStage({ unpacked, config }: StageOptions = {}): Promise<Stage> {
+export async function openStage({ unpacked, config, ...speech }: StageOptions = {}): Promise<Stage> {
   await using opened = new AsyncDisposableStack();
   const world = opened.use(await openWorld());
   if (config !== undefined) await world.file(path.join("home", "config.toml"), await config(world));
   const scripts = new Map<string, Steps>();
-  const model = opened.use(await startModelServer({ respond: (request) => played(scripts, request) }));
+  const model = opened.use(await startModelServer({ ...speech, respond: (request) => played(scripts, request) }));
   const browser = opened.adopt(await launch(unpacked ?? inject("chromium")), (one) => one.close());
   let server = await serve(world, model);
   opened.defer(() => server[Symbol.asyncDispose]());
