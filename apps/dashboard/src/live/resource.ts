@@ -134,3 +134,9 @@ export function isOfWork({ body }: StreamedEvent): boolean {
   if (body.type === "item.completed") return body.item.type === "fileChange" || body.item.type === "commandExecution";
   return body.type === "turn.completed" || body.type === "task.checked" || body.type === "task.merged";
 }
+
+/** What runs may be something else after it. */
+export function isOfCommand({ body }: StreamedEvent): boolean {
+  if (body.type === "item.started" || body.type === "item.completed") return body.item.type === "commandExecution";
+  return body.type === "turn.completed" || body.type === "tool.settled" || body.type === "client.settled";
+}

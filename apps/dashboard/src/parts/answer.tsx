@@ -31,27 +31,37 @@ export function Answers(props: AnswersProps): ReactNode {
   const { question } = props.approval;
   if (question.kind === "userInput") return <Choices {...props} question={question} />;
   if (question.kind === "elicitation") return <Content {...props} question={question} />;
+  if (question.kind === "permissions" && props.mayAllow) return <Rights {...props} question={question} />;
   return <Allow {...props} />;
 }
 
-function Allow({ approval, act, isSelected, place = "", isSeen, mayAllow, isBrief }: AnswersProps): ReactNode {
+interface AllowProps extends AnswersProps {
+  /** Of what was asked for: only this. */
+  readonly granted?: AnswerInput["granted"];
+  readonly isNothing?: boolean;
+}
+
+function Allow(props: AllowProps): ReactNode {
+  const { approval, act, isSelected, place = "", isSeen, mayAllow, isBrief, granted, isNothing } = props;
   const [isDenying, setDenying] = useState(false);
   const isSettled = useSettled(`${approval.id} ${place}`);
   const { isBeyond } = questionWords(approval.question);
   const [isAsked, setAsked] = useState(false);
-  const isOff = !isSettled || !isSeen || !mayAllow;
+  const isOff = !isSettled || !isSeen || !mayAllow || isNothing === true;
+  const part = granted === undefined ? {} : { granted };
+  const once = (): Promise<unknown> => answer(approval, { decision: "accept", ...part });
   const forThread = (): Promise<unknown> => {
     if (isBeyond && !isAsked) {
       setAsked(true);
       return Promise.resolve();
     }
-    return answer(approval, { decision: "acceptForThread" });
+    return answer(approval, { decision: "acceptForThread", ...part });
   };
   // Keys do what the buttons do, and no more than these would.
   useKeys({
     ...(isSelected && !isOff && !isDenying
       ? {
-          a: () => act.run("Allow once", () => answer(approval, { decision: "accept" })),
+          a: () => act.run("Allow once", once),
           A: () => act.run("Allow for this thread", forThread),
         }
       : {}),
@@ -62,13 +72,7 @@ function Allow({ approval, act, isSelected, place = "", isSeen, mayAllow, isBrie
     <div className="acts">
       {mayAllow ? null : <p className="meta">Only an owner may allow this.</p>}
       {!mayAllow ? null : (
-        <ActButton
-          act={act}
-          name="Allow once"
-          className={isSelected ? "btn pri" : "btn"}
-          isOff={isOff}
-          call={() => answer(approval, { decision: "accept" })}
-        >
+        <ActButton act={act} name="Allow once" className={isSelected ? "btn pri" : "btn"} isOff={isOff} call={once}>
           Allow once {isSelected ? <Kbd>A</Kbd> : null}
         </ActButton>
       )}
@@ -82,6 +86,42 @@ function Allow({ approval, act, isSelected, place = "", isSeen, mayAllow, isBrie
         {isBrief === true ? "Deny…" : "Deny, and say why…"} {isSelected ? <Kbd>D</Kbd> : null}
       </button>
     </div>
+  );
+}
+
+type Wanted = Extract<ApprovalQuestion, { kind: "permissions" }>;
+
+/** Each right by itself: what is not ticked is not granted. */
+function Rights({ question, ...props }: AnswersProps & { question: Wanted }): ReactNode {
+  const { read, write, network } = question.permissions;
+  const all = [
+    ...(network ? [{ key: "network", text: "the network" }] : []),
+    ...write.map((path) => ({ key: `write:${path}`, text: `write ${line(path)}` })),
+    ...read.map((path) => ({ key: `read:${path}`, text: `read ${line(path)}` })),
+  ];
+  const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
+  const has = (key: string): boolean => !left.has(key);
+  const toggle = (key: string): void => {
+    const next = new Set(left);
+    if (!next.delete(key)) next.add(key);
+    setLeft(next);
+  };
+  const granted = {
+    network: network && has("network"),
+    write: write.filter((path) => has(`write:${path}`)),
+    read: read.filter((path) => has(`read:${path}`)),
+  };
+  return (
+    <fieldset className="rights">
+      <legend className="meta">What it may have of it</legend>
+      {all.map(({ key, text }) => (
+        <label key={key} className="row">
+          <input type="checkbox" checked={has(key)} onChange={() => toggle(key)} />
+          <code className="wrap">{text}</code>
+        </label>
+      ))}
+      <Allow {...props} {...(left.size === 0 ? {} : { granted })} isNothing={left.size === all.length} />
+    </fieldset>
   );
 }
 

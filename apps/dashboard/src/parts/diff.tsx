@@ -1,7 +1,7 @@
 /** Changes of files: blue in, rust out, because green is a verdict. Long files are folded, and only so much is drawn. */
 import { Fragment, useContext, useMemo, useState, type ReactNode } from "react";
 import { keep, readKept } from "../preferences.ts";
-import { diffRows, type DiffRow } from "../text/diff-lines.ts";
+import { changedWords, diffRows, type DiffRow, type Mark } from "../text/diff-lines.ts";
 import { line, shown } from "../text/shown.ts";
 import { Icon } from "./base.tsx";
 import { Still } from "./still.ts";
@@ -27,6 +27,8 @@ interface FileProps {
   readonly file: ChangedFile;
   readonly comments: readonly Comment[];
   readonly onComment?: ((comment: Comment) => void) | undefined;
+  /** The one that keys act on. */
+  readonly isCurrent?: boolean;
 }
 
 const FOLDED_FROM = 1_000;
@@ -34,7 +36,7 @@ const MOST_ROWS = 5_000;
 const VIEWED = "heddle.viewed";
 const MOST_VIEWED = 500;
 
-export function FileDiff({ file, comments, onComment }: FileProps): ReactNode {
+export function FileDiff({ file, comments, onComment, isCurrent }: FileProps): ReactNode {
   const rows = useMemo(() => diffRows(file.diff ?? ""), [file.diff]);
   const [viewed, setViewed] = useState(() => (readKept<string[]>(VIEWED) ?? []).includes(file.hash));
   const [isOpen, setOpen] = useState(!viewed && rows.length <= FOLDED_FROM);
@@ -66,7 +68,7 @@ export function FileDiff({ file, comments, onComment }: FileProps): ReactNode {
       </article>
     );
   return (
-    <article className="file" aria-label={name}>
+    <article className="file" aria-label={name} aria-current={isCurrent === true ? "true" : undefined}>
       <header>
         <button
           type="button"
@@ -90,6 +92,7 @@ export function FileDiff({ file, comments, onComment }: FileProps): ReactNode {
 
 function Body({ file, rows, comments, onComment }: FileProps & { readonly rows: readonly DiffRow[] }): ReactNode {
   const [at, setAt] = useState<number>();
+  const marks = useMemo(() => changedWords(rows), [rows]);
   return (
     <>
       <table className="diff">
@@ -104,6 +107,7 @@ function Body({ file, rows, comments, onComment }: FileProps & { readonly rows: 
             <Fragment key={index}>
               <Line
                 row={row}
+                mark={marks.get(index)}
                 onPick={onComment === undefined || row.after === undefined ? undefined : () => setAt(row.after)}
               />
               {comments
@@ -142,7 +146,13 @@ export function PlusMinus({ added, removed }: { added: number; removed: number }
   );
 }
 
-function Line({ row, onPick }: { row: DiffRow; onPick: (() => void) | undefined }): ReactNode {
+interface LineProps {
+  readonly row: DiffRow;
+  readonly mark: Mark | undefined;
+  readonly onPick: (() => void) | undefined;
+}
+
+function Line({ row, mark, onPick }: LineProps): ReactNode {
   if (row.sign === "@")
     return (
       <tr className="hunk">
@@ -163,8 +173,18 @@ function Line({ row, onPick }: { row: DiffRow; onPick: (() => void) | undefined 
         )}
       </td>
       <td>{row.sign === "-" ? "−" : row.sign}</td>
-      <td>{shown(row.text)}</td>
+      <td>{mark === undefined ? shown(row.text) : <Marked text={row.text} mark={mark} />}</td>
     </tr>
+  );
+}
+
+function Marked({ text, mark: [from, to] }: { text: string; mark: Mark }): ReactNode {
+  return (
+    <>
+      {shown(text.slice(0, from))}
+      <mark>{shown(text.slice(from, to))}</mark>
+      {shown(text.slice(to))}
+    </>
   );
 }
 

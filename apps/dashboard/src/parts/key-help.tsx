@@ -1,5 +1,6 @@
 /** The keys of this page, and of all pages. */
-import { useEffect, useRef, type ReactNode } from "react";
+import type { ReactNode } from "react";
+import { Dialog } from "./dialog.tsx";
 
 const EVERYWHERE: readonly (readonly [string, string])[] = [
   ["⌘K", "search or do"],
@@ -21,6 +22,8 @@ const RUN: readonly (readonly [string, string])[] = [
   ["f", "follow the end"],
   ["z", "fold turns"],
   ["1 2 3", "steps, changes, contract"],
+  ["[ ]", "previous, next file of the changes"],
+  ["v, m", "viewed, comment on that file"],
   ["s", "steer"],
   ["p", "pause or resume"],
   ["x x", "interrupt"],
@@ -30,45 +33,33 @@ const RUN: readonly (readonly [string, string])[] = [
 ];
 
 export function KeyHelp({ onClose }: { onClose: () => void }): ReactNode {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    dialog.current?.showModal();
-  }, []);
   return (
-    <dialog
-      ref={dialog}
-      className="palette"
-      aria-label="Keys"
-      onClose={onClose}
-      onClick={(event) => event.target === dialog.current && onClose()}
-    >
-      <div className="palette-in key-help">
-        {(
-          [
-            ["Everywhere", EVERYWHERE],
-            ["Lists and questions", LISTS],
-            ["A run", RUN],
-          ] as const
-        ).map(([name, keys]) => (
-          <section key={name}>
-            <h2 className="h">{name}</h2>
-            <dl>
-              {keys.map(([key, what]) => (
-                <div key={key}>
-                  <dt>
-                    <kbd>{key}</kbd>
-                  </dt>
-                  <dd>{what}</dd>
-                </div>
-              ))}
-            </dl>
-          </section>
-        ))}
-        <p className="meta">Single keys can be turned off in Settings.</p>
-        <button type="button" className="btn" onClick={onClose}>
-          Close
-        </button>
-      </div>
-    </dialog>
+    <Dialog label="Keys" className="key-help" onClose={onClose}>
+      {(
+        [
+          ["Everywhere", EVERYWHERE],
+          ["Lists and questions", LISTS],
+          ["A run", RUN],
+        ] as const
+      ).map(([name, keys]) => (
+        <section key={name}>
+          <h2 className="h">{name}</h2>
+          <dl>
+            {keys.map(([key, what]) => (
+              <div key={key}>
+                <dt>
+                  <kbd>{key}</kbd>
+                </dt>
+                <dd>{what}</dd>
+              </div>
+            ))}
+          </dl>
+        </section>
+      ))}
+      <p className="meta">Single keys can be turned off in Settings.</p>
+      <button type="button" className="btn" onClick={onClose}>
+        Close
+      </button>
+    </Dialog>
   );
 }

@@ -1,5 +1,5 @@
 /** Everything by name: places, tasks, threads, and the keys of this page. */
-import { useEffect, useMemo, useRef, useState, type ReactNode } from "react";
+import { useMemo, useState, type ReactNode } from "react";
 import { useFacts } from "../live/facts.tsx";
 import { useResource } from "../live/resource.ts";
 import { api } from "../live/session.ts";
@@ -9,6 +9,7 @@ import { PLACES } from "../shell.tsx";
 import { line } from "../text/shown.ts";
 import { folderName } from "../words/figures.ts";
 import { Icon } from "./base.tsx";
+import { Dialog } from "./dialog.tsx";
 import { scored } from "./score.ts";
 
 interface Entry {
@@ -21,7 +22,6 @@ interface Entry {
 const MOST = 12;
 
 export function Palette({ onClose }: { onClose: () => void }): ReactNode {
-  const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const entries = useEntries();
@@ -29,63 +29,52 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
     () => scored(entries, text, ({ name, rest }) => `${name} ${rest}`).slice(0, MOST),
     [entries, text],
   );
-  useEffect(() => {
-    dialog.current?.showModal();
-  }, []);
   const run = (entry: Entry | undefined): void => {
     if (entry === undefined) return;
     onClose();
     entry.run();
   };
   return (
-    <dialog
-      ref={dialog}
-      className="palette"
-      aria-label="Search or do"
-      onClose={onClose}
-      onClick={(event) => event.target === dialog.current && onClose()}
-    >
-      <div className="palette-in">
-        <input
-          autoFocus
-          className="in"
-          aria-label="Search or do"
-          placeholder="A place, a task, a thread"
-          role="combobox"
-          aria-expanded="true"
-          aria-controls="found"
-          aria-activedescendant={shown[at] === undefined ? undefined : `found-${at}`}
-          value={text}
-          onChange={(event) => {
-            setText(event.target.value);
-            setAt(0);
-          }}
-          onKeyDown={(event) => {
-            if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-              event.preventDefault();
-              setAt(Math.max(0, Math.min(shown.length - 1, at + (event.key === "ArrowDown" ? 1 : -1))));
-            } else if (event.key === "Enter") run(shown[at]);
-          }}
-        />
-        <ul id="found" role="listbox" aria-label="Found">
-          {shown.map((entry, index) => (
-            <li
-              key={`${entry.icon}${entry.name}${entry.rest}`}
-              id={`found-${index}`}
-              role="option"
-              aria-selected={index === at}
-              onClick={() => run(entry)}
-              onPointerMove={() => setAt(index)}
-            >
-              <Icon name={entry.icon} tone="fg2" />
-              <span className="cut">{entry.name}</span>
-              <span className="fg2 t12 cut">{entry.rest}</span>
-            </li>
-          ))}
-          {shown.length === 0 ? <li className="fg2">Nothing is called that.</li> : null}
-        </ul>
-      </div>
-    </dialog>
+    <Dialog label="Search or do" onClose={onClose}>
+      <input
+        autoFocus
+        className="in"
+        aria-label="Search or do"
+        placeholder="A place, a task, a thread"
+        role="combobox"
+        aria-expanded="true"
+        aria-controls="found"
+        aria-activedescendant={shown[at] === undefined ? undefined : `found-${at}`}
+        value={text}
+        onChange={(event) => {
+          setText(event.target.value);
+          setAt(0);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+            event.preventDefault();
+            setAt(Math.max(0, Math.min(shown.length - 1, at + (event.key === "ArrowDown" ? 1 : -1))));
+          } else if (event.key === "Enter") run(shown[at]);
+        }}
+      />
+      <ul id="found" role="listbox" aria-label="Found">
+        {shown.map((entry, index) => (
+          <li
+            key={`${entry.icon}${entry.name}${entry.rest}`}
+            id={`found-${index}`}
+            role="option"
+            aria-selected={index === at}
+            onClick={() => run(entry)}
+            onPointerMove={() => setAt(index)}
+          >
+            <Icon name={entry.icon} tone="fg2" />
+            <span className="cut">{entry.name}</span>
+            <span className="fg2 t12 cut">{entry.rest}</span>
+          </li>
+        ))}
+        {shown.length === 0 ? <li className="fg2">Nothing is called that.</li> : null}
+      </ul>
+    </Dialog>
   );
 }
 

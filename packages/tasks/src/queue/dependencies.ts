@@ -75,15 +75,17 @@ function isGivenUp({ state }: TaskRecord): boolean {
 
 function describe(wanted: string, other: TaskRecord | undefined): string {
   if (other === undefined) return `waits for ${wanted}, which does not exist`;
+  // A person knows it by its name, however it was ordered.
+  const { name } = other.spec;
   const state = other.state === "archived" ? (other.stateBefore ?? "archived") : other.state;
   switch (state) {
     case "failed":
-      return `waits for ${wanted}, which failed; retry that one, or cancel this one`;
+      return `waits for ${name}, which failed; retry that one, or cancel this one`;
     case "cancelled":
-      return `waits for ${wanted}, which was cancelled; retry that one, or cancel this one`;
+      return `waits for ${name}, which was cancelled; retry that one, or cancel this one`;
     case "paused":
-      return `waits for ${wanted}, which is paused; resume that one`;
+      return `waits for ${name}, which is paused; resume that one`;
     default:
-      return `waits for ${wanted}, which is ${state}`;
+      return `waits for ${name}, which is ${state}`;
   }
 }

@@ -33,6 +33,7 @@ export function MatterRow({ matter, isSelected, place, isGone, onPutOff }: RowPr
   return (
     <li
       className={`ask${isSelected ? " sel" : ""}`}
+      data-id={matter.id}
       aria-current={isSelected ? "true" : undefined}
       ref={row}
       onFocus={() => {

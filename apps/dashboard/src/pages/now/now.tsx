@@ -1,6 +1,6 @@
 /** The morning, the phone, the glance: what waits, what has stopped, what runs, what it cost. */
 import { useEffect, useRef, useState, type ReactNode } from "react";
-import { Age, Kbd, Problem, Waiting } from "../../parts/base.tsx";
+import { Age, Icon, Kbd, Problem, Waiting } from "../../parts/base.tsx";
 import { useFacts } from "../../live/facts.tsx";
 import { useNow } from "../../live/link.ts";
 import { keep, readKept } from "../../preferences.ts";
@@ -44,6 +44,8 @@ export function Now(): ReactNode {
   const selected = matters.find(({ id }) => id === query.get("sel")) ?? matters[0];
   useListKeys(matters, selected, putOff);
   const error = state.error ?? approvals.error ?? stopped.error;
+  const list = useRef<HTMLElement>(null);
+  const below = useNewBelow(list, isReady ? shown : undefined);
   return (
     <main className="now" aria-label="Now" id="main">
       <header className="top">
@@ -56,7 +58,7 @@ export function Now(): ReactNode {
         {waiting === 0 ? "" : waiting === 1 ? "1 agent waits for you" : `${waiting} agents wait for you`}
       </p>
       <div className="now-cols">
-        <section aria-label="What needs you">
+        <section aria-label="What needs you" ref={list}>
           {error === undefined ? null : <Problem error={error} onRetry={state.reload} />}
           {isReady ? null : <Waiting lines={6} />}
           {isReady && matters.length === 0 ? <Empty hidden={all.length} /> : null}
@@ -71,11 +73,45 @@ export function Now(): ReactNode {
             />
           ))}
           {matters.length === 0 ? null : <KeyLine />}
+          {below.length === 0 ? null : (
+            <button type="button" className="newer btn" onClick={() => look({ sel: below[0] })}>
+              <Icon name="down" small /> {below.length} new
+            </button>
+          )}
         </section>
         <Beside since={readKept<number>(SEEN_KEY)} />
       </div>
     </main>
   );
+}
+
+/** What has come since the page was opened and was not in sight yet; nothing moves for it. */
+function useNewBelow(
+  list: { readonly current: HTMLElement | null },
+  matters: readonly Matter[] | undefined,
+): readonly string[] {
+  const known = useRef<Set<string>>(undefined);
+  const [below, setBelow] = useState<readonly string[]>([]);
+  const ids = matters?.map(({ id }) => id).join(" ");
+  useEffect(() => {
+    if (ids === undefined) return undefined;
+    const all = ids.split(" ").filter(Boolean);
+    const first = known.current === undefined;
+    known.current ??= new Set(all);
+    const fresh = all.filter((id) => known.current?.has(id) === false);
+    for (const id of all) known.current.add(id);
+    if (!first)
+      setBelow((before) => [...before, ...fresh].filter((id) => all.includes(id) && !isInSight(list.current, id)));
+    const look = (): void => setBelow((before) => before.filter((id) => !isInSight(list.current, id)));
+    document.addEventListener("scroll", look, { capture: true, passive: true });
+    return () => document.removeEventListener("scroll", look, { capture: true });
+  }, [ids, list]);
+  return below;
+}
+
+function isInSight(list: HTMLElement | null, id: string): boolean {
+  const row = list?.querySelector(`[data-id="${CSS.escape(id)}"]`)?.getBoundingClientRect();
+  return row !== undefined && row.top < window.innerHeight - row.height / 2;
 }
 
 /** An answered question stays for a moment, so that what became of it can be read. */

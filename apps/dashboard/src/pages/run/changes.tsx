@@ -1,9 +1,10 @@
 /** What has changed: on disk since the start, or as one turn's edits were recorded, and what that is read from. */
 import type { TaskDiff, ThreadDiff } from "@heddle/protocol/http";
-import type { ReactNode } from "react";
+import { useRef, useState, type ReactNode } from "react";
 import { isOfWork, useResource } from "../../live/resource.ts";
 import { api } from "../../live/session.ts";
 import { Icon, Problem, Waiting } from "../../parts/base.tsx";
+import { useKeys } from "../../parts/keys.ts";
 import { FileDiff, PlusMinus, type ChangedFile, type Comment } from "../../parts/diff.tsx";
 import { line } from "../../text/shown.ts";
 import { countLines } from "../../text/diff-lines.ts";
@@ -47,18 +48,21 @@ interface FilesProps {
 
 export function Files({ shown, comments, onComment }: FilesProps): ReactNode {
   const { basis, files, count, isCut } = shown;
+  const box = useRef<HTMLDivElement>(null);
+  const at = useFileKeys(box);
   const sum = (key: "added" | "removed"): number => files.reduce((all, file) => all + (file[key] ?? 0), 0);
   return (
-    <div className="files">
+    <div className="files" ref={box}>
       <p className="basis">
         <Icon name="branch" tone="fg2" />
         <span className="grow">{basis}</span>
         <PlusMinus added={sum("added")} removed={sum("removed")} />
       </p>
-      {files.map((file) => (
+      {files.map((file, index) => (
         <FileDiff
           key={file.path + file.hash}
           file={file}
+          isCurrent={index === at}
           comments={comments.filter(({ path }) => path === file.path)}
           onComment={onComment}
         />
@@ -72,6 +76,36 @@ export function Files({ shown, comments, onComment }: FilesProps): ReactNode {
       </p>
     </div>
   );
+}
+
+/** `[` and `]` go from file to file, `v` ticks Viewed, `m` begins a comment on the first line that is new there. */
+function useFileKeys(box: { readonly current: HTMLElement | null }): number {
+  const [at, setAt] = useState(-1);
+  const fileAt = (index: number): Element | undefined => box.current?.querySelectorAll(".file")[index];
+  const press = (file: Element | undefined, selector: string): void =>
+    file?.querySelector<HTMLElement>(selector)?.click();
+  const move = (by: number): void => {
+    const count = box.current?.querySelectorAll(".file").length ?? 0;
+    const next = Math.max(0, Math.min(count - 1, at + by));
+    if (count === 0) return;
+    setAt(next);
+    const file = fileAt(next);
+    file?.scrollIntoView({ block: "nearest" });
+    file?.querySelector<HTMLElement>("button")?.focus();
+  };
+  const comment = (): void => {
+    const file = fileAt(Math.max(0, at));
+    // Of a file that is folded, its lines are drawn first.
+    press(file, ".fold[aria-expanded=false]");
+    requestAnimationFrame(() => press(file, "tr.a .ln-btn, .ln-btn"));
+  };
+  useKeys({
+    "[": () => move(-1),
+    "]": () => move(1),
+    v: () => press(fileAt(Math.max(0, at)), ".seen input"),
+    m: comment,
+  });
+  return at;
 }
 
 async function read(

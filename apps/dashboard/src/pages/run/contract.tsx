@@ -15,9 +15,11 @@ interface ContractProps {
   readonly items: readonly Entry[];
   readonly turns: readonly Turn[];
   readonly record: ReactNode;
+  /** What runs now; absent: that is not known here. */
+  readonly processes?: ReactNode;
 }
 
-export function Contract({ task, items, turns, record }: ContractProps): ReactNode {
+export function Contract({ task, items, turns, record, processes }: ContractProps): ReactNode {
   const since = task.lastCheck === undefined ? undefined : sinceChecks(items, task.lastCheck.at);
   const openTurn = turns.find(({ status }) => status === "open");
   return (
@@ -25,6 +27,7 @@ export function Contract({ task, items, turns, record }: ContractProps): ReactNo
       <Verdict task={task} since={since} />
       <Found task={task} since={since} />
       <Budget task={task} openTurn={openTurn} />
+      {processes}
       <SandboxPart task={task} turn={turns[0]} />
       <Where task={task} />
       {record}

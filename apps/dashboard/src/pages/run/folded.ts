@@ -13,6 +13,8 @@ export interface Grown {
   readonly stored: string;
   readonly live: string;
   readonly droppedChars: number;
+  /** Where `live` begins in all that the item has added. */
+  readonly liveFrom?: number;
 }
 export const NOT_GROWN: Grown = { stored: "", live: "", droppedChars: 0 };
 
@@ -30,15 +32,27 @@ export function foldItem(entries: readonly Entry[], event: StreamedEvent): reado
   return entries.with(index, { ...known, item, completedAt: at });
 }
 
-/** Where a checkpoint overlaps what was heard: the longest beginning of it that the checkpoint ends with was the same. */
-export function checkpoint(grown: Grown, appended: string): Grown {
+/** With its place in the text what was heard of it is known exactly. What older servers stored has none: then the longest beginning that the checkpoint ends with was the same. */
+export function checkpoint(grown: Grown, appended: string, offset?: number): Grown {
+  const from = grown.liveFrom;
+  if (offset !== undefined && from !== undefined) {
+    const heardOf = Math.min(grown.live.length, Math.max(0, offset + appended.length - from));
+    return bounded({
+      ...grown,
+      stored: grown.stored + appended,
+      live: grown.live.slice(heardOf),
+      liveFrom: from + heardOf,
+    });
+  }
   let overlap = Math.min(grown.live.length, appended.length);
   while (overlap > 0 && !appended.endsWith(grown.live.slice(0, overlap))) overlap -= 1;
   return bounded({ ...grown, stored: grown.stored + appended, live: grown.live.slice(overlap) });
 }
 
-export function grow(grown: Grown, piece: string): Grown {
-  return bounded({ ...grown, live: grown.live + piece });
+/** `offset`: of the piece, in all that the item has added. */
+export function grow(grown: Grown, piece: string, offset?: number): Grown {
+  const liveFrom = grown.live === "" ? offset : grown.liveFrom;
+  return bounded({ ...grown, live: grown.live + piece, ...(liveFrom === undefined ? {} : { liveFrom }) });
 }
 
 function bounded(grown: Grown): Grown {
@@ -46,8 +60,10 @@ function bounded(grown: Grown): Grown {
   if (over <= 0) return grown;
   const fromStored = Math.min(over, grown.stored.length);
   return {
+    ...grown,
     stored: grown.stored.slice(fromStored),
     live: grown.live.slice(over - fromStored),
+    ...(grown.liveFrom === undefined ? {} : { liveFrom: grown.liveFrom + over - fromStored }),
     droppedChars: grown.droppedChars + over,
   };
 }

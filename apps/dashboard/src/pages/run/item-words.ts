@@ -55,6 +55,7 @@ export function itemWords(item: Item): ItemWords {
     case "userMessage":
       return { icon: "hand", isCode: false, text: brief(messageText(item), 600) };
     case "toolCall":
+      if (item.tool === "task_report") return { ...reportWords(item.arguments), ...statusEnd(item) };
       return { icon: "dollar", isCode: true, text: line(item.tool), rest: args(item.arguments), ...statusEnd(item) };
     case "mcpToolCall":
       return {
@@ -97,6 +98,38 @@ export function itemWords(item: Item): ItemWords {
 
 function messageText(item: Extract<Item, { type: "userMessage" }>): string {
   return item.content.map((part) => (part.type === "text" ? part.text : "[image]")).join(" ");
+}
+
+const REPORTS: Readonly<Record<string, string>> = {
+  done: "Reports that it is done:",
+  blocked: "Reports that it is blocked:",
+  progress: "Reports:",
+};
+
+/** What the agent tells the harness is words, not a call to look into. */
+export function reportWords(given: unknown): ItemWords {
+  const { status, summary, steps } = readReport(given);
+  const text = REPORTS[status] ?? "Reports:";
+  const done = steps.length === 0 ? "" : `${steps.length === 1 ? "step" : "steps"} ${steps.join(", ")} done. `;
+  return { icon: "flag", isCode: false, text, rest: `${done}${brief(summary, 600)}` };
+}
+
+export function readReport(given: unknown): {
+  readonly status: string;
+  readonly summary: string;
+  readonly steps: readonly number[];
+} {
+  const of = isRecord(given) ? given : {};
+  const { status, summary, steps_done: steps } = of;
+  return {
+    status: typeof status === "string" ? status : "",
+    summary: typeof summary === "string" ? summary : "",
+    steps: Array.isArray(steps) ? steps.filter((one) => typeof one === "number") : [],
+  };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function args(given: unknown): string {

@@ -11,6 +11,7 @@ import { shown } from "../../text/shown.ts";
 import { clock } from "../../words/figures.ts";
 import { Changes, type Scope } from "./changes.tsx";
 import { StepDetail } from "./step-detail.tsx";
+import { TurnDetail } from "./turn-detail.tsx";
 import type { Grown } from "./folded.ts";
 import { CheckLine } from "./check-line.tsx";
 import type { Row } from "./steps.ts";
@@ -89,7 +90,7 @@ function Body(props: MiddleProps): ReactNode {
     case "changes":
       return <Changes {...{ taskId, threadId, scope, sinceChecks, comments, onComment }} />;
     case "step":
-      return <Step row={row} threadId={threadId} grown={grown} />;
+      return <Step row={row} threadId={threadId} grown={grown} mayAct={onComment !== undefined} />;
     case "prompt":
       return <Prompts attempts={attempts} turns={props.turns} />;
     case "raw":
@@ -101,14 +102,22 @@ function Step({
   row,
   threadId,
   grown,
+  mayAct,
 }: {
   row: Row | undefined;
   threadId: string | undefined;
   grown: Grown | undefined;
+  mayAct: boolean;
 }): ReactNode {
   if (row === undefined || threadId === undefined)
     return <p className="empty">Choose a step on the left; j and k move.</p>;
   if (row.kind === "item") return <StepDetail key={row.key} threadId={threadId} entry={row.entry} grown={grown} />;
+  if (row.kind === "turn")
+    return (
+      <TurnDetail turn={row.turn} number={row.number} mayFork={mayAct}>
+        <RowDetail row={row} />
+      </TurnDetail>
+    );
   return <RowDetail row={row} />;
 }
 
@@ -220,6 +229,12 @@ function Event({ event }: { event: StreamedEvent }): ReactNode {
           <dt>hash</dt>
           <dd>
             <code className="wrap">{event.hash}</code>
+          </dd>
+        </div>
+        <div>
+          <dt>before it</dt>
+          <dd>
+            <code className="wrap">{event.prevHash}</code>
           </dd>
         </div>
         <div>

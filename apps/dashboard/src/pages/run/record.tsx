@@ -8,6 +8,7 @@ import { ActButton, Refusal, useAct } from "../../parts/act.tsx";
 import { Icon, Kbd, TONE_CLASS } from "../../parts/base.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
 import { useKeys } from "../../parts/keys.ts";
+import type { ChainFound, checkChain } from "./chain.ts";
 import { verdictWords } from "../../words/verdicts.ts";
 import { number, when } from "../../words/figures.ts";
 
@@ -59,7 +60,34 @@ export function RecordPart({ threadId, seq, taskId }: RecordProps): ReactNode {
         )}
         <CopyButton text={`heddle verify ${subject ?? ""}`.trim()} label="Command" />
       </div>
+      {subject === undefined ? null : <ChainHere of={taskId === undefined ? { threadId: subject } : { taskId }} />}
       <Refusal act={act} />
     </section>
+  );
+}
+
+/** What this browser finds itself, beside what the server says. It reads, so viewers may too. */
+function ChainHere({ of }: { of: Parameters<typeof checkChain>[0] }): ReactNode {
+  const act = useAct();
+  const [found, setFound] = useState<ChainFound>();
+  const check = async (): Promise<void> => {
+    const chain = await import("./chain.ts");
+    setFound(await chain.checkChain(of));
+  };
+  return (
+    <>
+      <ActButton act={act} name="Check the chain here" className="btn quiet" call={check} />
+      <p className="t12 fg1" role="status">
+        {found === undefined ? null : found.problem === undefined ? (
+          <>
+            This browser followed the chain through {number(found.events)} events
+            {found.isCut ? ", the first of more" : ""}, and {number(found.heads)} signed heads are in it.
+          </>
+        ) : (
+          <b className="no">The chain does not hold: {found.problem}.</b>
+        )}
+      </p>
+      <Refusal act={act} />
+    </>
   );
 }

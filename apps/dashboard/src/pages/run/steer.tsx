@@ -6,6 +6,7 @@ import { Refusal, useAct } from "../../parts/act.tsx";
 import { Kbd } from "../../parts/base.tsx";
 import type { Comment } from "../../parts/diff.tsx";
 import { useKeys } from "../../parts/keys.ts";
+import { NO_OPTIONS, turnOf, TurnOptionsFields } from "../../parts/turn-options.tsx";
 
 interface SteerProps {
   readonly thread: ThreadDetail;
@@ -20,6 +21,7 @@ interface SteerProps {
 
 export function Steer({ thread, openTurn, comments, onSent, mayStart, isTaken }: SteerProps): ReactNode {
   const [text, setText] = useState("");
+  const [options, setOptions] = useState(NO_OPTIONS);
   const act = useAct();
   const field = useRef<HTMLTextAreaElement>(null);
   /** Kept until it is answered, so that a broken connection never sends twice. */
@@ -29,15 +31,18 @@ export function Steer({ thread, openTurn, comments, onSent, mayStart, isTaken }:
     .filter(Boolean)
     .join("\n\n");
   const isOff = openTurn === undefined && !mayStart;
+  const isEmpty = words === "" && options.images.length === 0;
   const send = async (): Promise<void> => {
-    if (openTurn === undefined) await api().startTurn(thread.id, { input: words, clientId: clientId.current });
+    if (openTurn === undefined)
+      await api().startTurn(thread.id, { ...turnOf(words, options), clientId: clientId.current });
     else await api().steerTurn(thread.id, openTurn.id, words);
     clientId.current = crypto.randomUUID();
     setText("");
+    setOptions({ ...options, images: [] });
     onSent();
   };
   const say = (): void => {
-    if (words !== "" && !isOff) act.run("Send", send);
+    if (!isEmpty && !isOff) act.run("Send", send);
   };
   const hint = isOff
     ? "No turn runs. Take the thread over to say something yourself."
@@ -75,10 +80,13 @@ export function Steer({ thread, openTurn, comments, onSent, mayStart, isTaken }:
         {comments.length === 0 ? null : (
           <span className="tag you">{comments.length === 1 ? "1 comment" : `${comments.length} comments`}</span>
         )}
-        <button type="submit" className="btn quiet" disabled={isOff || words === "" || act.sending !== undefined}>
+        <button type="submit" className="btn quiet" disabled={isOff || isEmpty || act.sending !== undefined}>
           {act.sending === undefined ? "Send" : "sending…"} <Kbd>⌘↵</Kbd>
         </button>
       </div>
+      {openTurn === undefined && mayStart ? (
+        <TurnOptionsFields options={options} onChange={setOptions} workspace={thread.workspace} />
+      ) : null}
       <Refusal act={act} />
     </form>
   );

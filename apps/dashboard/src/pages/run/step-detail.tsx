@@ -6,10 +6,12 @@ import { api } from "../../live/session.ts";
 import { Icon, Problem, Waiting } from "../../parts/base.tsx";
 import { FileDiff } from "../../parts/diff.tsx";
 import { Printed } from "../../parts/printed.tsx";
+import { WholeOutput } from "../../parts/whole-output.tsx";
 import { line, shown } from "../../text/shown.ts";
 import { countLines } from "../../text/diff-lines.ts";
 import { bytes, clock, duration } from "../../words/figures.ts";
 import { withGrown, type Grown } from "./folded.ts";
+import { readReport, reportWords } from "./item-words.ts";
 import type { Entry } from "./steps.ts";
 
 const LazyMarkdown = lazy(() => import("../../parts/markdown.tsx").then(({ Markdown: draw }) => ({ default: draw })));
@@ -37,7 +39,7 @@ export function StepDetail({ threadId, entry, grown }: StepDetailProps): ReactNo
           {bytes(grown.droppedChars)} before this are not kept here; the end of the step has them
         </p>
       )}
-      <Detail item={item} isRunning={isRunning} />
+      <Detail item={item} isRunning={isRunning} threadId={threadId} />
       <p className="meta">
         began {clock(entry.startedAt, "ms")}
         {entry.completedAt === undefined ? ", runs" : `, took ${duration(entry.completedAt - entry.startedAt)}`} · event{" "}
@@ -51,12 +53,14 @@ interface DetailProps {
   readonly item: Item;
   readonly isRunning: boolean;
   readonly Markdown?: ComponentType<{ text: string }>;
+  /** Where what was left out can be asked for. */
+  readonly threadId?: string;
 }
 
-export function Detail({ item, isRunning, Markdown = LazyMarkdown }: DetailProps): ReactNode {
+export function Detail({ item, isRunning, threadId, Markdown = LazyMarkdown }: DetailProps): ReactNode {
   switch (item.type) {
     case "commandExecution":
-      return <CommandDetail item={item} isRunning={isRunning} />;
+      return <CommandDetail item={item} isRunning={isRunning} {...(threadId === undefined ? {} : { threadId })} />;
     case "fileChange":
       return item.changes.map(({ path, kind, diff, diffTruncatedBytes }) => (
         <FileDiff
@@ -100,6 +104,7 @@ export function Detail({ item, isRunning, Markdown = LazyMarkdown }: DetailProps
         </p>
       ));
     case "toolCall":
+      if (item.tool === "task_report") return <Report given={item.arguments} />;
       return <CallDetail item={item} output={item.output} name={item.tool} truncatedBytes={item.truncatedBytes} />;
     case "mcpToolCall":
       return (
@@ -117,10 +122,8 @@ export function Detail({ item, isRunning, Markdown = LazyMarkdown }: DetailProps
 function CommandDetail({
   item,
   isRunning,
-}: {
-  item: Extract<Item, { type: "commandExecution" }>;
-  isRunning: boolean;
-}): ReactNode {
+  threadId,
+}: Omit<DetailProps, "item"> & { item: Extract<Item, { type: "commandExecution" }> }): ReactNode {
   return (
     <>
       <pre className="q">{shown(item.command)}</pre>
@@ -136,14 +139,26 @@ function CommandDetail({
       ) : (
         <Printed text={item.output} isRunning={isRunning} />
       )}
-      {item.truncatedBytes === undefined ? null : (
+      {item.truncatedBytes === undefined ? null : item.outputBlob === undefined || threadId === undefined ? (
         <p className="cutmark">
           {bytes(item.truncatedBytes)} left out in the middle
-          {item.outputBlob === undefined
-            ? ""
-            : `; the whole output: heddle evidence output ${item.outputBlob.slice(0, 12)}`}
+          {item.outputError === undefined ? "" : `, and not kept: ${line(item.outputError)}`}
         </p>
+      ) : (
+        <WholeOutput threadId={threadId} sha256={item.outputBlob} leftOutBytes={item.truncatedBytes} />
       )}
+    </>
+  );
+}
+
+function Report({ given }: { given: unknown }): ReactNode {
+  const { text } = reportWords(given);
+  const { summary, steps } = readReport(given);
+  return (
+    <>
+      <h3 className="h">{text}</h3>
+      <p className="pre says">{summary === "" ? "without a word" : shown(summary)}</p>
+      {steps.length === 0 ? null : <p className="meta">steps said done: {steps.join(", ")}</p>}
     </>
   );
 }

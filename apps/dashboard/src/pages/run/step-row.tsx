@@ -15,9 +15,11 @@ interface TurnLineProps {
   readonly isFolded: boolean;
   readonly onFold: () => void;
   readonly isSticky?: boolean;
+  readonly isSelected?: boolean;
+  readonly onSelect?: () => void;
 }
 
-export function TurnLine({ row, isFolded, onFold, isSticky }: TurnLineProps): ReactNode {
+export function TurnLine({ row, isFolded, onFold, isSticky, isSelected, onSelect }: TurnLineProps): ReactNode {
   const { turn, number, why } = row;
   const used = turn.usage.inputTokens + turn.usage.outputTokens;
   const price = turn.costUsd === undefined ? "price unknown" : cost({ known: turn.costUsd, isPartial: false });
@@ -25,7 +27,7 @@ export function TurnLine({ row, isFolded, onFold, isSticky }: TurnLineProps): Re
   const isStill = useContext(Still);
   const Box = isStill ? "summary" : "div";
   return (
-    <Box className={isSticky === true ? "turn stick" : "turn"}>
+    <Box className={`turn${isSticky === true ? " stick" : ""}${isSelected === true ? " sel" : ""}`}>
       {isStill ? (
         <time dateTime={new Date(row.at).toISOString()}>{clock(row.at, "minute")}</time>
       ) : (
@@ -34,7 +36,13 @@ export function TurnLine({ row, isFolded, onFold, isSticky }: TurnLineProps): Re
         </button>
       )}
       <h3>
-        <b>Turn {number}</b>
+        {isStill ? (
+          <b>Turn {number}</b>
+        ) : (
+          <button type="button" aria-current={isSelected} onClick={onSelect}>
+            <b>Turn {number}</b>
+          </button>
+        )}
       </h3>
       <span className="cut">{why}</span>
       <span className="grow" />
@@ -218,9 +226,9 @@ function ChecksRow({
     <Choice className={`verdict ${tone}`} isSelected={isSelected} onSelect={onSelect}>
       <Icon name={!passed ? "rejected" : isPut ? "ask" : "check"} />
       <span className="grow cut">
-        <b>{!passed ? "Rejected." : isPut ? "Put to you." : "Checks passed."}</b> Heddle ran {results.length}{" "}
-        {results.length === 1 ? "check" : "checks"}: {good} passed
-        {bad.length === 0 ? "" : `, ${bad.join(", ")} did not`}
+        <b>{!passed ? "Rejected." : isPut ? "Put to you." : "Checks passed."}</b> {good} of {results.length}{" "}
+        {results.length === 1 ? "check" : "checks"} passed
+        {bad.length === 0 ? "" : `; not passed: ${bad.map((name) => `“${name}”`).join(", ")}`}
         {violations.map(({ message }) => `; violation: ${line(message)}`)}
       </span>
       <span className="du">{duration(ms)}</span>

@@ -93,7 +93,13 @@ export function StepsPane(props: StepsPaneProps): ReactNode {
         />
       </header>
       {heading?.kind === "turn" && tail.first > shown.indexOf(heading) ? (
-        <TurnLine row={heading} isSticky isFolded={false} onFold={() => toggle(heading.key)} />
+        <TurnLine
+          row={heading}
+          isSticky
+          isFolded={false}
+          onFold={() => toggle(heading.key)}
+          onSelect={() => onSelect(heading.key)}
+        />
       ) : null}
       <div className="tl" ref={box} tabIndex={-1}>
         {older === null ? null : (
@@ -105,7 +111,14 @@ export function StepsPane(props: StepsPaneProps): ReactNode {
         <Virtualizer ref={list} scrollRef={box} as="ol" item="li" onScroll={tail.onScroll} itemSize={26} data={shown}>
           {(row) =>
             row.kind === "turn" ? (
-              <TurnLine key={row.key} row={row} isFolded={folded.has(row.key)} onFold={() => toggle(row.key)} />
+              <TurnLine
+                key={row.key}
+                row={row}
+                isFolded={folded.has(row.key)}
+                onFold={() => toggle(row.key)}
+                isSelected={row.key === selected}
+                onSelect={() => onSelect(row.key)}
+              />
             ) : (
               <StepRow
                 key={row.key}

@@ -13,6 +13,7 @@ import { folderName, fullTime } from "../../words/figures.ts";
 import { questionSentence } from "../../words/questions.ts";
 import { RunActs } from "./acts.tsx";
 import { Contract } from "./contract.tsx";
+import { Processes } from "./processes.tsx";
 import { RecordPart } from "./record.tsx";
 import { useThread } from "./thread-store.ts";
 import { RunView } from "./view.tsx";
@@ -36,6 +37,7 @@ export function TaskPage({ taskId }: { taskId: string }): ReactNode {
   const chosen = attempts.data?.find((one) => one.attempt === attempt);
   const threadId = chosen?.threadId ?? task.data?.threadId;
   const thread = useThread(threadId);
+  const openTurn = thread.turns.find(({ status }) => status === "open");
   const asked = (approvals.data ?? []).filter((approval) => approval.threadId === threadId);
   const words = task.data === undefined ? "Task" : titleOf(task.data, asked);
   useTitle(words);
@@ -60,8 +62,9 @@ export function TaskPage({ taskId }: { taskId: string }): ReactNode {
           acts={
             <RunActs
               task={isOld ? undefined : task.data}
-              threadId={threadId}
-              openTurn={thread.turns.find(({ status }) => status === "open")}
+              thread={thread.detail}
+              openTurn={openTurn}
+              onDone={task.reload}
             />
           }
         />
@@ -71,6 +74,7 @@ export function TaskPage({ taskId }: { taskId: string }): ReactNode {
           task={task.data}
           items={thread.items}
           turns={thread.turns}
+          processes={threadId === undefined ? null : <Processes threadId={threadId} isOpen={openTurn !== undefined} />}
           record={<RecordPart threadId={thread.detail?.id} seq={thread.detail?.seq} taskId={taskId} />}
         />
       }

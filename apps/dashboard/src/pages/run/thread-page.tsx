@@ -9,6 +9,7 @@ import { cost, folderName, tokens, when } from "../../words/figures.ts";
 import { questionSentence } from "../../words/questions.ts";
 import { useNow } from "../../live/link.ts";
 import { RunActs } from "./acts.tsx";
+import { Processes } from "./processes.tsx";
 import { RecordPart } from "./record.tsx";
 import { NotThere } from "./task-page.tsx";
 import { useThread } from "./thread-store.ts";
@@ -47,7 +48,7 @@ export function ThreadPage({ threadId }: { threadId: string }): ReactNode {
             </p>
             <h1 className="cut">{name}</h1>
             <span className="grow" />
-            <RunActs task={undefined} threadId={threadId} openTurn={openTurn} />
+            <RunActs task={undefined} thread={thread.detail} openTurn={openTurn} onDone={thread.reload} />
           </div>
           <p className="state">
             <span className={asked.length > 0 ? "word you" : "word fg1"}>
@@ -132,6 +133,7 @@ function Facts({ thread, turns }: { thread: ThreadDetail; turns: readonly Turn[]
           ))}
         </dl>
       </section>
+      <Processes threadId={thread.id} isOpen={turns.some(({ status }) => status === "open")} />
       <RecordPart threadId={thread.id} seq={thread.seq} />
     </aside>
   );

@@ -40,6 +40,8 @@ const TURN_EVENTS = new Set(["turn.admitted", "turn.started", "turn.completed", 
 
 export interface ThreadHandle extends ThreadNow {
   readonly loadOlder: () => void;
+  /** What no event of its stream tells, such as that it was archived. */
+  readonly reload: () => void;
 }
 
 export function useThread(threadId: string | undefined): ThreadHandle {
@@ -51,13 +53,14 @@ export function useThread(threadId: string | undefined): ThreadHandle {
     return reader.close;
   }, [threadId]);
   const now = useStore(made?.store ?? EMPTY);
-  return { ...now, loadOlder: () => made?.loadOlder() };
+  return { ...now, loadOlder: () => made?.loadOlder(), reload: () => made?.reload() };
 }
 const EMPTY = createStore(NOTHING);
 
 interface ThreadReader {
   readonly store: Store<ThreadNow>;
   readonly loadOlder: () => void;
+  readonly reload: () => void;
   readonly close: () => void;
 }
 
@@ -118,6 +121,7 @@ function readThread(threadId: string): ThreadReader {
   return {
     store,
     loadOlder,
+    reload: () => later(readTurns, fail),
     close() {
       isClosed = true;
       close();
@@ -144,13 +148,14 @@ interface Pieces {
 }
 
 function gatherPieces(store: Store<ThreadNow>): Pieces {
-  const buffer = new Map<string, string[]>();
+  const buffer = new Map<string, { readonly offset: number | undefined; readonly parts: string[] }>();
   let frame = 0;
   const flush = (): void => {
     frame = 0;
     if (buffer.size === 0) return;
     const grown = new Map(store.get().grown);
-    for (const [itemId, parts] of buffer) grown.set(itemId, grow(grown.get(itemId) ?? NOT_GROWN, parts.join("")));
+    for (const [itemId, { offset, parts }] of buffer)
+      grown.set(itemId, grow(grown.get(itemId) ?? NOT_GROWN, parts.join(""), offset));
     buffer.clear();
     store.set({ ...store.get(), grown });
   };
@@ -164,13 +169,14 @@ function gatherPieces(store: Store<ThreadNow>): Pieces {
   return {
     onDelta(delta) {
       if (!isText(delta)) return;
-      const parts = buffer.get(delta.itemId) ?? [];
-      parts.push(delta.delta);
-      buffer.set(delta.itemId, parts);
+      const known = buffer.get(delta.itemId) ?? { offset: delta.offset, parts: [] };
+      known.parts.push(delta.delta);
+      buffer.set(delta.itemId, known);
       if (frame === 0) frame = requestAnimationFrame(flush);
     },
     onEvent({ body }) {
-      if (body.type === "item.checkpointed") change(body.itemId, (before) => checkpoint(before, body.appended));
+      if (body.type === "item.checkpointed")
+        change(body.itemId, (before) => checkpoint(before, body.appended, body.offset));
       else if (body.type === "item.completed" && (store.get().grown.has(body.item.id) || buffer.has(body.item.id)))
         change(body.item.id, undefined);
     },

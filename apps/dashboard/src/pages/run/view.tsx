@@ -6,10 +6,11 @@ import { Problem } from "../../parts/base.tsx";
 import type { Comment } from "../../parts/diff.tsx";
 import { useKeys } from "../../parts/keys.ts";
 import { look, usePlace } from "../../router.ts";
-import { isTaken } from "./acts.tsx";
+
 import type { Scope } from "./changes.tsx";
 import { Cloth } from "./cloth.tsx";
 import { Dock } from "./dock.tsx";
+import { isTaken } from "./doings.ts";
 import { lanesOf } from "./lanes.ts";
 import { Middle, type Tab } from "./middle.tsx";
 import { rowsOf } from "./steps.ts";

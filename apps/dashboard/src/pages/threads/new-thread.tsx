@@ -4,23 +4,20 @@ import { useResource } from "../../live/resource.ts";
 import { api } from "../../live/session.ts";
 import { Refusal, useAct } from "../../parts/act.tsx";
 import { Kbd } from "../../parts/base.tsx";
+import { NO_OPTIONS, turnOf, TurnOptionsFields } from "../../parts/turn-options.tsx";
 import { go } from "../../router.ts";
 import { line } from "../../text/shown.ts";
 
 export function NewThread(): ReactNode {
   const [text, setText] = useState("");
   const [folder, setFolder] = useState("");
-  const [mode, setMode] = useState<"default" | "plan">("default");
+  const [options, setOptions] = useState(NO_OPTIONS);
   const act = useAct();
   const id = useRef(crypto.randomUUID());
   const folders = useResource("folders", async (signal) => (await api().recentWorkspaces({ signal })).data);
   const begin = async (): Promise<void> => {
     const thread = await api().createThread({ clientId: id.current, ...(folder === "" ? {} : { workspace: folder }) });
-    await api().startTurn(thread.id, {
-      input: text.trim(),
-      clientId: `${id.current}-turn`,
-      ...(mode === "plan" ? { mode } : {}),
-    });
+    await api().startTurn(thread.id, { ...turnOf(text.trim(), options), clientId: `${id.current}-turn` });
     go(`/threads/${thread.id}`);
   };
   return (
@@ -51,19 +48,12 @@ export function NewThread(): ReactNode {
             </option>
           ))}
         </select>
-        <label className="row t12 fg1">
-          <input
-            type="checkbox"
-            checked={mode === "plan"}
-            onChange={(event) => setMode(event.target.checked ? "plan" : "default")}
-          />{" "}
-          only plan
-        </label>
         <span className="grow" />
         <button type="submit" className="btn" disabled={text.trim() === "" || act.sending !== undefined}>
           {act.sending === undefined ? "Begin" : "sending…"} <Kbd>⌘↵</Kbd>
         </button>
       </div>
+      <TurnOptionsFields options={options} onChange={setOptions} workspace={folder === "" ? undefined : folder} />
       <Refusal act={act} />
     </form>
   );

@@ -1,0 +1,69 @@
+/** The whole output of a command, which did not fit into the record: asked for a part at a time, or saved to a file. */
+import { useState, type ReactNode } from "react";
+import { api } from "../live/session.ts";
+import { bytes } from "../words/figures.ts";
+import { ActButton, Refusal, useAct } from "./act.tsx";
+import { Printed } from "./printed.tsx";
+
+interface WholeOutputProps {
+  readonly threadId: string;
+  readonly sha256: string;
+  readonly leftOutBytes: number;
+}
+
+const PART_BYTES = 256 * 1024;
+/** Of a file that the browser keeps in memory until it is saved. */
+const MOST_SAVED_BYTES = 512 * 1024 * 1024;
+
+interface Part {
+  readonly from: number;
+  readonly text: string;
+  readonly isLast: boolean;
+}
+
+export function WholeOutput({ threadId, sha256, leftOutBytes }: WholeOutputProps): ReactNode {
+  const act = useAct();
+  const [part, setPart] = useState<Part>();
+  const read = async (from: number): Promise<void> => {
+    // One more byte than is drawn says whether there is more.
+    const stream = await api().readOutput(threadId, { sha256, from, limit: PART_BYTES + 1 });
+    const all = new Uint8Array(await new Response(stream).arrayBuffer());
+    const text = new TextDecoder().decode(all.subarray(0, PART_BYTES));
+    setPart({ from, text, isLast: all.byteLength <= PART_BYTES });
+  };
+  const save = async (): Promise<void> => {
+    const stream = await api().readOutput(threadId, { sha256, limit: MOST_SAVED_BYTES });
+    const url = URL.createObjectURL(await new Response(stream).blob());
+    const link = document.createElement("a");
+    link.href = url;
+    link.download = `output-${sha256.slice(0, 12)}.txt`;
+    link.click();
+    URL.revokeObjectURL(url);
+  };
+  return (
+    <>
+      <p className="cutmark">
+        {bytes(leftOutBytes)} left out in the middle{" "}
+        {part === undefined ? <ActButton act={act} name="Show the whole output" call={() => read(0)} /> : null}{" "}
+        <ActButton act={act} name="Save it" className="btn quiet" call={save} />
+      </p>
+      {part === undefined ? null : (
+        <>
+          <Printed text={part.text} isRunning={false} />
+          <p className="row meta">
+            bytes {part.from.toLocaleString("en")} to {(part.from + PART_BYTES).toLocaleString("en")}
+            {part.from === 0 ? null : (
+              <ActButton act={act} name="The part before" call={() => read(part.from - PART_BYTES)} />
+            )}
+            {part.isLast ? (
+              " · its end"
+            ) : (
+              <ActButton act={act} name="The next part" call={() => read(part.from + PART_BYTES)} />
+            )}
+          </p>
+        </>
+      )}
+      <Refusal act={act} />
+    </>
+  );
+}
