@@ -45,7 +45,7 @@ export function Now(): ReactNode {
   useListKeys(matters, selected, putOff);
   const error = state.error ?? approvals.error ?? stopped.error;
   const list = useRef<HTMLElement>(null);
-  const below = useNewBelow(list, isReady ? shown : undefined);
+  const [below, seen] = useNewBelow(list, isReady ? shown : undefined);
   return (
     <main className="now" aria-label="Now" id="main">
       <header className="top">
@@ -74,7 +74,14 @@ export function Now(): ReactNode {
           ))}
           {matters.length === 0 ? null : <KeyLine />}
           {below.length === 0 ? null : (
-            <button type="button" className="newer btn" onClick={() => look({ sel: below[0] })}>
+            <button
+              type="button"
+              className="newer btn"
+              onClick={() => {
+                look({ sel: below[0] });
+                seen();
+              }}
+            >
               <Icon name="down" small /> {below.length} new
             </button>
           )}
@@ -89,13 +96,13 @@ export function Now(): ReactNode {
 function useNewBelow(
   list: { readonly current: HTMLElement | null },
   matters: readonly Matter[] | undefined,
-): readonly string[] {
+): readonly [below: readonly string[], seen: () => void] {
   const known = useRef<Set<string>>(undefined);
   const [below, setBelow] = useState<readonly string[]>([]);
-  const ids = matters?.map(({ id }) => id).join(" ");
+  const ids = matters?.map(({ id }) => id).join("\n");
   useEffect(() => {
     if (ids === undefined) return undefined;
-    const all = ids.split(" ").filter(Boolean);
+    const all = ids.split("\n").filter(Boolean);
     const first = known.current === undefined;
     known.current ??= new Set(all);
     const fresh = all.filter((id) => known.current?.has(id) === false);
@@ -106,7 +113,7 @@ function useNewBelow(
     document.addEventListener("scroll", look, { capture: true, passive: true });
     return () => document.removeEventListener("scroll", look, { capture: true });
   }, [ids, list]);
-  return below;
+  return [below, () => setBelow([])];
 }
 
 function isInSight(list: HTMLElement | null, id: string): boolean {
