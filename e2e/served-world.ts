@@ -11,11 +11,14 @@ export interface Served extends Running {
   readonly client: HeddleClient;
 }
 
+/** One that many tests share lives longer than a run does. */
+const DEADLINE_MS = 600_000;
+
 export async function serve(world: World, model: ModelServer, more: readonly string[] = []): Promise<Served> {
   const options = askServer(model).flatMap((word, at, all) =>
     word === "-m" ? [] : all[at - 1] === "-m" ? ["-c", `model=${word}`] : [word],
   );
-  const running = start(["serve", ...options, ...more], { world, deadlineMs: 120_000 });
+  const running = start(["serve", ...options, ...more], { world, deadlineMs: DEADLINE_MS });
   await running.sees("serving  unix");
   const { url } = JSON.parse(await readFile(path.join(world.home, "serve.json"), "utf8")) as { url: string };
   const token = (await readFile(path.join(world.home, "serve.token"), "utf8")).trim();

@@ -2,7 +2,7 @@
 import type { Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { greeterConfig } from "./greeter.ts";
-import { cancelAll, comesTo, heardOf, heldModel, order, OUTSIDE, run } from "./orders.ts";
+import { cancelAll, comesTo, HANGS, heardOf, heldModel, order, OUTSIDE, run } from "./orders.ts";
 import { openStage, type Seat, type Stage } from "./stage.ts";
 
 let stage: Stage;
@@ -18,8 +18,6 @@ afterAll(async () => {
   await stage[Symbol.asyncDispose]();
 });
 afterEach(() => cancelAll(stage));
-
-const HANGS = { tool: "exec_command", args: { cmd: "echo begun; cat", tty: true, yield_time_ms: 30_000 } } as const;
 
 const act = (name: string | RegExp, within: Page | Locator = page): Locator =>
   within.getByRole("button", { name, exact: true });

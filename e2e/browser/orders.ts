@@ -16,6 +16,16 @@ export function run(
   return { tool: "exec_command", args: { cmd, ...more } };
 }
 
+/** A command that waits for its input. */
+export const HANGS = {
+  tool: "exec_command",
+  args: { cmd: "echo begun; cat", tty: true, yield_time_ms: 300_000 },
+} as const;
+
+export function addsFile(name: string, text = "one"): { tool: string; args: string } {
+  return { tool: "apply_patch", args: `*** Begin Patch\n*** Add File: ${name}\n+${text}\n*** End Patch` };
+}
+
 /** One task works in a folder at a time, and tests do not wait for each other. */
 export function folderOf({ world }: Stage, mark: string): string {
   return path.join(world.root, "folders", mark);

@@ -52,6 +52,8 @@ export function greenWithoutVerdict(page: Page): Promise<readonly string[]> {
     const isVerdict = (element: Element): boolean => {
       for (let at: Element | null = element; at !== null && at.id !== "root"; at = at.parentElement) {
         const said = words(at);
+        // The other verdict: the record is what was written.
+        if (/record is what was written|whole up to event/i.test(said)) return true;
         if (/verified/i.test(said)) return !/not verified|unverified|claimed|rejected/i.test(said);
       }
       return false;
@@ -73,20 +75,39 @@ export function greenWithoutVerdict(page: Page): Promise<readonly string[]> {
   });
 }
 
-/** Every finding of axe-core, as its rule and the first element. */
-export async function axeFindings(page: Page): Promise<readonly string[]> {
+/** Every finding of axe-core, as its rule and the first element; of all rules unless some are named. */
+export async function axeFindings(page: Page, rules?: readonly string[]): Promise<readonly string[]> {
   // A script element would need a place in the policy of the page.
-  await page.evaluate(AXE);
-  return await page.evaluate(async () => {
+  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(AXE);
+  return await page.evaluate(async (only) => {
     const { axe } = globalThis as unknown as { axe: typeof Axe };
-    const { violations } = await axe.run(document, { preload: false, resultTypes: ["violations"] });
+    const runOnly = only === undefined ? {} : { runOnly: [...only] };
+    const { violations } = await axe.run(document, { preload: false, resultTypes: ["violations"], ...runOnly });
     return violations.map(
       ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`,
     );
-  });
+  }, rules);
 }
 
 /** How far a page can be scrolled sideways. */
 export function sidewaysPx(page: Page): Promise<number> {
   return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+}
+
+const CONTROLS = new Set(
+  "button checkbox combobox link listbox menuitem option radio searchbox slider spinbutton switch tab textbox".split(
+    " ",
+  ),
+);
+
+/** What a screen reader would call only by its kind. */
+export async function unnamedControls(page: Page): Promise<readonly string[]> {
+  const session = await page.context().newCDPSession(page);
+  const { nodes } = await session.send("Accessibility.getFullAXTree");
+  await session.detach();
+  return nodes.flatMap(({ ignored, role, name }) =>
+    !ignored && CONTROLS.has(String(role?.value)) && String(name?.value ?? "").trim() === ""
+      ? [`a ${String(role?.value)} without a name`]
+      : [],
+  );
 }

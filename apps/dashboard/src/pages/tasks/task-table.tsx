@@ -127,11 +127,12 @@ function Money({ task: { spent } }: { task: TaskSummary }): ReactNode {
 }
 
 export function Pips({ task }: { task: Pick<TaskSummary, "state" | "checks"> }): ReactNode {
+  const { vacuous } = task.checks;
   return (
     <span
       className="pips"
       role="img"
-      aria-label={`${task.state === "verified" ? "verified, " : ""}checks: ${checksText(task)}`}
+      aria-label={`${task.state === "verified" ? "verified, " : ""}checks: ${checksText(task)}${vacuous === 0 ? "" : `, ${vacuous} vacuous`}`}
     >
       {pipsOf(task)
         .slice(0, 12)
