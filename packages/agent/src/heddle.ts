@@ -141,6 +141,8 @@ export interface StartTurn {
   /** Settings that the thread keeps, under the keys of the journal, although turns do not: its ceiling. */
   readonly keep?: Readonly<Record<string, unknown>> | undefined;
   readonly clientId?: string;
+  /** The trace that the turn is part of, as W3C Trace Context has it. */
+  readonly traceparent?: string | undefined;
   /** Of queued input (`queue.ts`): the turn begins under the id it was queued with. */
   readonly turnId?: string;
   /** The version it was queued with: input that was changed meanwhile does not begin as it was. */

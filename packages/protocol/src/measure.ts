@@ -58,5 +58,7 @@ export interface Timed {
 export const APPENDS = point<{ readonly of: object; readonly stream: string } & Timed>();
 /** Appends that were committed together. */
 export const GROUPS = point<{ readonly of: object; readonly appends: number }>();
+/** Spans of traces that a collector took, or that were dropped because it did not. */
+export const SPANS = point<{ readonly outcome: "sent" | "dropped"; readonly count: number }>();
 /** A sandbox that was opened for a thread. */
 export const SANDBOXES = point<{ readonly threadId: string } & Timed>();

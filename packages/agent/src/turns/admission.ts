@@ -30,6 +30,7 @@ type Asked =
   | "settings"
   | "once"
   | "clientId"
+  | "traceparent"
   | "turnId"
   | "queuedVersion"
   | "subject";
@@ -128,13 +129,13 @@ function kept({ keep = {} }: AdmitOptions): EventBody[] {
 
 function admittedEvent(turnId: string, options: AdmitOptions): EventOf<"turn.admitted"> {
   const { input, context = [], settings, once = [], clientId, task, subject, timeoutMs, outside } = options;
-  const { role, source, messages, bound } = options;
+  const { role, source, messages, bound, traceparent } = options;
   return {
     type: "turn.admitted",
     v: 1,
     turnId,
     input: [...input],
-    ...defined({ role, source, bound, messages: messages && [...messages] }),
+    ...defined({ role, source, bound, traceparent, messages: messages && [...messages] }),
     ...(context.length === 0 ? {} : { context: [...context] }),
     settings,
     ...(once.length === 0 ? {} : { once: [...once] }),

@@ -24,7 +24,7 @@ import { eventAt } from "../threads/history.ts";
 import { awaitTerminal } from "./terminal.ts";
 import type { Acts, Heddle, StartTurn } from "../heddle.ts";
 
-export interface QueueInput extends By, Pick<StartTurn, "input" | "once"> {
+export interface QueueInput extends By, Pick<StartTurn, "input" | "once" | "traceparent"> {
   readonly threadId: string;
   /** Resolved when it was queued: later nobody may be there to ask. */
   readonly settings: TurnSettings;
@@ -58,10 +58,22 @@ export async function queuedInputs(journal: Journal, threadId: string): Promise<
   for (const { queuedVersion } of await journal.threads.queued(threadId)) {
     const event = await eventAt(journal, threadId, queuedVersion);
     if (event?.body.type !== "turn.queued") continue;
-    const { turnId, input, settings, once, clientId, afterInterrupt } = event.body;
+    const { turnId, input, settings, once, clientId, traceparent, afterInterrupt } = event.body;
     const isHeldByInterrupt = afterInterrupt === "wait";
     const { author: by, at: queuedAt, version } = event;
-    inputs.push({ threadId, turnId, input, settings, once, clientId, isHeldByInterrupt, by, queuedAt, version });
+    inputs.push({
+      threadId,
+      turnId,
+      input,
+      settings,
+      once,
+      clientId,
+      traceparent,
+      isHeldByInterrupt,
+      by,
+      queuedAt,
+      version,
+    });
   }
   return inputs;
 }
@@ -186,9 +198,9 @@ export class TurnQueue implements AsyncDisposable {
   }
 
   async #startTurn(queued: QueuedInput): Promise<void> {
-    const { threadId, turnId, input, settings, once, clientId, by, version } = queued;
+    const { threadId, turnId, input, settings, once, clientId, traceparent, by, version } = queued;
     const named = clientId === undefined ? {} : { clientId };
-    const begun = { thread: threadId, turnId, queuedVersion: version, input, settings, once, ...named };
+    const begun = { thread: threadId, turnId, queuedVersion: version, input, settings, once, traceparent, ...named };
     const { done } = await this.#options.heddle.as(by).startTurn(begun);
     done.catch(() => undefined);
   }
@@ -214,7 +226,7 @@ export class TurnQueue implements AsyncDisposable {
 }
 
 function queuedEvent(turnId: string, asked: QueueInput): EventOf<"turn.queued"> {
-  const { input, settings, once = [], clientId, isHeldByInterrupt } = asked;
+  const { input, settings, once = [], clientId, traceparent, isHeldByInterrupt } = asked;
   return {
     type: "turn.queued",
     v: 1,
@@ -223,6 +235,7 @@ function queuedEvent(turnId: string, asked: QueueInput): EventOf<"turn.queued"> 
     settings,
     ...(once.length === 0 ? {} : { once: [...once] }),
     ...(clientId === undefined ? {} : { clientId }),
+    ...(traceparent === undefined ? {} : { traceparent }),
     ...(isHeldByInterrupt === true ? { afterInterrupt: "wait" as const } : {}),
   };
 }

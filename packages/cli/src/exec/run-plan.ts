@@ -30,6 +30,7 @@ import {
   standingOf,
   withLazyLogins,
 } from "@heddle/runtime/settings";
+import { traceTurns } from "@heddle/runtime/telemetry";
 import type { ParsedArgs } from "../args.ts";
 import type { Batch } from "../batch/batch.ts";
 import type { CommandContext } from "../command.ts";
@@ -38,7 +39,7 @@ import { createJsonlPrinter, toLine } from "../print/jsonl.ts";
 import type { Output } from "../print/output.ts";
 import type { Printer } from "../print/output.ts";
 import { showProgress } from "../print/progress.ts";
-import { behind, quoted } from "../print/screen.ts";
+import { behind, quoted, say } from "../print/screen.ts";
 import { styleFor } from "../print/style.ts";
 import type { Stop } from "../stop.ts";
 import { isForCodex } from "./caller.ts";
@@ -88,6 +89,8 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
     ...limitOptions(plan.config),
     ...(surface.batch === undefined ? {} : { masked: surface.batch.masked }),
   });
+  await using ends = new AsyncDisposableStack();
+  await traceTurns(ends, { journal: heddle.journal, config: plan.config, env: context.env, log: say });
   const notice = (text: string): Promise<void> => err.write(`heddle: ${behind(text)}\n`);
   if (heddle.recoveredTurns > 0)
     await notice(

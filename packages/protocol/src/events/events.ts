@@ -68,6 +68,8 @@ const asked = {
   /** Keys of the settings that apply to this turn only. */
   once: z.array(z.string()).optional(),
   clientId: z.string().optional(),
+  /** The trace of the caller, as W3C Trace Context has it. */
+  traceparent: z.string().optional(),
 };
 const call = { callId: z.string(), itemId: z.string(), tool: z.string() };
 

@@ -244,6 +244,15 @@ const TasksTable = z.strictObject({
 });
 export type TasksTable = z.infer<typeof TasksTable>;
 
+/** A collector of OpenTelemetry. Without one, what the environment says of one counts. */
+const TelemetryTable = z.strictObject({
+  /** Without `/v1/traces`. */
+  endpoint: address.optional(),
+  service_name: text.max(200).optional(),
+  /** Header name to the environment variable that holds its value. */
+  env_http_headers: strings.optional(),
+});
+
 /** Names of notifications, or `*`: in a list, or in one text. */
 const names = z.union([z.string(), z.array(z.string())]);
 
@@ -369,6 +378,8 @@ export const ConfigFile = z.object({
     .url({ protocol: /^https?$/ })
     .regex(/^[^?#@]+$/, "must have no user, query or fragment")
     .optional(),
+  /** Where traces of turns are sent. */
+  telemetry: TelemetryTable.optional(),
   tasks: TasksTable.optional(),
   inbox: InboxTable.optional(),
   /** By name: `[notify.team]`. */

@@ -8,6 +8,7 @@ import type { Host, SettingsSource } from "@heddle/server";
 import type { Configuration } from "../config/layers.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { settingsSource } from "../settings/settings-source.ts";
+import { traceTurns } from "../telemetry/index.ts";
 import { openEngine } from "./engine.ts";
 import { openHost } from "./host.ts";
 
@@ -48,6 +49,7 @@ export async function openServing(ends: AsyncDisposableStack, options: ServingOp
   const heddle = ends.use(
     await openEngine({ home, codexHome, config, env, masked, skills, redactor, isUnattended, member, log }),
   );
+  await traceTurns(ends, { journal: heddle.journal, config, env, log });
   const settings = settingsSource({
     get file() {
       return file;

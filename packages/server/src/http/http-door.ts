@@ -245,6 +245,7 @@ export class HttpDoor implements AsyncDisposable {
       context: this.#context,
       principal,
       by,
+      traceparent: traceparentOf(headers),
       url: url.href,
       headers,
       bytes,
@@ -287,6 +288,12 @@ export class HttpDoor implements AsyncDisposable {
       socket.end(`HTTP/1.1 ${status} Refused\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
     }
   }
+}
+
+/** Only what has the form: it is stored, and shown to a collector. */
+function traceparentOf({ traceparent }: IncomingMessage["headers"]): string | undefined {
+  const [given] = [traceparent].flat();
+  return given !== undefined && /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(given) ? given : undefined;
 }
 
 /** A token that is shown is looked at, also where none is needed. */

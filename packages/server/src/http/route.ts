@@ -63,6 +63,8 @@ export interface DoorContext {
 
 export interface DoorCall extends By {
   readonly context: DoorContext;
+  /** The trace of the caller, as W3C Trace Context has it. */
+  readonly traceparent?: string | undefined;
   /** Undefined for `public` routes, and for `signed` ones without a token. */
   readonly principal: Principal | undefined;
 }

@@ -31,7 +31,7 @@ import { requireThread, requireTurn, turnView } from "./views.ts";
 
 type Wanted = z.output<typeof StartTurnBody>;
 
-export async function startTurn(threadId: string, wanted: Wanted, { context, principal, by }: DoorCall) {
+export async function startTurn(threadId: string, wanted: Wanted, { context, principal, by, traceparent }: DoorCall) {
   const { heddle, turns, cwd } = context;
   const row = await requireThread(heddle.journal, threadId);
   if (row.isArchived) throw new HeddleError("usage.invalid", `thread ${threadId} is archived; unarchive it first`);
@@ -44,7 +44,7 @@ export async function startTurn(threadId: string, wanted: Wanted, { context, pri
     thread: threadId,
     input,
     settings,
-    ...defined({ clientId, role, workspace, keep: ceiling === undefined ? undefined : { ceiling } }),
+    ...defined({ clientId, role, workspace, traceparent, keep: ceiling === undefined ? undefined : { ceiling } }),
   });
   turns.add(handle);
   return turnView(heddle.journal, await requireTurn(heddle.journal, threadId, handle.turnId));

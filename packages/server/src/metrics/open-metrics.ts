@@ -6,7 +6,7 @@
 import { performance } from "node:perf_hooks";
 import type { Heddle } from "@heddle/agent";
 import { reasonOf, type TaskState } from "@heddle/protocol";
-import { APPENDS, GROUPS, SANDBOXES } from "@heddle/protocol/measure";
+import { APPENDS, GROUPS, SANDBOXES, SPANS } from "@heddle/protocol/measure";
 import { counter, expose, gauge, histogram, total, type Family } from "./families.ts";
 import { countRecorded } from "./recorded.ts";
 
@@ -63,6 +63,7 @@ function countMeasured(journal: object): Disposable & { readonly families: reado
   const appends = histogram("heddle_append_seconds", "From an append to its commit", SECONDS);
   const groups = histogram("heddle_append_group_size", "Appends that were committed together", SIZES);
   const sandboxes = histogram("heddle_sandbox_open_seconds", "Opening a sandbox for a thread", SECONDS);
+  const spans = counter("heddle_spans_total", "Spans of traces that the collector took, and those that were dropped");
   const late = histogram("heddle_event_loop_delay_seconds", "How late the event loop was, looked at often", SECONDS);
   const ends = new DisposableStack();
   ends.use(
@@ -76,6 +77,7 @@ function countMeasured(journal: object): Disposable & { readonly families: reado
     }),
   );
   ends.use(SANDBOXES.listen(({ ms, outcome }) => sandboxes.observe({ outcome }, ms / 1_000)));
+  ends.use(SPANS.listen(({ outcome, count }) => spans.add({ outcome }, count)));
   let beatenAt = performance.now();
   const beating = setInterval(() => {
     const now = performance.now();
@@ -84,7 +86,7 @@ function countMeasured(journal: object): Disposable & { readonly families: reado
   }, BEAT_MS);
   beating.unref();
   ends.defer(() => clearInterval(beating));
-  return { families: [appends, groups, sandboxes, late], [Symbol.dispose]: () => ends.dispose() };
+  return { families: [appends, groups, sandboxes, spans, late], [Symbol.dispose]: () => ends.dispose() };
 }
 
 async function standNow(options: MetricsOptions, seen: number): Promise<readonly Family[]> {
