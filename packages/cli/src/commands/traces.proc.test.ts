@@ -1,6 +1,6 @@
 /** Traces and metrics as an operator sees them: a real server and a real run, a real collector. */
 import { expect, test } from "vitest";
-import { openCollector } from "../../../runtime/test/collector.ts";
+import { openCollector } from "@heddle/runtime/testing";
 import { openMockWorld } from "../../test/mock-model.ts";
 import { isTurnEnd, newThread, startServe } from "../../test/serve-client.ts";
 

@@ -6,7 +6,7 @@ import { openJournal, type Journal } from "@heddle/journal";
 import { NO_USAGE, newThreadId, newTurnId, type EventBody, type TurnSettings } from "@heddle/protocol";
 import { SPANS } from "@heddle/protocol/measure";
 import { expect, test } from "vitest";
-import { openCollector, type ReceivedSpan } from "../../test/collector.ts";
+import { openCollector, type ReceivedSpan } from "../testing/collector.ts";
 import { createExporter } from "./otlp.ts";
 import { openTraces } from "./open-traces.ts";
 
