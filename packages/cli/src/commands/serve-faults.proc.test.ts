@@ -129,7 +129,7 @@ test("F32 G3: a second SIGTERM ends it at once, and the turn has its one end aft
   const asked = performance.now();
   served.running.child.kill("SIGTERM");
   const isStopping = async (): Promise<boolean> => {
-    const status = await served.call("GET", "/healthz").then(
+    const status = await served.call("GET", "/readyz").then(
       (answer) => answer.status,
       () => 0,
     );

@@ -68,8 +68,7 @@ const asked = {
   /** Keys of the settings that apply to this turn only. */
   once: z.array(z.string()).optional(),
   clientId: z.string().optional(),
-  /** The trace of the caller, as W3C Trace Context has it. */
-  traceparent: z.string().optional(),
+  traceparent: z.string().optional().describe("The trace of the caller, as W3C Trace Context has it"),
 };
 const call = { callId: z.string(), itemId: z.string(), tool: z.string() };
 
