@@ -46,6 +46,8 @@ export function isThreadId(text: string): boolean {
 
 export interface HeddleOptions {
   readonly home: string;
+  /** Where the record is kept, as `postgres://…`; absent: in the home. */
+  readonly store?: string | undefined;
   readonly providers: readonly ProviderConfig[];
   readonly env: NodeJS.ProcessEnv;
   readonly sandboxBackend?: "auto" | "namespaces" | "bwrap";

@@ -54,8 +54,8 @@ const threads = () => import("./threads/threads.ts");
 const ends = () => import("./threads/end-threads.ts");
 
 export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
-  const { home, redactor } = options;
-  const journal = await openJournal({ home, secrets: keysInUse(options), redactor, leaseMs: options.leaseMs });
+  const { home, store, redactor, leaseMs } = options;
+  const journal = await openJournal({ home, store, secrets: keysInUse(options), redactor, leaseMs });
   // A token that is fetched while a turn runs must not be stored.
   for (const { credential } of options.providers) credential?.onSecrets?.(journal.redactor.learn);
   try {

@@ -2,6 +2,7 @@ export type {
   Append,
   Appended,
   Damage,
+  Durability,
   ExportOptions,
   ExportPart,
   Journal,
@@ -38,6 +39,6 @@ export { USAGE_KEYS, type UsageKey, type UsageRequest, type UsageRow } from "./q
 export { isSealedBy, seal } from "./evidence/seal.ts";
 export { verifyExport, type ExportReport } from "./evidence/verify-export.ts";
 export { breathe, LONG_CHARS } from "./record/breathe.ts";
-export { openJournal, type OpenJournalOptions } from "./open-journal.ts";
+export { adoptStore, openJournal, type OpenJournalOptions } from "./open-journal.ts";
 export { createRedactor, redactText, type Redactor } from "./redaction/redact.ts";
 export { createStreamRedactor, type StreamRedactor } from "./redaction/redact-stream.ts";

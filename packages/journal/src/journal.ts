@@ -8,13 +8,19 @@
  *     thread, on record; who, when and its hash stay.
  *  5. A reader that asks "after N" misses nothing and sees nothing twice, also across processes. Positions need not be dense,
  *     and a store may number events in another order than it commits them: then it shows none before all lower ones are
- *     settled. A reader takes the position of the last event it saw as its next N, and never counts.
+ *     settled. A reader takes the position of the last event it saw as its next N, and never counts. A cursor belongs to an
+ *     incarnation of the store: after a restore or a failover that lost events it is `cursor.expired`, never a silent gap.
  *  6. Acknowledged means durable: when `append` resolves, the events survive `kill -9` and loss of power
- *     (`durability: "relaxed"` gives up the power-loss half).
+ *     (`durability: "relaxed"` gives up the power-loss half; on a server it is `full`, because others have seen the event).
+ *     `Journal.durability` names what they survive besides: `primary` is a loss of power at the database's machine, `quorum`
+ *     also the loss of that machine. An append of which no answer came is looked up before anybody is told that it failed;
+ *     where that is not possible it is `store.unknown`.
  *  7. Projections can be dropped and rebuilt from events and come out equal.
  *  8. The store opens after `kill -9`, a torn write or a full disk, or names the first damaged record and opens read-only.
- *     It is never recreated or truncated.
- *  9. Several processes may append to one store at once without "database is locked" reaching a user.
+ *     It is never recreated or truncated. Where several machines share a store, every process refuses appends once one of them
+ *     misses an acknowledged event, until its owner accepts the loss.
+ *  9. Several processes, on several machines where the store allows it, may append at once without "database is locked"
+ *     reaching a user: waiting has a deadline, then it is `store.busy`.
  * 10. An append may carry a lease. When the turn or task has been taken by another process since, or has ended, it is refused
  *     with `lease.lost` and writes nothing, whatever any clock says.
  * 11. An append may carry a guard about other streams. It is looked at in the transaction of the append: of two that exclude
@@ -89,8 +95,13 @@ export interface ReadOptions {
 export interface TailOptions {
   readonly stream?: string;
   readonly after: number;
+  /** Of the store that the cursor is of; another one is `cursor.expired`. */
+  readonly incarnation?: number | undefined;
   readonly signal: AbortSignal;
 }
+
+/** `disk`: of this machine; `primary`: of the database's machine; `quorum`: of another machine too. */
+export type Durability = "disk" | "primary" | "quorum";
 
 /** The first record that was altered or lost. */
 export interface Damage {
@@ -160,6 +171,10 @@ export interface Journal extends AsyncDisposable {
   /** False when damaged, or when the files cannot be written: then appends are refused with `store.read-only`. */
   readonly isWritable: boolean;
   readonly notices: readonly Notice[];
+  /** Goes up when events that were acknowledged are given up, and others may get their positions. */
+  readonly incarnation: number;
+  /** What an acknowledged event survives the loss of: power, the machine of the database, or that machine altogether. */
+  readonly durability: Durability;
   /** Why an append would be refused now; undefined: it would be accepted. */
   refusal(): Promise<HeddleError | undefined>;
   /** For appends, and for live output. */

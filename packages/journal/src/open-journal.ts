@@ -14,6 +14,12 @@ export interface OpenJournalOptions extends SqliteOptions {
   readonly patienceMs?: number | undefined;
 }
 
+/** For the owner of a store on a server: goes on with what is there, where acknowledged events are lost. */
+export async function adoptStore(store: string): Promise<number> {
+  const { adoptStore: adopt } = await import("./postgres/adopt.ts");
+  return adopt(store);
+}
+
 export async function openJournal({ store, ...options }: OpenJournalOptions): Promise<Journal> {
   if (store === undefined) return openSqlite(options);
   if (!/^postgres(ql)?:\/\//.test(store))

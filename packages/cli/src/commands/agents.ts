@@ -10,7 +10,7 @@ import {
 } from "@heddle/agent";
 import { createRedactor } from "@heddle/journal";
 import { didYouMean, EXIT, HeddleError, OWNER, visibleLine, type Agent, type Message } from "@heddle/protocol";
-import { heddleHome, readConfiguration } from "@heddle/runtime/config";
+import { heddleHome, readConfiguration, storeAddressOf } from "@heddle/runtime/config";
 import { knownSecrets } from "@heddle/runtime/known-secrets";
 import { openRecord } from "@heddle/runtime/record";
 import { messageRules } from "@heddle/runtime/settings";
@@ -193,7 +193,14 @@ async function change(
   if (journal === undefined) throw noRecord(wanted, context);
   await journal[Symbol.asyncDispose]();
   const redactor = createRedactor(await knownSecrets(env));
-  await using heddle = await openHeddle({ home: heddleHome(env), providers: [], env, redactor, isUnattended: true });
+  await using heddle = await openHeddle({
+    home: heddleHome(env),
+    store: await storeAddressOf(env),
+    providers: [],
+    env,
+    redactor,
+    isUnattended: true,
+  });
   await act(heddle, (await findAgent(heddle.journal, wanted)).id);
   return EXIT.ok;
 }

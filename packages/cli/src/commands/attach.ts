@@ -3,7 +3,7 @@ import { awaitTerminal, findThread, openHeddle, type Heddle, type TerminalEvent,
 import { isOfOwnLoop, requireTakeover } from "@heddle/agent/takeover";
 import { createRedactor, type ThreadRow } from "@heddle/journal";
 import { ApprovalPolicy, defined, EXIT, HeddleError, isHeddleError, OWNER, SandboxMode } from "@heddle/protocol";
-import { heddleHome, loadConfig, readConfiguration } from "@heddle/runtime/config";
+import { heddleHome, loadConfig, readConfiguration, storeAddress } from "@heddle/runtime/config";
 import { knownSecrets } from "@heddle/runtime/known-secrets";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
@@ -75,6 +75,7 @@ async function run(args: ParsedArgs, context: CommandContext): Promise<number> {
   const { runners, ceiling } = config;
   await using heddle = await openHeddle({
     home: heddleHome(env),
+    store: storeAddress(config, env),
     providers: [],
     env,
     redactor,

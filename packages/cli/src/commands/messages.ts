@@ -16,7 +16,7 @@ import {
   type Message,
   type NamedInput,
 } from "@heddle/protocol";
-import { makeHome, readConfiguration } from "@heddle/runtime/config";
+import { makeHome, readConfiguration, storeAddress } from "@heddle/runtime/config";
 import { openRecord } from "@heddle/runtime/record";
 import { hooksOf, limitOptions, mcpServersOf, providerConfigs, withLazyLogins } from "@heddle/runtime/settings";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
@@ -173,6 +173,7 @@ async function open(args: ParsedArgs, { env, cwd }: CommandContext): Promise<Hed
   const played = script === undefined ? {} : { scriptFile: path.resolve(cwd, script) };
   return openHeddle({
     home: await makeHome(env),
+    store: storeAddress(config, env),
     codexHome,
     providers: withLazyLogins(providerConfigs(config, played, env), env),
     env,

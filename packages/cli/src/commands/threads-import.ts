@@ -4,7 +4,7 @@ import { importConversation } from "@heddle/agent/import-conversation";
 import { createRedactor, type Journal } from "@heddle/journal";
 import { openHeddle } from "@heddle/agent";
 import { EXIT, OWNER, visibleLine } from "@heddle/protocol";
-import { heddleHome, loadConfig } from "@heddle/runtime/config";
+import { heddleHome, loadConfig, storeAddressOf } from "@heddle/runtime/config";
 import { knownSecrets } from "@heddle/runtime/known-secrets";
 import { openRecord } from "@heddle/runtime/record";
 import { usage, type ParsedArgs } from "../args.ts";
@@ -31,7 +31,14 @@ export async function importThreads(
   const { config } = await loadConfig(env);
   const { runners = {} } = config;
   const redactor = createRedactor(await knownSecrets(env));
-  await using heddle = await openHeddle({ home: heddleHome(env), providers: [], env, redactor, isUnattended: true });
+  await using heddle = await openHeddle({
+    home: heddleHome(env),
+    store: await storeAddressOf(env),
+    providers: [],
+    env,
+    redactor,
+    isUnattended: true,
+  });
   const { journal } = heddle;
   const from = args.value("from");
   const imported = await importConversation({ runners, env, journal, by: OWNER, from, handle, folder });

@@ -13,7 +13,7 @@ import {
   reasonOf,
   visibleLine,
 } from "@heddle/protocol";
-import { heddleHome } from "@heddle/runtime/config";
+import { heddleHome, storeAddressOf } from "@heddle/runtime/config";
 import { knownSecrets } from "@heddle/runtime/known-secrets";
 import { allEvents, openRecord } from "@heddle/runtime/record";
 import { openWorkspace } from "@heddle/runtime/settings";
@@ -280,7 +280,14 @@ export async function change(
   // Only to see that there is something to change; nothing is made where nothing is.
   await (await requireRecord(env, id))[Symbol.asyncDispose]();
   const redactor = createRedactor(await knownSecrets(env));
-  await using heddle = await openHeddle({ home: heddleHome(env), providers: [], env, redactor, isUnattended: true });
+  await using heddle = await openHeddle({
+    home: heddleHome(env),
+    store: await storeAddressOf(env),
+    providers: [],
+    env,
+    redactor,
+    isUnattended: true,
+  });
   await act(heddle, await heddle.findThread(id));
   return EXIT.ok;
 }

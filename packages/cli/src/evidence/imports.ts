@@ -7,7 +7,7 @@ import { purgeImport } from "@heddle/agent";
 import { createRedactor, openJournal } from "@heddle/journal";
 import { importBundle, receiveBundle, type ImportReport } from "@heddle/journal/imports";
 import { EXIT, HeddleError, OWNER, visibleLine } from "@heddle/protocol";
-import { heddleHome } from "@heddle/runtime/config";
+import { heddleHome, storeAddressOf } from "@heddle/runtime/config";
 import { knownSecrets } from "@heddle/runtime/known-secrets";
 import { openRecord } from "@heddle/runtime/record";
 import { usage, type ParsedArgs } from "../args.ts";
@@ -26,7 +26,7 @@ export async function importOne(file: string, args: ParsedArgs, context: Command
   const trust = given === undefined ? undefined : (publicKeyIn(path.resolve(cwd, given)) ?? given);
   const from = file === "-" ? process.stdin : await openBundle(path.resolve(cwd, file));
   const redactor = createRedactor(await knownSecrets(env));
-  await using journal = await openJournal({ home, redactor });
+  await using journal = await openJournal({ home, store: await storeAddressOf(env), redactor });
   await using bundle = await receiveBundle(home, { maxBytes: MAX_BUNDLE_BYTES });
   for await (const piece of from) await bundle.write(piece);
   const done = await importBundle(journal, () => bundle.lines(), { home, by: OWNER, trust });

@@ -30,6 +30,7 @@ import {
   standingOf,
   withLazyLogins,
 } from "@heddle/runtime/settings";
+import { storeAddress } from "@heddle/runtime/config";
 import { traceTurns } from "@heddle/runtime/telemetry";
 import type { ParsedArgs } from "../args.ts";
 import type { Batch } from "../batch/batch.ts";
@@ -72,11 +73,12 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
   const { args, context, out, err, stop } = surface;
   const { watch } = surface;
   watch.step("open the record");
-  await refuseWithoutRecord(plan);
+  await refuseWithoutRecord(plan, context.env);
   const providers =
     plan.resolved?.providers ?? withLazyLogins(providerConfigs(plan.config, plan.choices, context.env), context.env);
   await using heddle = await openHeddle({
     home: plan.home,
+    store: storeAddress(plan.config, context.env),
     codexHome: plan.layers.codexHome,
     providers,
     env: context.env,
@@ -163,8 +165,8 @@ async function runOnce(
 }
 
 /** Nothing is made where there is nothing to go on with. */
-async function refuseWithoutRecord({ thread, home }: Plan): Promise<void> {
-  if (thread.kind === "new") return;
+async function refuseWithoutRecord({ thread, home, config }: Plan, env: NodeJS.ProcessEnv): Promise<void> {
+  if (thread.kind === "new" || storeAddress(config, env) !== undefined) return;
   const found = await stat(path.join(home, "heddle.db")).catch(() => undefined);
   if (found === undefined) {
     const wanted = "selector" in thread && isThreadId(thread.selector) ? thread.selector : undefined;

@@ -10,6 +10,8 @@ export interface PostgresAddress {
   readonly schema: string;
   /** For messages, without the password. */
   readonly name: string;
+  /** In the address, where it is. */
+  readonly password: string | undefined;
 }
 
 const DEFAULT_SCHEMA = "heddle";
@@ -25,7 +27,8 @@ export function readAddress(address: string): PostgresAddress {
     throw new HeddleError("config.invalid", message);
   }
   const host = url.host === "" ? (url.searchParams.get("host") ?? "localhost") : url.host;
-  return { url: url.href, schema, name: `${host}${url.pathname} (schema ${schema})` };
+  const password = url.password === "" ? undefined : decodeURIComponent(url.password);
+  return { url: url.href, schema, password, name: `${host}${url.pathname} (schema ${schema})` };
 }
 
 function parse(address: string): URL {

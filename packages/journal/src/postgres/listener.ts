@@ -16,6 +16,8 @@ const AGAIN_MS = 250;
 const MAX_STREAMS = 256;
 
 export interface Listener extends Wake {
+  /** What was read before is not what the store holds now. */
+  readonly isReplaced: boolean;
   /** Committed by this process: nobody has to look. */
   committed(first: number, last: number): void;
 }
@@ -24,7 +26,16 @@ export function channelOf({ schema }: PostgresAddress): string {
   return `heddle_${schema}`;
 }
 
-export function createListener(address: PostgresAddress, ask: Ask): Listener {
+export interface ListenerOptions {
+  readonly address: PostgresAddress;
+  readonly ask: Ask;
+  readonly incarnation: number;
+  /** Events that were here are not any more. */
+  readonly onLoss: () => void;
+}
+
+export function createListener({ address, ask, incarnation, onLoss }: ListenerOptions): Listener {
+  let isReplaced = false;
   let seen: number | undefined;
   let link: Link | undefined;
   let listening: Promise<void> | undefined;
@@ -73,7 +84,9 @@ export function createListener(address: PostgresAddress, ask: Ask): Listener {
     try {
       const from = seen;
       const news = await ask(() => newsAfter(from));
-      seen = Math.max(seen ?? 0, news.last);
+      if (news.last < (from ?? 0)) onLoss();
+      isReplaced ||= news.incarnation !== incarnation || news.last < (from ?? 0);
+      seen = news.last;
       if (news.streams === undefined) followers.all();
       else for (const stream of news.streams) followers.now(stream);
     } catch {
@@ -83,6 +96,9 @@ export function createListener(address: PostgresAddress, ask: Ask): Listener {
   }
 
   return {
+    get isReplaced() {
+      return isReplaced;
+    },
     follow: (stream) => followers.follow(stream),
     now: (stream) => followers.now(stream),
     committed(first, last) {
@@ -98,17 +114,21 @@ export function createListener(address: PostgresAddress, ask: Ask): Listener {
 }
 
 interface News {
+  readonly incarnation: number;
   readonly last: number;
   /** undefined: any. */
   readonly streams: readonly string[] | undefined;
 }
 
+const HERE = "SELECT incarnation, (SELECT max(position) FROM events) AS last FROM journal_state";
+const CHANGED = "SELECT stream, max(position) AS last FROM events WHERE position > ? GROUP BY stream";
+
 function* newsAfter(seen: number | undefined): Asking<News> {
-  if (seen === undefined) {
-    const row = yield* get("SELECT max(position) AS last FROM events");
-    return { last: (row && optionalInteger(row, "last")) ?? 0, streams: undefined };
-  }
-  const rows = yield* all("SELECT stream, max(position) AS last FROM events WHERE position > ? GROUP BY stream", seen);
-  const last = rows.reduce((most, row) => Math.max(most, integer(row, "last")), seen);
-  return { last, streams: rows.length > MAX_STREAMS ? undefined : rows.map((row) => text(row, "stream")) };
+  // First: what is committed between the two is found again.
+  const here = yield* get(HERE);
+  const incarnation = integer(here, "incarnation");
+  const last = (here && optionalInteger(here, "last")) ?? 0;
+  if (seen === undefined || last <= seen) return { incarnation, last, streams: seen === last ? [] : undefined };
+  const rows = yield* all(CHANGED, seen);
+  return { incarnation, last, streams: rows.length > MAX_STREAMS ? undefined : rows.map((row) => text(row, "stream")) };
 }

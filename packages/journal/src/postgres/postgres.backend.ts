@@ -5,7 +5,8 @@ import { testHome } from "../suite/journal.samples.ts";
 import type { SuiteStore } from "../suite/journal.suite.ts";
 import { readAddress } from "./address.ts";
 import { connect } from "./driver.ts";
-import { openPostgresJournal, type PostgresOptions } from "./postgres.ts";
+import type { PostgresOptions } from "./options.ts";
+import { openPostgresJournal } from "./postgres.ts";
 
 export const BACKEND = import.meta.url;
 

@@ -7,6 +7,7 @@ import type {
   Append,
   Appended,
   Damage,
+  Durability,
   ExportOptions,
   ExportPart,
   Journal,
@@ -21,12 +22,13 @@ import type { Member } from "../record/append-group.ts";
 import { createBatches, type Batches } from "../record/batches.ts";
 import { breathe, isLong, LONG_CHARS } from "../record/breathe.ts";
 import { createPreparing, type Preparing } from "../record/preparing.ts";
-import type { TicketWriter } from "../record/tickets.ts";
+import { expired, refuseOtherIncarnation } from "../record/incarnation.ts";
+import type { PostgresOptions } from "./options.ts";
 import { withShapes } from "../record/rows.ts";
 import { createRedactor, type Redactor } from "../redaction/redact.ts";
 import type { ReplayReport } from "../replay/replay.ts";
 import { sqlQueries, type Queries } from "../sql/queries/queries.ts";
-import type { Ask, Asking } from "../sql/ask.ts";
+import { all, type Ask, type Asking } from "../sql/ask.ts";
 import { leaseTime, sqlLeases } from "../sql/leases.ts";
 import { checkOnOpen } from "../sql/open-check.ts";
 import { lastPosition, lastVersion, storedRows } from "../sql/stored-rows.ts";
@@ -42,26 +44,11 @@ import { endThread, finishPurges, type PurgeOptions } from "./purge.ts";
 import { readAll, readBatch, readRows, readVersions } from "./read.ts";
 import { createReaders, type Readers } from "./readers.ts";
 import { newer, NEWEST, openSchema, type JournalState } from "./schema.ts";
-import { asDamage, toStoreError } from "./store-errors.ts";
+import { asDamage, requireWritable, toStoreError } from "./store-errors.ts";
 import { createWriter, type Writer } from "./writer.ts";
 
 /** A restart of the server; then a caller is told. */
 const PATIENCE_MS = 30_000;
-
-export interface PostgresOptions {
-  readonly url: string;
-  readonly home: string;
-  readonly now?: (() => number) | undefined;
-  readonly leaseMs?: number | undefined;
-  readonly secrets?: readonly string[] | undefined;
-  readonly redactor?: Redactor | undefined;
-  /** The queue in the same database. */
-  readonly tickets?: TicketWriter | undefined;
-  /** How long a server that is away is waited for; absent: half a minute. */
-  readonly patienceMs?: number | undefined;
-  /** After how long without an answer a connection is given up; absent: twenty seconds. */
-  readonly answerMs?: number | undefined;
-}
 
 export async function openPostgresJournal(options: PostgresOptions): Promise<Journal> {
   const address = readAddress(options.url);
@@ -112,12 +99,12 @@ class PostgresJournal implements Journal {
 
   constructor(options: PostgresOptions, opened: Opened) {
     const { address, lock, state, paths } = opened;
-    const { patienceMs = PATIENCE_MS, answerMs } = options;
+    const { patienceMs = PATIENCE_MS, answerMs, lockMs } = options;
     this.#opened = opened;
     this.redactor = options.redactor ?? createRedactor();
-    this.redactor.learn(options.secrets ?? []);
+    this.redactor.learn([...(options.secrets ?? []), address.password ?? []].flat());
     this.#readers = createReaders(address, patienceMs);
-    this.#writer = createWriter({ address, lock, patienceMs, answerMs });
+    this.#writer = createWriter({ address, lock, patienceMs, answerMs, lockMs });
     const ask: Ask = (asking) => this.#ask(asking);
     this.#rows = storedRows(ask, { pageOf: (range) => ask(() => readRows(range)), damageOf: asDamage });
     const queries = sqlQueries(ask, POSTGRES, this);
@@ -130,7 +117,12 @@ class PostgresJournal implements Journal {
     this.evidence = queries.evidence;
     this.blobs = queries.blobs;
     this.leases = sqlLeases(options, ask, ask);
-    this.#wake = createListener(address, ask);
+    this.#wake = createListener({
+      address,
+      ask,
+      incarnation: state.incarnation,
+      onLoss: () => void this.check().catch(() => undefined),
+    });
     this.#notifier = createNotifier(address);
     // What is committed is durable already.
     this.#testimony = openTestimony(paths, { sync: () => undefined, notice: (notice) => this.#notice(notice) });
@@ -152,13 +144,27 @@ class PostgresJournal implements Journal {
     return [...this.#notices.values()];
   }
 
+  get incarnation(): number {
+    return this.#opened.state.incarnation;
+  }
+
+  get durability(): Durability {
+    return this.#opened.state.durability;
+  }
+
   /** What the witness of this machine knows, and the newest events. */
   async check(): Promise<void> {
     const { witness } = this.#opened.paths;
     const ask: Ask = (asking) => this.#ask(asking);
     const found = await checkOnOpen({ ask, rows: this.#rows, witness, isUnreadable: () => false });
     for (const notice of found.notices) this.#notice(notice);
-    this.#damage ??= found.damage;
+    const { damage } = found;
+    if (damage === undefined || this.#damage !== undefined) return;
+    this.#damage = damage;
+    // The others cannot see what this machine has been told.
+    const sql = "UPDATE journal_state SET damage = ? WHERE damage IS NULL";
+    const tell = (): Asking<unknown> => all(sql, JSON.stringify(damage));
+    if (damage.by === "witness") await this.#writer.write({ work: (one) => one.ask(tell()), mark: () => undefined });
   }
 
   async append(append: Append): Promise<Appended> {
@@ -171,7 +177,10 @@ class PostgresJournal implements Journal {
     try {
       await this.#inTurn(() =>
         this.#writer.write({
-          work: async (transaction) => void (await storeGroup(transaction, [], this.#group)),
+          work: async (transaction) => {
+            await storeGroup(transaction, [], this.#group);
+            await transaction.ask(requireWritable(this.#opened.address.name));
+          },
           mark: () => undefined,
         }),
       );
@@ -218,9 +227,11 @@ class PostgresJournal implements Journal {
   async *tail(options: TailOptions): AsyncIterable<StoredEvent> {
     const { stream, signal } = options;
     let after = options.after;
+    refuseOtherIncarnation(this, options);
     using follower = this.#wake.follow(stream);
     while (!signal.aborted && !this.#isClosed) {
       follower.mark();
+      if (this.#wake.isReplaced) throw expired();
       const asked = { ...(stream === undefined ? {} : { stream }), after, limit: TAIL_EVENTS };
       const { events, isCut } = await this.#ask(() => readBatch(asked));
       for (const event of events) {
@@ -237,25 +248,11 @@ class PostgresJournal implements Journal {
   async verify(stream?: string, watch: VerifyWatch = {}): Promise<VerifyReport> {
     this.#testimony.flush();
     const { verifyStore } = await import("../evidence/verify.ts");
-    const { walkRange } = await import("../evidence/walk.ts");
+    const { walkAll, withKnown } = await import("../evidence/walk-all.ts");
     const of = stream === undefined ? await this.position() : undefined;
-    const walk = async () => {
-      const steps = walkRange(this.#rows, { after: 0, stream });
-      for (let events = 0; ;) {
-        const { done, value } = await steps.next();
-        if (done === true) return [value];
-        events += value;
-        watch.onProgress?.({ events, of });
-        await breathe();
-        watch.signal?.throwIfAborted();
-      }
-    };
     const { signal } = watch;
-    const report = await verifyStore(this.#rows, this.#opened.paths, { stream, walk, signal });
-    const known = this.damage;
-    if (known === undefined || report.damage.some(({ message }) => message === known.message)) return report;
-    const concerns = stream === undefined || known.stream === undefined || known.stream === stream;
-    return concerns ? { ...report, damage: [known, ...report.damage] } : report;
+    const walk = () => walkAll(this.#rows, { stream, of, ...watch });
+    return withKnown(await verifyStore(this.#rows, this.#opened.paths, { stream, walk, signal }), this.damage, stream);
   }
 
   async replay(stream?: string, watch: Pick<VerifyWatch, "onProgress" | "signal"> = {}): Promise<ReplayReport> {

@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { HeddleError } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
+import type { Durability } from "../journal.ts";
 import { PROJECTIONS } from "../projections/projections.ts";
 import { integer, text, type Row } from "../record/rows.ts";
 import { PROJECTION_TABLES } from "../sql/projection-tables.ts";
@@ -105,9 +106,13 @@ export interface JournalState {
   readonly minWriter: number;
   /** Why every append is refused. */
   readonly damage: string | undefined;
+  readonly durability: Durability;
 }
 
-export const STATE = "SELECT id, incarnation, schema_version, min_reader, min_writer, damage FROM journal_state";
+/** With what the server waits for before it says that something is stored. */
+export const STATE = `SELECT id, incarnation, schema_version, min_reader, min_writer, damage,
+  current_setting('synchronous_standby_names') <> '' AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
+    AS has_standby FROM journal_state`;
 
 export function toState(row: Row | undefined): JournalState {
   return {
@@ -117,6 +122,7 @@ export function toState(row: Row | undefined): JournalState {
     minReader: integer(row, "min_reader"),
     minWriter: integer(row, "min_writer"),
     damage: row?.["damage"] === null ? undefined : text(row, "damage"),
+    durability: row?.["has_standby"] === "t" ? "quorum" : "primary",
   };
 }
 

@@ -1,6 +1,7 @@
 /** Faults of Postgres and of the way to it as Heddle's error codes. */
 import { HeddleError, isHeddleError, reasonOf } from "@heddle/protocol";
 import type { Damage } from "../journal.ts";
+import { get, type Asking } from "../sql/ask.ts";
 
 /** `away`: the server or the connection is gone; it may come back. */
 export type StoreFault = "busy" | "full" | "read-only" | "damaged" | "away" | "other";
@@ -47,7 +48,7 @@ export function toStoreError(error: unknown, name: string): HeddleError {
     case "full":
       return new HeddleError("store.full", `no space left for ${name}; free some, nothing was lost`, { cause });
     case "read-only":
-      return new HeddleError("store.read-only", `${name} cannot be written by this user, or is a standby`, { cause });
+      return readOnlyError(name, cause);
     case "damaged":
       return new HeddleError("store.damaged", `${name} is damaged: ${reasonOf(error)}`, { cause });
     case "away":
@@ -55,6 +56,16 @@ export function toStoreError(error: unknown, name: string): HeddleError {
     case "other":
       return new HeddleError("store.failed", `${name}: ${reasonOf(error)}`, { cause });
   }
+}
+
+/** A standby, or a user who may only read, would refuse the first row. */
+export function* requireWritable(name: string): Asking<void> {
+  const row = yield* get("SELECT current_setting('transaction_read_only') AS mode");
+  if (row?.["mode"] === "on") throw readOnlyError(name);
+}
+
+function readOnlyError(name: string, cause?: unknown): HeddleError {
+  return new HeddleError("store.read-only", `${name} cannot be written by this user, or is a standby`, { cause });
 }
 
 /** A page that Postgres cannot read is damage to report, not a failure to verify. */

@@ -28,6 +28,7 @@ export interface WriterOptions {
   /** How long a server that is away is waited for. */
   readonly patienceMs: number;
   readonly answerMs?: number | undefined;
+  readonly lockMs?: number | undefined;
 }
 
 export interface Writer {
@@ -37,14 +38,20 @@ export interface Writer {
   close(): Promise<void>;
 }
 
-export function createWriter({ address, lock, patienceMs, answerMs = ANSWER_MS }: WriterOptions): Writer {
+export function createWriter({
+  address,
+  lock,
+  patienceMs,
+  answerMs = ANSWER_MS,
+  lockMs = LOCK_MS,
+}: WriterOptions): Writer {
   let link: Link | undefined;
   const timing = { lock, answerMs };
 
   async function connected(): Promise<Link> {
     if (link !== undefined && !link.isGone) return link;
     link = undefined;
-    const settings = { lock_timeout: LOCK_MS, idle_in_transaction_session_timeout: IDLE_MS };
+    const settings = { lock_timeout: lockMs, idle_in_transaction_session_timeout: IDLE_MS };
     link = await connect({ address, purpose: "append", settings });
     return link;
   }

@@ -35,6 +35,7 @@ import { nextBatch, readPage } from "./read-recent.ts";
 import { RecentEvents } from "../record/recent-events.ts";
 import { createRedactor, type Redactor } from "../redaction/redact.ts";
 import { withShapes } from "../record/rows.ts";
+import { refuseOtherIncarnation } from "../record/incarnation.ts";
 import type { ReplayReport } from "../replay/replay.ts";
 import { toStoreError } from "./store-errors.ts";
 import { createWake, type Wake } from "./wake.ts";
@@ -48,6 +49,9 @@ export async function openJournal(options: OpenJournalOptions): Promise<Journal>
 }
 
 class SqliteJournal implements Journal {
+  /** A file outlives its readers' cursors, and is never given another past. */
+  readonly incarnation = 1;
+  readonly durability = "disk";
   readonly redactor: Redactor;
   readonly threads: Queries["threads"];
   readonly marks: Queries["marks"];
@@ -190,6 +194,7 @@ class SqliteJournal implements Journal {
   async *tail(options: TailOptions): AsyncIterable<StoredEvent> {
     const { stream, signal } = options;
     let after = options.after;
+    refuseOtherIncarnation(this, options);
     // From here on the wake reports changes: asking before each batch would cost more than the batch.
     await this.#read(() => this.#recent.forgetWhenChanged());
     using follower = this.#wake.follow(stream);
@@ -215,6 +220,7 @@ class SqliteJournal implements Journal {
     this.#testimony.flush();
     const { verifyStore } = await import("../evidence/verify.ts");
     const { walkStore } = await import("./walk-store.ts");
+    const { withKnown } = await import("../evidence/walk-all.ts");
     const walk = () => walkStore(this.#connection, this.#paths.database, { ...watch, stream });
     const report = await untilFree(() =>
       verifyStore(rowsOf(this.#connection), this.#paths, { stream, walk, signal: watch.signal }),
@@ -224,11 +230,7 @@ class SqliteJournal implements Journal {
     });
     this.#keepsFiles ||= report.damage.length > 0;
     if (stream !== undefined && report.damage.length === 0) this.#recent.proven(stream, 0);
-    const known = this.damage;
-    if (known === undefined || report.damage.some(({ message }) => message === known.message)) return report;
-    const concerns = stream === undefined || known.stream === undefined || known.stream === stream;
-    // Damage found on opening comes first: of an unreadable file, the rest only shows that nothing is there.
-    return concerns ? { ...report, damage: [known, ...report.damage] } : report;
+    return withKnown(report, this.damage, stream);
   }
 
   async replay(stream?: string, watch: Pick<VerifyWatch, "onProgress" | "signal"> = {}): Promise<ReplayReport> {

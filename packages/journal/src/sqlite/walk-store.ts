@@ -1,8 +1,8 @@
-/** Walks all events of the store: in several threads where there are many, otherwise here, with pauses. */
+/** Walks all events of the store: in several threads where there are many, otherwise here. */
 import { availableParallelism } from "node:os";
-import { setImmediate as breathe } from "node:timers/promises";
 import type { VerifyWatch } from "../journal.ts";
-import { NOTHING_WALKED, walkRange, type WalkedRange } from "../evidence/walk.ts";
+import { NOTHING_WALKED, type WalkedRange } from "../evidence/walk.ts";
+import { walkAll } from "../evidence/walk-all.ts";
 import { text } from "../record/rows.ts";
 import type { Connection } from "./driver.ts";
 import { lastPosition } from "./read.ts";
@@ -32,15 +32,8 @@ export async function walkStore(
     });
   }
   const structure = stream === undefined ? [checkStructure(connection)] : [];
-  const steps = walkRange(rowsOf(connection), { after: 0, stream });
-  for (let events = 0; ;) {
-    const { done, value } = await steps.next();
-    if (done === true) return [...structure, value];
-    events += value;
-    onProgress({ events, of: stream === undefined ? last : undefined });
-    await breathe();
-    watch.signal?.throwIfAborted();
-  }
+  const of = stream === undefined ? last : undefined;
+  return [...structure, ...(await walkAll(rowsOf(connection), { stream, of, onProgress, signal: watch.signal }))];
 }
 
 /** SQLite's own check of its pages, as a range without events. */

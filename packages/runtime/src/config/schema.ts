@@ -296,8 +296,18 @@ const EnvironmentTable = z.object({
 });
 export type EnvironmentTable = z.infer<typeof EnvironmentTable>;
 
+/** Where the record is kept, when not in the home. */
+const StoreTable = z.strictObject({
+  /** `postgres://user@host/database?schema=name`. */
+  url: text
+    .max(4096)
+    .regex(/^postgres(?:ql)?:\/\//, "must be postgres://user@host/database?schema=name")
+    .optional(),
+});
+
 export const ConfigFile = z.object({
   ...Choices,
+  store: StoreTable.optional(),
   /** What commands see of the environment. */
   shell_environment_policy: EnvironmentTable.optional(),
   /** So long a question waits for an answer before it counts as declined; for ever unless said. */

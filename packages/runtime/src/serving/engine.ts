@@ -5,6 +5,7 @@ import type { ProviderConfig } from "@heddle/models";
 import { counted, isHeddleError } from "@heddle/protocol";
 import type { Host } from "@heddle/server";
 import type { ConfigFile } from "../config/schema.ts";
+import { storeAddress } from "../config/store-address.ts";
 import { backgroundOf, hooksOf, mcpServersOf } from "../settings/extensions.ts";
 import { limitOptions } from "../settings/extensions.ts";
 import { withLazyLogins, withLogin } from "../settings/logins.ts";
@@ -28,6 +29,7 @@ export async function openEngine(options: EngineOptions): Promise<Heddle> {
   const { home, codexHome, config, env, masked, skills, redactor, isUnattended = false, member, log } = options;
   const heddle = await openHeddle({
     home,
+    store: storeAddress(config, env),
     codexHome,
     providers: await providersOf(config, env, redactor),
     redactor,

@@ -4,6 +4,7 @@ import path from "node:path";
 import { openJournal, type Journal } from "@heddle/journal";
 import type { StoredEvent } from "@heddle/protocol";
 import { heddleHome } from "../config/read-config.ts";
+import { storeAddressOf } from "../config/store-address.ts";
 
 /** Each of these tells that there was a record, also when the others are gone. */
 const TRACES = ["heddle.db", "witness.log", "checkpoints"];
@@ -11,6 +12,8 @@ const TRACES = ["heddle.db", "witness.log", "checkpoints"];
 /** undefined when this home has no record yet. */
 export async function openRecord(env: NodeJS.ProcessEnv): Promise<Journal | undefined> {
   const home = heddleHome(env);
+  const store = await storeAddressOf(env);
+  if (store !== undefined) return openJournal({ home, store, secrets: [] });
   const traces = await Promise.all(TRACES.map((name) => stat(path.join(home, name)).catch(() => undefined)));
   return traces.every((trace) => trace === undefined) ? undefined : openJournal({ home, secrets: [] });
 }

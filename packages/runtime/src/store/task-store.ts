@@ -5,6 +5,7 @@ import { finishPutting, openTasks, type Tasks } from "@heddle/tasks";
 import { knownSecrets } from "./known-secrets.ts";
 import { heddleHome, makeHome } from "../config/read-config.ts";
 import { openRecord } from "./record.ts";
+import { storeAddressOf } from "../config/store-address.ts";
 
 type Log = (line: string) => void;
 
@@ -16,7 +17,7 @@ export interface TaskStore extends AsyncDisposable {
 /** Makes the home where there is none. */
 export async function openTaskStore(env: NodeJS.ProcessEnv, log: Log): Promise<TaskStore> {
   const home = await makeHome(env);
-  const journal = await openJournal({ home, secrets: await knownSecrets(env) });
+  const journal = await openJournal({ home, store: await storeAddressOf(env), secrets: await knownSecrets(env) });
   return await storeOf(journal, home, log);
 }
 
