@@ -9,7 +9,7 @@ export default defineConfig({
   resolve: { conditions: ["heddle-source"] },
   ssr: { resolve: { conditions: ["heddle-source"] } },
   test: {
-    include: ["packages/*/src/**/*.postgres.test.ts"],
+    include: ["packages/*/src/**/*.postgres.test.ts", "postgres/*.test.ts"],
     globalSetup: path.join(import.meta.dirname, "setup.ts"),
     pool: "forks",
     isolate: false,
