@@ -8,6 +8,7 @@ import { HookConfig, HostRule, Personality, ReasoningSummary, SandboxMode, Verbo
 import { z } from "zod";
 import { InboxTable } from "./inbox-table.ts";
 import { RunnerTable } from "./runner-table.ts";
+import { StoreTable } from "./store-table.ts";
 
 const text = z.string().min(1);
 const absolute = text.refine((folder) => path.isAbsolute(folder), "must be an absolute path");
@@ -295,15 +296,6 @@ const EnvironmentTable = z.object({
   set: z.record(variable, z.string().max(32_768)).optional(),
 });
 export type EnvironmentTable = z.infer<typeof EnvironmentTable>;
-
-/** Where the record is kept, when not in the home. */
-const StoreTable = z.strictObject({
-  /** `postgres://user@host/database?schema=name`. */
-  url: text
-    .max(4096)
-    .regex(/^postgres(?:ql)?:\/\//, "must be postgres://user@host/database?schema=name")
-    .optional(),
-});
 
 export const ConfigFile = z.object({
   ...Choices,
