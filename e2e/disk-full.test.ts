@@ -162,7 +162,7 @@ interface Served extends Running {
 
 async function serveOn(disk: SmallDisk, world: World, model: ModelServer): Promise<Served> {
   const options = { world, wrapper: disk.wrapper, env: { HEDDLE_HOME: disk.home }, deadlineMs: 60_000 };
-  const running = start(["serve", ...serveOptions(model)], options);
+  const running = start(["serve", "--grace", "0", ...serveOptions(model)], options);
   await running.sees("serve.token");
   const { url } = JSON.parse(await readFile(path.join(disk.seen, "serve.json"), "utf8")) as { url: string };
   const token = (await readFile(path.join(disk.seen, "serve.token"), "utf8")).trim();

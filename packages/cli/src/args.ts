@@ -211,3 +211,16 @@ function unknownOption(rawName: string, byName: OptionTable): HeddleError {
   const hint = guess === undefined ? "see heddle --help" : `did you mean --${guess}?`;
   return usage(`unknown option ${rawName}; ${hint}`);
 }
+
+/** undefined: it is not given. */
+export function wholeNumber(
+  args: ParsedArgs,
+  name: string,
+  { min, max }: { readonly min: number; readonly max: number },
+): number | undefined {
+  const text = args.value(name);
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+  throw usage(`--${name} "${text}" is not a whole number from ${min} to ${max}`);
+}

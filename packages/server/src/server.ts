@@ -96,8 +96,8 @@ export class AppServer implements AsyncDisposable {
     this.#watchdog = watchLoop({ log });
     const turns = new RunningTurns(heddle);
     this.turns = turns;
-    const startTurn = async (start: StartTurn, by: Author): Promise<TurnHandle> =>
-      turns.add(await heddle.as(by).startTurn(start));
+    const startTurn = (start: StartTurn, by: Author): Promise<TurnHandle> =>
+      turns.begin(() => heddle.as(by).startTurn(start));
     this.#queue = openTurnQueue({
       heddle: { journal: heddle.journal, as: (by) => ({ startTurn: (start) => startTurn(start, by) }) },
       log,
@@ -174,6 +174,20 @@ export class AppServer implements AsyncDisposable {
     if (this.#isStopping) connection.close();
     else this.#connections.add(connection);
     return gone.promise;
+  }
+
+  /**
+   * Begins nothing new. Resolves when nothing runs any more but what only waits for an answer, which the next server
+   * carries on with, or when the signal aborts.
+   */
+  async drain(signal: AbortSignal): Promise<void> {
+    const queues = [this.#queue, this.#goals, this.#messages].map((queue) => queue[Symbol.asyncDispose]());
+    await this.turns.drain(signal);
+    const overdue = new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    await Promise.race([Promise.allSettled(queues), overdue]);
   }
 
   /** Ends the turns of this server, sends their ends to followers, and disconnects everyone. */

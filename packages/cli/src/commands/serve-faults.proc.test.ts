@@ -69,7 +69,7 @@ test("F32: SIGTERM ends running turns, tells followers and exits with 0, within 
   await using world = await openWorld();
   await using model = await startModelServer({ script: [{ calls: [command("echo begun; exec sleep 61")] }] });
   await pointAt(world, model.url);
-  await using served = await startServe(world);
+  await using served = await startServe(world, { args: ["--grace", "0"] });
   const threads = await Promise.all([1, 2, 3].map(() => newThread(served)));
   for (const threadId of threads) await served.call("POST", `/api/threads/${threadId}/turns`, { input: "go" });
   for (const threadId of threads) await served.events(threadId, ({ body }) => body.type === "tool.intended");
@@ -98,7 +98,7 @@ test("F32: who follows on the private socket hears the end too, and no file goes
   await using world = await openWorld();
   await using model = await startModelServer({ script: [{ calls: [command("echo begun; exec sleep 61")] }] });
   await pointAt(world, model.url);
-  await using served = await startServe(world);
+  await using served = await startServe(world, { args: ["--grace", "0"] });
   using connected = await connectTo(path.join(world.home, "serve.sock"));
   await connected.client.initialize();
   const threadId = await startThread(connected.client);
@@ -117,12 +117,39 @@ test("F32: who follows on the private socket hears the end too, and no file goes
   expect(next.url).toBe(served.url);
 });
 
+test("SIGTERM drains: nothing new is begun, probes say so, and a turn that runs ends as it would have", async () => {
+  await using world = await openWorld();
+  const waits = command("echo begun; while [ ! -e go ]; do sleep 0.05; done");
+  await using model = await startModelServer({ script: [{ calls: [waits] }, { text: "ended by itself" }] });
+  await pointAt(world, model.url);
+  await using served = await startServe(world);
+  const [threadId, other] = [await newThread(served), await newThread(served)];
+  await served.call("POST", `/api/threads/${threadId}/turns`, { input: "go" });
+  await served.events(threadId, ({ body }) => body.type === "tool.intended");
+  const ended = served.events(threadId, isTurnEnd);
+  served.running.child.kill("SIGTERM");
+  await expect.poll(async () => (await served.call("GET", "/readyz")).status).toBe(503);
+  expect((await served.call("GET", "/readyz")).json).toMatchObject({
+    reasons: [{ code: "draining", message: "the server is stopping" }],
+  });
+  expect((await served.call("GET", "/livez")).status).toBe(200);
+  expect((await served.call("GET", `/api/threads/${threadId}`)).status).toBe(200);
+  expect(await served.call("POST", `/api/threads/${other}/turns`, { input: "go" })).toMatchObject({
+    status: 503,
+    json: { error: { code: "door.overloaded" } },
+  });
+  expect(await served.call("GET", `/api/threads/${other}/turns`)).toMatchObject({ json: { data: [] } });
+  await world.file("workspace/go", "");
+  expect((await ended).at(-1)?.body).toMatchObject({ status: "completed" });
+  expect((await served.running.ended).code).toBe(0);
+});
+
 test("F32 G3: a second SIGTERM ends it at once, and the turn has its one end after the next start", async () => {
   await using world = await openWorld();
   const stubborn = command("trap '' TERM INT; echo begun; while :; do sleep 1; done");
   await using model = await startModelServer({ script: [{ calls: [stubborn] }] });
   await pointAt(world, model.url);
-  const served = await startServe(world);
+  const served = await startServe(world, { args: ["--grace", "0"] });
   const threadId = await newThread(served);
   await served.call("POST", `/api/threads/${threadId}/turns`, { input: "go" });
   await served.events(threadId, ({ body }) => body.type === "tool.intended");

@@ -34,7 +34,7 @@ test("a server that stops in the middle leaves the task to the next one", async 
   const added = await run(["task", "add", "t.yaml", "--json"], { world });
   const { id } = JSON.parse(added.stdout);
   {
-    await using first = await startServe(world, { env: MOCK_KEY });
+    await using first = await startServe(world, { args: ["--grace", "0"], env: MOCK_KEY });
     await mock.server.arrived(0);
     first.running.child.kill("SIGTERM");
     expect(await first.running.ended).toMatchObject({ code: 0 });

@@ -13,7 +13,7 @@ import { readConfigOf } from "../config-options.ts";
 import { CONFIG_OPTIONS } from "./exec-options.ts";
 import { DOOR_OPTIONS, doorChoices } from "../door-options.ts";
 import { say } from "../print/screen.ts";
-import { untilToLeave } from "../leaving.ts";
+import { GRACE_OPTION, graceMsOf, untilToLeave } from "../leaving.ts";
 import { reportUnstoredEnds } from "../until-end.ts";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
@@ -30,6 +30,7 @@ const OPTIONS: readonly OptionSpec[] = [
   },
   { name: "name", value: "NAME", help: "What others at the store call it; default: the host and the process" },
   { name: "no-tasks", help: "Leave tasks, the inbox and notifications to another process" },
+  GRACE_OPTION,
   ...CONFIG_OPTIONS,
 ];
 
@@ -38,13 +39,15 @@ export const serveCommand: Command = {
   about:
     "Serves threads, turns and events over HTTP with server-sent events, and over JSON-RPC as app-server does (WebSocket at\n" +
     "the same port, lines on the socket). Every TCP client shows a token: heddle token --help. The dashboard is at the\n" +
-    "address in a browser: heddle dashboard logs you in.",
+    "address in a browser: heddle dashboard logs you in. SIGTERM drains it: it begins nothing new, and what has not ended\n" +
+    "after --grace is interrupted, tasks to continue with the next start.",
   options: OPTIONS,
   examples: [
     "heddle serve",
     "heddle serve --listen http://127.0.0.1:4617",
     "heddle serve --listen https://0.0.0.0:4617 --allow-host me.example --tls-cert cert.pem --tls-key key.pem",
     "heddle serve --role server",
+    "heddle serve --grace 300",
     "heddle serve --listen unix:///run/user/1000/heddle.sock",
     'curl -H "Authorization: Bearer $(cat ~/.heddle/serve.token)" http://127.0.0.1:4617/api/threads',
   ],
@@ -55,7 +58,8 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   const [extra] = args.positionals;
   if (extra !== undefined) throw usage(`serve takes no arguments, only options; what is "${extra}"?`);
   const plan = await planDoors({ choices: doorChoices(args, cwd), cwd, env, what: "heddle serve", log: say });
-  using stop = watchForStop(undefined, plan.stopMs);
+  const graceMs = graceMsOf(args);
+  using stop = watchForStop(undefined, graceMs + plan.stopMs);
   const configuration = await readConfigOf(args, env);
   const { config, warnings } = configuration;
   const home = await makeHome(env);
@@ -74,7 +78,7 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   const doors = await claimed.open(ends, { ...serving, taskDoor, harness, cwd, version, ...more });
   for (const address of doors.addresses) say(`listening on ${address}`);
   process.stdout.write(doors.how);
-  await untilToLeave({ stop, graceMs: 0, member: heddle.member, harness });
+  await untilToLeave({ stop, graceMs, member: heddle.member, harness, doors });
   await ends.disposeAsync();
   heddle.member?.fenced.throwIfAborted();
   return reportUnstoredEnds(heddle, EXIT.ok);

@@ -11,26 +11,21 @@ import { concurrencyOf, openWorker } from "@heddle/runtime/work";
 import { readConfigOf } from "../config-options.ts";
 import { CONFIG_OPTIONS } from "./exec-options.ts";
 import { say } from "../print/screen.ts";
-import { GRACE_SECONDS, untilToLeave } from "../leaving.ts";
+import { GRACE_OPTION, graceMsOf, untilToLeave } from "../leaving.ts";
 import { reportUnstoredEnds } from "../until-end.ts";
-import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
+import { usage, wholeNumber, type OptionSpec, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { watchForStop } from "../stop.ts";
 
 /** Tasks are given back within this, whatever hangs. */
 const STOP_MS = 9_500;
-const MAX_GRACE_SECONDS = 86_400;
 const MAX_CONCURRENCY = 1_000;
 
 const OPTIONS: readonly OptionSpec[] = [
   { name: "name", value: "NAME", help: "What others call it; default: the host and the process" },
   { name: "label", value: "LABEL", isMultiple: true, help: "What it has that a task may need, such as gpu" },
   { name: "concurrency", value: "N", help: "Tasks at a time; default: [tasks] concurrency of config.toml" },
-  {
-    name: "grace",
-    value: "SECONDS",
-    help: `How long running tasks may continue after SIGTERM; default: ${GRACE_SECONDS}`,
-  },
+  GRACE_OPTION,
   ...CONFIG_OPTIONS,
 ];
 
@@ -52,7 +47,7 @@ export const workerCommand: Command = {
 async function run(args: ParsedArgs, { env, version }: CommandContext): Promise<number> {
   const [extra] = args.positionals;
   if (extra !== undefined) throw usage(`worker takes no arguments, only options; what is "${extra}"?`);
-  const graceMs = 1_000 * (wholeNumber(args, "grace", { max: MAX_GRACE_SECONDS, min: 0 }) ?? GRACE_SECONDS);
+  const graceMs = graceMsOf(args);
   using stop = watchForStop(undefined, graceMs + STOP_MS);
   const configuration = await readConfigOf(args, env);
   const concurrency =
@@ -89,16 +84,4 @@ function labelsOf(args: ParsedArgs): readonly string[] {
       throw usage(`--label "${label}" must be lower-case letters, digits, ., _ or -, such as --label gpu`);
   }
   return [...new Set(labels)];
-}
-
-function wholeNumber(
-  args: ParsedArgs,
-  name: string,
-  { min, max }: { readonly min: number; readonly max: number },
-): number | undefined {
-  const text = args.value(name);
-  if (text === undefined) return undefined;
-  const value = Number(text);
-  if (/^\d+$/.test(text) && value >= min && value <= max) return value;
-  throw usage(`--${name} "${text}" is not a whole number from ${min} to ${max}`);
 }

@@ -56,6 +56,8 @@ export interface Doors {
   readonly tokenFile: string;
   /** How to come in, in lines for people; with the owner's token when it is new. */
   readonly how: string;
+  /** Nothing new is begun; resolves when what runs has ended, or when the signal aborts. */
+  drain(signal: AbortSignal): Promise<void>;
   /** Nothing new is begun, and what runs gets its end. Followers of events stay connected to receive that. */
   endWork(): Promise<void>;
 }
@@ -142,6 +144,7 @@ async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind:
   const { turns } = server;
   const places = { home, cwd, pageFolder, configFile: host.config?.file };
   const door = new HttpDoor({ heddle, settings, facts, taskDoor, tokens, turns, ...places, version, log, websockets });
+  const drain = (signal: AbortSignal): Promise<void> => server.drain(signal);
   let ending: Promise<unknown> | undefined;
   const endWork = async (): Promise<void> => {
     ending ??= Promise.allSettled([
@@ -172,7 +175,7 @@ async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind:
     `token    ${tokenFile}${newToken}`,
     ...(url === undefined ? [] : [`try      curl -H "Authorization: Bearer $(cat ${tokenFile})" ${url}/api/server`]),
   ];
-  return { addresses, url, tokenFile, how: `${visibleText(lines.join("\n"))}\n`, endWork };
+  return { addresses, url, tokenFile, how: `${visibleText(lines.join("\n"))}\n`, drain, endWork };
 }
 
 type Accept = Parameters<typeof listenUnix>[1];

@@ -68,7 +68,7 @@ async function begin(
   const command = slashCommand(blocks);
   if (command?.name === "compact") {
     const settings = await nextSettings(server, session);
-    return server.turns.add(await server.heddle.as(by).compact(session.threadId, settings)).turnId;
+    return (await server.turns.begin(() => server.heddle.as(by).compact(session.threadId, settings))).turnId;
   }
   if (command?.name === "review") return review(connection, session, command.rest);
   const skills = command === undefined ? [] : await skillsFor(server, session.workspace);
@@ -99,7 +99,7 @@ async function review({ server, by }: AcpConnection, session: AcpSession, what: 
   const clientId = randomUUID();
   session.owns(clientId);
   const start = { thread: threadId, workspace, input, settings, task: "review", subject, clientId } as const;
-  return server.turns.add(await server.heddle.as(by).startTurn(start)).turnId;
+  return (await server.turns.begin(() => server.heddle.as(by).startTurn(start))).turnId;
 }
 
 function requireFitting({ input, context }: AcpInput): void {

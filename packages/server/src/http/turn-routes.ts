@@ -40,13 +40,13 @@ export async function startTurn(threadId: string, wanted: Wanted, { context, pri
   const { clientId, input, role, ceiling } = wanted;
   const workspace =
     wanted.workspace === undefined ? undefined : await folderFor({ principal, wanted: wanted.workspace, cwd });
-  const handle = await heddle.as(by).startTurn({
+  const start = {
     thread: threadId,
     input,
     settings,
     ...defined({ clientId, role, workspace, traceparent, keep: ceiling === undefined ? undefined : { ceiling } }),
-  });
-  turns.add(handle);
+  };
+  const handle = await turns.begin(() => heddle.as(by).startTurn(start));
   return turnView(heddle.journal, await requireTurn(heddle.journal, threadId, handle.turnId));
 }
 

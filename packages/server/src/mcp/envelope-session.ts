@@ -127,16 +127,14 @@ export class EnvelopeSession implements AsyncDisposable {
     const stored = threadId === undefined ? undefined : await heddle.storedSettings(threadId);
     const resolved = await settings.resolve({ workspace, stored, patch: { envelope }, mayLackKey: true });
     refuseFullAccess(principal, resolved.sandboxMode);
-    const handle = await (
-      await this.#outside()
-    ).enter({
+    const entering = {
       thread: threadId ?? { workspace, origin: ORIGIN },
       workspace,
       settings: resolved,
       onDisconnect: "stop",
       ...(isOwner(principal) ? {} : { staysInSandbox: true }),
-    });
-    turns.add(handle);
+    } as const;
+    const handle = await turns.begin(async () => (await this.#outside()).enter(entering));
     const surface = { envelope: handle.envelope, tools: handle.tools };
     const open: Open = {
       threadId: handle.threadId,

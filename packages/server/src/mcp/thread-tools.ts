@@ -92,8 +92,8 @@ async function start(
   const resolved = await context.settings.resolve({ workspace: folder, patch: { ...patch, ceiling } });
   refuseFullAccess(principal, resolved.sandboxMode);
   // A refused turn leaves no thread.
-  const handle = turns.add(
-    await acts.startTurn({
+  const handle = await turns.begin(() =>
+    acts.startTurn({
       thread: { workspace: folder, origin: ORIGIN },
       input: [{ type: "text", text }],
       settings: { ...resolved, ...defined({ limits, outputSchema }) },

@@ -87,7 +87,8 @@ async function begin(
 ): Promise<string | undefined> {
   try {
     const named = clientId === undefined ? {} : { clientId };
-    return turns.add(await heddle.as(by).startTurn({ thread, input, settings, once, ...named })).turnId;
+    const start = { thread, input, settings, once, ...named };
+    return (await turns.begin(() => heddle.as(by).startTurn(start))).turnId;
   } catch (error) {
     if (isHeddleError(error) && error.code === "turn.active") return undefined;
     throw error;

@@ -19,7 +19,7 @@ export const startReview: Handler<"review/start"> = async (params, call) => {
     const { threadId, workspace } = isDetached ? await server.news.begin(detached(asked, call)) : asked;
     const input = [{ type: "text" as const, text: prompt }];
     const start = { thread: threadId, workspace, input, settings, task: "review", subject } as const;
-    const { turnId } = server.turns.add(await server.heddle.as(call.connection.by).startTurn(start));
+    const { turnId } = await server.turns.begin(() => server.heddle.as(call.connection.by).startTurn(start));
     return { turn: { ...newTurn(turnId), items: [label(turnId, subject)] }, reviewThreadId: threadId };
   });
 };

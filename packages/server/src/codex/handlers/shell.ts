@@ -16,7 +16,8 @@ export const shellCommand: Handler<"thread/shellCommand"> = async (params, { ser
   return heldBack(connection, threadId, async () => {
     try {
       const time = typeof timeoutMs === "number" ? { timeoutMs: Math.max(1, timeoutMs) } : {};
-      server.turns.add(await server.heddle.as(connection.by).runShell({ threadId, command, settings, ...time }));
+      const acts = server.heddle.as(connection.by);
+      await server.turns.begin(() => acts.runShell({ threadId, command, settings, ...time }));
       return {};
     } catch (error) {
       if (!isHeddleError(error) || error.code !== "turn.active") throw error;

@@ -94,7 +94,8 @@ export async function startOrSteer(
     try {
       const asked = { thread: threadId, workspace, input, context, settings, once, keep };
       const start = { ...asked, ...(clientId === undefined ? {} : { clientId }) };
-      return { turnId: server.turns.add(await acts.startTurn(start)).turnId, isSteered: false };
+      const { turnId } = await server.turns.begin(() => acts.startTurn(start));
+      return { turnId, isSteered: false };
     } catch (error) {
       if (!isHeddleError(error) || error.code !== "turn.active") throw error;
     }
@@ -149,7 +150,7 @@ export const compactThread: Handler<"thread/compact/start"> = async (params, { s
   const { threadId } = loaded;
   const settings = await nextSettings(server, loaded);
   return heldBack(connection, threadId, async () => {
-    server.turns.add(await server.heddle.as(connection.by).compact(threadId, settings));
+    await server.turns.begin(() => server.heddle.as(connection.by).compact(threadId, settings));
     return {};
   });
 };

@@ -44,17 +44,15 @@ async function enter(params: Params<"envelope/enter">, call: Call): Promise<Sess
   const { by, principal } = connection;
   using _reserved = server.sessions.reserve({ by, agentName, clientId });
   const { thread, workspace, settings } = await beginning(params, call);
-  const handle = await (
-    await acts(call)
-  ).enter({
+  const entering = {
     thread,
     workspace,
     settings,
     onDisconnect,
     ...defined({ clientId, agentName, idleMs: idleSec === undefined ? undefined : idleSec * 1000 }),
     ...(isOwner(principal) ? {} : { staysInSandbox: true }),
-  });
-  server.turns.add(handle);
+  };
+  const handle = await server.turns.begin(async () => (await acts(call)).enter(entering));
   const { threadId, turnId, idleMs } = handle;
   await server.sessions.entered(handle, { by, agentName, clientId, onDisconnect, idleMs }, connection);
   const cursor = handle.admittedVersion;
