@@ -10,9 +10,12 @@ import { MOCK_KEY, openMockWorld, type MockWorld } from "../../test/mock-model.t
 const WORKS = "gpt-5.5";
 const LIES = "gpt-5.5-mini";
 
-/** One model does the work; the other says that it did. */
-const respond: NonNullable<ModelServerOptions["respond"]> = ({ answers, body }) =>
-  answers === 0 && JSON.parse(JSON.stringify(body)).model === WORKS
+/**
+ * One model does the work, until it hears that its command has succeeded: of one that was killed with Heddle nobody knows. The
+ * other says that it did.
+ */
+const respond: NonNullable<ModelServerOptions["respond"]> = ({ body }) =>
+  JSON.parse(JSON.stringify(body)).model === WORKS && !JSON.stringify(body).includes("exited with code 0")
     ? { calls: [{ tool: "exec_command", args: { cmd: "echo made > done.txt" } }] }
     : { text: "It is done.\nTASK COMPLETE" };
 
@@ -121,15 +124,7 @@ test("a file whose contest cannot be is refused with line and way on", async () 
 });
 
 test("a benchmark of 2 tasks, 2 agents and 2 repeats that is killed continues, and counts each run once", async () => {
-  let requests = 0;
-  let kill: () => void = () => undefined;
-  await using mock = await openMockWorld({
-    respond: (request) => {
-      requests += 1;
-      if (requests === 7) kill();
-      return respond(request);
-    },
-  });
+  await using mock = await openMockWorld({ respond });
   await mock.world.file("workspace/tasks/a.yaml", task().replace("workspace: .", "workspace: .."));
   await mock.world.file("workspace/tasks/b.yaml", task().replace("workspace: .", "workspace: .."));
   const order = [
@@ -142,8 +137,9 @@ test("a benchmark of 2 tasks, 2 agents and 2 repeats that is killed continues, a
     "2",
     "--json",
   ];
-  await using first = start(order, { world: mock.world, env: MOCK_KEY });
-  kill = () => void first.child.kill("SIGKILL");
+  // In the third run that works, when its command is on record and has not begun.
+  const strike = { HEDDLE_FAILPOINT: "turn.after-intent@3=kill" };
+  await using first = start(order, { world: mock.world, env: { ...MOCK_KEY, ...strike } });
   expect((await first.ended).signal).toBe("SIGKILL");
   const ran = await heddle(mock, ...order);
   expect(ran.code).toBe(0);
