@@ -158,17 +158,3 @@ test("a press that comes too late says who was faster", async () => {
   read();
   await row.waitFor({ state: "detached" });
 });
-
-test("by keyboard alone: the morning's question is chosen, read and allowed", async () => {
-  await using seat = await stage.sit();
-  const { page } = seat;
-  const { id } = await orderQuestion(stage, "keys");
-  const row = page.locator("li.ask.sel", { hasText: "touch keys.txt" });
-  await row
-    .getByRole("button", { name: /^Allow once/ })
-    .and(page.locator(":enabled"))
-    .waitFor();
-  await page.keyboard.press("a");
-  await row.waitFor({ state: "detached" });
-  await comesTo(stage, id, "verified");
-});

@@ -1,6 +1,6 @@
 /** What can be answered to a question: yes once, yes for the thread, no with words, or what it asks for. */
 import type { AnswerInput, Approval, ApprovalQuestion } from "@heddle/protocol/http";
-import { useState, type ReactNode } from "react";
+import { useRef, useState, type ReactNode } from "react";
 import { api } from "../live/session.ts";
 import { line } from "../text/shown.ts";
 import { questionWords } from "../words/questions.ts";
@@ -44,6 +44,8 @@ interface AllowProps extends AnswersProps {
 function Allow(props: AllowProps): ReactNode {
   const { approval, act, isSelected, place = "", isSeen, mayAllow, isBrief, granted, isNothing } = props;
   const [isDenying, setDenying] = useState(false);
+  const wasDenying = useRef(false);
+  wasDenying.current ||= isDenying;
   const isSettled = useSettled(`${approval.id} ${place}`);
   const { isBeyond } = questionWords(approval.question);
   const [isAsked, setAsked] = useState(false);
@@ -82,7 +84,14 @@ function Allow(props: AllowProps): ReactNode {
           {isSelected ? <Kbd>⇧A</Kbd> : null}
         </ActButton>
       )}
-      <button type="button" className="btn" onClick={() => setDenying(true)} disabled={act.sending !== undefined}>
+      <button
+        type="button"
+        className="btn"
+        // Whoever goes back from the words stands here again.
+        autoFocus={wasDenying.current}
+        onClick={() => setDenying(true)}
+        disabled={act.sending !== undefined}
+      >
         {isBrief === true ? "Deny…" : "Deny, and say why…"} {isSelected ? <Kbd>D</Kbd> : null}
       </button>
     </div>

@@ -11,7 +11,11 @@ interface DialogProps {
 export function Dialog({ label, onClose, className = "", children }: DialogProps): ReactNode {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
+    const { activeElement: before } = document;
     dialog.current?.showModal();
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
   }, []);
   return (
     <dialog

@@ -18,6 +18,9 @@ export function FilterField({ label, placeholder }: { label: string; placeholder
         placeholder={placeholder}
         defaultValue={query.get("q") ?? ""}
         onChange={(event) => look({ q: event.target.value })}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" || event.key === "Escape") event.currentTarget.blur();
+        }}
       />
       <Kbd>/</Kbd>
     </label>

@@ -1,5 +1,5 @@
 /** Single keys, outside of fields only, and off where the user has turned them off. */
-import { useEffect, useRef } from "react";
+import { useLayoutEffect, useRef } from "react";
 import { preferences } from "../preferences.ts";
 
 export type Keys = Readonly<Record<string, () => void>>;
@@ -8,7 +8,8 @@ export type Keys = Readonly<Record<string, () => void>>;
 export function useKeys(keys: Keys): void {
   const current = useRef(keys);
   current.current = keys;
-  useEffect(() => {
+  // What is drawn has its keys at once.
+  useLayoutEffect(() => {
     const press = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return;
       if (preferences.get().areKeysOff || isTyping(event)) return;
@@ -25,6 +26,7 @@ export function useKeys(keys: Keys): void {
 /** A button has its own Enter and Space; arrows move in what scrolls. */
 export function isTyping({ target, key }: KeyboardEvent): boolean {
   if (!(target instanceof HTMLElement)) return false;
+  if (target.matches("input:is([type=checkbox], [type=radio])")) return key === " ";
   if (target.closest("input, textarea, select, [contenteditable], dialog") !== null) return true;
   return (key === "Enter" || key === " ") && target.closest("a, button, summary, label") !== null;
 }

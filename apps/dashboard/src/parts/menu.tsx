@@ -37,6 +37,8 @@ export function Menu({ label, entries }: { label: string; entries: readonly Menu
     }
     setOpen(false);
     setAsked(undefined);
+    // What was chosen is gone from the page; what it does may move the focus on.
+    box.current?.querySelector("button")?.focus();
     entry.run();
   };
   return (

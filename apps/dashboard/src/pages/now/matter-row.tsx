@@ -35,6 +35,7 @@ export function MatterRow({ matter, isSelected, place, isGone, onPutOff }: RowPr
       className={`ask${isSelected ? " sel" : ""}`}
       data-id={matter.id}
       aria-current={isSelected ? "true" : undefined}
+      tabIndex={-1}
       ref={row}
       onFocus={() => {
         if (!isSelected) look({ sel: matter.id });

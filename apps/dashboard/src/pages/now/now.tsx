@@ -1,5 +1,5 @@
 /** The morning, the phone, the glance: what waits, what has stopped, what runs, what it cost. */
-import { useEffect, useRef, useState, type ReactNode } from "react";
+import { useEffect, useRef, useState, type ReactNode, type RefObject } from "react";
 import { Age, Icon, Kbd, Problem, Waiting } from "../../parts/base.tsx";
 import { useFacts } from "../../live/facts.tsx";
 import { useNow } from "../../live/link.ts";
@@ -41,10 +41,11 @@ export function Now(): ReactNode {
   const shown = useLingering(matters);
   const waiting = matters.filter(({ band }) => band === "you").length;
   useTitle(waiting > 1 ? `${waiting} wait for you` : waiting === 1 ? "1 waits for you" : "Now");
-  const selected = matters.find(({ id }) => id === query.get("sel")) ?? matters[0];
+  const selected = useSelected(matters, query.get("sel"));
   useListKeys(matters, selected, putOff);
   const error = state.error ?? approvals.error ?? stopped.error;
   const list = useRef<HTMLElement>(null);
+  useKeptFocus(list);
   const [below, seen] = useNewBelow(list, isReady ? shown : undefined);
   return (
     <main className="now" aria-label="Now" id="main">
@@ -121,6 +122,31 @@ function isInSight(list: HTMLElement | null, id: string): boolean {
   return row !== undefined && row.top < window.innerHeight - row.height / 2;
 }
 
+/** Where the selected one has gone, the next takes its place. */
+function useSelected(matters: readonly Matter[], id: string | null): Matter | undefined {
+  const last = useRef(0);
+  const found = matters.findIndex((matter) => matter.id === id);
+  if (found >= 0) last.current = found;
+  else if (id === null) last.current = 0;
+  return matters[found >= 0 ? found : Math.min(last.current, matters.length - 1)];
+}
+
+/** The focus is never lost with the row that had it: the selected one has it then. */
+function useKeptFocus(list: RefObject<HTMLElement | null>): void {
+  const isHere = useRef(false);
+  useEffect(() => {
+    const moved = ({ target }: FocusEvent): void => {
+      isHere.current = target instanceof Node && list.current?.contains(target) === true;
+    };
+    document.addEventListener("focusin", moved);
+    return () => document.removeEventListener("focusin", moved);
+  }, [list]);
+  useEffect(() => {
+    if (isHere.current && document.activeElement === document.body)
+      list.current?.querySelector<HTMLElement>("li.ask.sel")?.focus();
+  });
+}
+
 /** An answered question stays for a moment, so that what became of it can be read. */
 const LINGER_MS = 3_000;
 
@@ -153,6 +179,8 @@ function useListKeys(matters: readonly Matter[], selected: Matter | undefined, p
     k: () => move(-1),
     ArrowDown: () => move(1),
     ArrowUp: () => move(-1),
+    Home: () => move(-matters.length),
+    End: () => move(matters.length),
     Enter: () => {
       if (selected?.to !== undefined) go(selected.to);
     },

@@ -31,7 +31,8 @@ export interface Shown {
 export function Changes(props: ChangesProps): ReactNode {
   const { taskId, threadId, scope, comments, onComment } = props;
   const { data, error, reload } = useResource<Shown | undefined>(
-    `diff:${taskId ?? ""}:${threadId ?? ""}:${scope}`,
+    // Of a task its thread changes nothing, and is known later.
+    scope === "start" && taskId !== undefined ? `diff:${taskId}` : `diff:${taskId ?? ""}:${threadId ?? ""}:${scope}`,
     (signal) => read(props, signal),
     { on: (event) => isOfWork(event) && (event.threadId === threadId || event.taskId === taskId) },
   );
