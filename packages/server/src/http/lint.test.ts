@@ -45,3 +45,17 @@ test("a dry run says what the checks find now, on a copy of the folder", async (
   const { json } = await world.ask("/api/tasks/lint", { method: "POST", body: { spec, run: true } });
   expect((json as LintAnswer).results?.map(({ outcome }) => outcome)).toEqual(["passed", "failed"]);
 });
+
+test("an order of a mebibyte with 90,000 keys is refused at once, with the reason, as text and as JSON", async () => {
+  await using world = await openHttpWorld();
+  const table = Object.fromEntries(Array.from({ length: 90_000 }, (_, at) => [`k${at}`, 1]));
+  const lint = (body: object) => world.ask("/api/tasks/lint", { method: "POST", body });
+  const cpu = process.cpuUsage();
+  for (const spec of [JSON.stringify(table), `goal: x\n${Object.keys(table).join(": 1\n")}: 1\n`]) {
+    const { json } = await lint({ spec });
+    expect(json).toMatchObject({ isValid: false, problems: [{ message: expect.stringContaining("over 20000") }] });
+  }
+  expect((await lint({ spec: { goal: "x", ...table } })).status).toBe(200);
+  // Reading them whole took seconds each.
+  expect(process.cpuUsage(cpu).user / 1000).toBeLessThan(3_000);
+});

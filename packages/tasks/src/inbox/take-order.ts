@@ -108,12 +108,16 @@ async function refuseLeft({ journal, home }: OrderDoor, order: Order, { workspac
   await refuseChangedSpec({ journal, home }, { file, sha256, changedAt, workspace, help });
 }
 
+/** An order is one task; a server that reads it does nothing else meanwhile. */
+const MAX_ORDER_TOKENS = 20_000;
+
 async function parseOrder(door: Omit<OrderDoor, "tasks">, order: Omit<Order, "source">): Promise<ReadOrder> {
   const thread = order.thread ?? door.defaultThread;
   const { specs, warnings } = readSpec(
     { file: order.file, ...(await writtenOrder(order)), folder: NOWHERE },
     {
       ...(door.minEveryMs === undefined ? {} : { minEveryMs: door.minEveryMs }),
+      maxTokens: MAX_ORDER_TOKENS,
       defaults: {
         ...door.specDefaults,
         name: path.posix.basename(order.file, path.posix.extname(order.file)) || UNNAMED,

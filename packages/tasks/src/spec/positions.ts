@@ -44,15 +44,21 @@ interface Container {
 /** More than anybody reads; the rest is found when these are fixed. */
 const MAX_PROBLEMS = 50;
 
+/** Of a file of many tasks: a thousand of a hundred each. */
+const MAX_TOKENS = 100_000;
+
 export class Positions {
   readonly file: string;
+  /** Words and marks of YAML that are read; more are refused, because everybody else waits meanwhile. */
+  readonly maxTokens: number;
   readonly problems: Problem[] = [];
   readonly warnings: string[] = [];
   readonly #text: string;
   readonly #of = new WeakMap<object, Container>();
 
-  constructor(file: string, text: string) {
+  constructor(file: string, text: string, maxTokens = MAX_TOKENS) {
     this.file = file;
+    this.maxTokens = maxTokens;
     this.#text = text;
   }
 

@@ -27,6 +27,8 @@ export interface SpecOptions {
   /** For keys that a task leaves out. */
   readonly defaults?: Partial<TaskSpecInput>;
   readonly minEveryMs?: number;
+  /** Of its YAML; absent: enough for a thousand tasks. */
+  readonly maxTokens?: number;
 }
 
 export interface ReadSpecs {
@@ -42,7 +44,7 @@ const MAX_TASKS = 1000;
 
 export function readSpec(source: SpecText, options: SpecOptions = {}): ReadSpecs {
   const text = plainText(source);
-  const positions = new Positions(source.file, text);
+  const positions = new Positions(source.file, text, options.maxTokens);
   const tables = tablesOf(positions, text, source);
   if (tables.length === 0 && positions.problems.length === 0) positions.problemAt(0, "", "there is no task in it");
   const specs = tables.flatMap((table, index) => {

@@ -2,7 +2,7 @@
  * YAML as plain values with positions. Anchors, aliases, tags and deep nesting are refused: no spec needs them. Duplicate
  * keys are detected here, because the parser takes quadratic time.
  */
-import { isAlias, isMap, isScalar, isSeq, parseAllDocuments, type ParsedNode, type YAMLError } from "yaml";
+import { isAlias, isMap, isScalar, isSeq, Lexer, parseAllDocuments, type ParsedNode, type YAMLError } from "yaml";
 import type { Positions, Table } from "./positions.ts";
 
 const MAX_DEPTH = 24;
@@ -23,6 +23,15 @@ export function yamlDocuments(positions: Positions, { text, base }: YamlText): r
     positions.problemAt(base + deep.index, "", `this is nested more than ${MAX_DEPTH} deep`);
     return [];
   }
+  const long = tooManyTokens(text, positions.maxTokens);
+  if (long !== undefined) {
+    positions.problemAt(
+      base + long,
+      "",
+      `there are over ${positions.maxTokens} words and marks of YAML up to here; a task is a page or two`,
+    );
+    return [];
+  }
   const parsed = parseAllDocuments(text, { uniqueKeys: false, prettyErrors: false, merge: false, version: "1.2" });
   const documents = Array.isArray(parsed) ? parsed : [];
   if (documents.length > MAX_DOCUMENTS) {
@@ -40,6 +49,17 @@ export function yamlDocuments(positions: Positions, { text, base }: YamlText): r
     values.push(valueOf(contents, { positions, base }));
   }
   return values;
+}
+
+/** Where the text has more than so many: splitting it is cheap, and what comes after takes a hundred times as long. */
+function tooManyTokens(text: string, most: number): number | undefined {
+  let [count, at] = [0, 0];
+  for (const token of new Lexer().lex(text)) {
+    count += 1;
+    if (count > most) return at;
+    at += token.length;
+  }
+  return undefined;
 }
 
 export function yamlProblem({ code }: YAMLError): string {
