@@ -38,6 +38,7 @@ import type { StartWatch } from "./turns/start-watch.ts";
 import type { GateRun, RunGate } from "./approvals/gates.ts";
 import type { HopThread, ThreadHop } from "./approvals/thread-hop.ts";
 import type { ArchiveThread, DeleteThread, ForkThread, NameThread, ThreadSelector } from "./threads/threads.ts";
+import type { DayLimits } from "./turns/day-limits.ts";
 import type { TerminalEvent } from "./turns/terminal.ts";
 
 export function isThreadId(text: string): boolean {
@@ -55,6 +56,8 @@ export interface HeddleOptions {
   readonly sandboxLimits?: SandboxLimits | undefined;
   /** How many sandboxes of idle threads stay open, and how long; absent: a few, for minutes. */
   readonly idleSandboxes?: IdleLimits | undefined;
+  /** What all threads of the home may use in a day; absent: no limit. */
+  readonly dayLimits?: DayLimits | undefined;
   /** No client is connected: policy answers questions, and nothing outlives its turn. */
   readonly isUnattended: boolean;
   /** Policy declines a question after this long; absent: never. */

@@ -234,7 +234,8 @@ class Engine implements Heddle {
     using unless = new DisposableStack();
     unless.use(watch);
     const { settings, task } = asked;
-    const request: AdmitOptions = { ...asked, threadId, ...thread };
+    const dayLimits = asksModel(task) ? this.#options.dayLimits : undefined;
+    const request: AdmitOptions = { ...asked, threadId, ...thread, dayLimits };
     const repeat = await foresee(this.journal, request);
     if (repeat !== undefined) return this.#follow(threadId, repeat);
     requireOwnFolder(workspace);

@@ -25,6 +25,7 @@ export interface TestHarnessOptions {
   readonly leaseMs?: number;
   readonly member?: HeddleOptions["member"];
   readonly backend?: "namespaces" | "bwrap";
+  readonly dayLimits?: HeddleOptions["dayLimits"];
 }
 
 export interface TestHarness extends AsyncDisposable {
@@ -64,6 +65,7 @@ export async function openTestHarness(options: TestHarnessOptions = {}): Promise
     runners: options.runners,
     leaseMs: options.leaseMs,
     member: options.member,
+    dayLimits: options.dayLimits,
     ...(options.backend === undefined ? {} : { sandboxBackend: options.backend }),
   });
   const { journal } = heddle;

@@ -18,6 +18,7 @@ import type { Journal } from "@heddle/journal";
 import { withGitInfo } from "../context/git-info.ts";
 import type { StartTurn } from "../heddle.ts";
 import { thisHolder } from "../recovery/holder.ts";
+import { refuseSpentDay, type DayLimits } from "./day-limits.ts";
 import { appendAt } from "../threads/append-at.ts";
 
 type Asked =
@@ -47,6 +48,7 @@ export interface AdmitOptions extends By, Pick<StartTurn, Asked> {
   /** Of a turn that messages started. */
   readonly bound?: Envelope | undefined;
   readonly timeoutMs?: number;
+  readonly dayLimits?: DayLimits | undefined;
   /** Of an outside agent. */
   readonly outside?: EventOf<"turn.admitted">["outside"];
 }
@@ -73,6 +75,7 @@ export async function foresee(journal: Journal, options: AdmitOptions): Promise<
   await refuseWhileBusy(journal, options);
   const refusal = await journal.refusal();
   if (refusal !== undefined) throw refusal;
+  if (options.dayLimits !== undefined) await refuseSpentDay(journal, options.dayLimits, Date.now());
   return undefined;
 }
 

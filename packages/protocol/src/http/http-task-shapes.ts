@@ -348,6 +348,9 @@ export const StateAnswer = z.object({
   approvals: z.number().int().describe("Questions without an answer"),
   sinks: z.array(SinkEntry),
   usage: z.object({ today: z.array(UsageEntry), month: z.array(UsageEntry), total: z.array(UsageEntry) }),
+  dayLimits: z
+    .object({ costUsd: z.number().optional(), tokens: z.number().optional() })
+    .describe("What the whole home may use in a day, in UTC; then no turn begins before the next"),
   config: ConfigSummary,
 });
 

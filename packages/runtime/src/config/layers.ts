@@ -90,6 +90,7 @@ export function mergeConfig(below: ConfigFile, above: ConfigFile): ConfigFile {
     runners: mergeTables<RunnerTable>(below.runners, above.runners),
     shell_environment_policy: joinEnvironment(below.shell_environment_policy, above.shell_environment_policy),
     sandbox_limits: { ...below.sandbox_limits, ...above.sandbox_limits },
+    day_limits: { ...below.day_limits, ...above.day_limits },
     tasks: { ...below.tasks, ...above.tasks },
     inbox: { ...below.inbox, ...above.inbox },
     notify: mergeTables<NotifyTable>(below.notify, above.notify),

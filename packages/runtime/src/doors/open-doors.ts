@@ -5,7 +5,7 @@
  */
 import path from "node:path";
 import { claimStore } from "@heddle/agent";
-import { HeddleError, isHeddleError, reasonOf, visibleText } from "@heddle/protocol";
+import { defined, HeddleError, isHeddleError, reasonOf, visibleText } from "@heddle/protocol";
 import { AppServer, listenUnix, LOCAL_OWNER, type Listener, type Principal, type TlsPair } from "@heddle/server";
 import {
   ensureOwnerToken,
@@ -18,6 +18,7 @@ import {
 import { refuseOpenDoor } from "./address.ts";
 import { addressOf, lastPort, rememberAddresses, urlOf } from "./address-file.ts";
 import { hostFacts } from "./host-facts.ts";
+import { limitOptions } from "../settings/extensions.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import type { Serving } from "../serving/open-serving.ts";
 import { chosenBindings, type ServeAt } from "./address.ts";
@@ -143,7 +144,9 @@ async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind:
   const facts = hostFacts(host, { home, cwd, config });
   const { turns } = server;
   const places = { home, cwd, pageFolder, configFile: host.config?.file };
-  const door = new HttpDoor({ heddle, settings, facts, taskDoor, tokens, turns, ...places, version, log, websockets });
+  const { dayLimits } = limitOptions(config);
+  const given = { heddle, settings, facts, taskDoor, tokens, turns, dayLimits: dayLimits && defined(dayLimits) };
+  const door = new HttpDoor({ ...given, ...places, version, log, websockets });
   const drain = (signal: AbortSignal): Promise<void> => server.drain(signal);
   let ending: Promise<unknown> | undefined;
   const endWork = async (): Promise<void> => {

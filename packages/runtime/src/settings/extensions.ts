@@ -40,7 +40,7 @@ const OBSERVE = "observe";
 const MAX_OPEN_CHILDREN = 6;
 const MAX_CHILD_DEPTH = 2;
 
-/** `[sandbox_limits]`, `[agents]` and `[messages]`, as the engine takes them. */
+/** `[sandbox_limits]`, `[day_limits]`, `[agents]` and `[messages]`, as the engine takes them. */
 export function limitOptions(config: ConfigFile): Partial<HeddleOptions> {
   const { sandbox_limits: limits = {}, features, agents } = config;
   const { processes, memory_mb: memoryMb, cpu_sec: cpuSec, idle_sandboxes: count, idle_sec: idleSec } = limits;
@@ -51,6 +51,7 @@ export function limitOptions(config: ConfigFile): Partial<HeddleOptions> {
     sandboxLimits: { processes, memoryBytes: memoryMb === undefined ? undefined : memoryMb * 2 ** 20, cpuSec },
     idleSandboxes: { count, ms: idleSec === undefined ? undefined : Math.ceil(idleSec * 1000) },
     outputRule: outputRule(config),
+    dayLimits: { costUsd: config.day_limits?.cost_usd, tokens: config.day_limits?.tokens },
   };
 }
 

@@ -63,6 +63,8 @@ export interface HttpDoorOptions {
   readonly stuckMs?: number | undefined;
   /** How long a client may take for its headers. */
   readonly headersMs?: number | undefined;
+  /** What all threads of the home may use in a day; absent: no limit. */
+  readonly dayLimits?: HttpContext["dayLimits"] | undefined;
   /** How long a verification may take. */
   readonly verifyMs?: number | undefined;
 }
@@ -123,6 +125,7 @@ export class HttpDoor implements AsyncDisposable {
       tokens,
       configFile: options.configFile,
       verifyMs: options.verifyMs,
+      dayLimits: options.dayLimits ?? {},
       metrics: () => (this.#metrics ??= this.#openMetrics()),
       log,
     };

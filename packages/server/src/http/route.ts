@@ -82,6 +82,8 @@ export interface HttpContext extends DoorContext {
   /** Loaded, and counted, from the first question on. */
   readonly metrics: () => Promise<Metrics>;
   readonly log: (line: string) => void;
+  /** What all threads of the home may use in a day. */
+  readonly dayLimits: { readonly costUsd?: number; readonly tokens?: number };
   /** How long a verification may take; absent: as long as its own limit says. */
   readonly verifyMs?: number | undefined;
 }

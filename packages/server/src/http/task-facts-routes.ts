@@ -83,7 +83,7 @@ function configSummary({
   };
 }
 
-async function stateOf({ heddle, taskDoor, version }: HttpContext): Promise<z.output<typeof StateAnswer>> {
+async function stateOf({ heddle, taskDoor, version, dayLimits }: HttpContext): Promise<z.output<typeof StateAnswer>> {
   const { journal } = heddle;
   // Read first: a client that follows from there misses nothing.
   const position = await journal.position();
@@ -106,6 +106,7 @@ async function stateOf({ heddle, taskDoor, version }: HttpContext): Promise<z.ou
       month: await models(`${today.slice(0, 7)}-01`),
       total: await models(undefined),
     },
+    dayLimits,
     config: configSummary(taskDoor),
   };
 }

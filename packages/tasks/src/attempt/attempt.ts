@@ -135,8 +135,11 @@ const MAX_REVIEW = 2000;
 function ending({ closing, now }: HarnessContext, { task }: Hold, error: unknown): TaskEventBody {
   const { id, attempt, faults = 0 } = task;
   if (closing.aborted) return { type: "task.retried", v: 1, attempt, reason: "its worker was stopped" };
-  const { code, message } = toHeddleError(error);
+  const { code, message, details } = toHeddleError(error);
   const failure: Failure = { code, message };
+  // The home's day is used up, not the task's budget: it goes on when the next one begins.
+  if (code === "limit.reached" && details["limit"] === "day")
+    return { type: "task.retried", v: 1, attempt, failure, notBefore: Number(details["until"]), reason: message };
   if (!code.startsWith("store.") && code !== "turn.active") return settleFailure(task, failure, now());
   // The store or the thread failed, not the task: it costs the task nothing, and no retry of its spec.
   if (faults < MAX_FAULTS) {

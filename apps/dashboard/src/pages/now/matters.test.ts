@@ -29,7 +29,7 @@ function task(more: Partial<TaskSummary>): TaskSummary {
 function state(more: Partial<StateAnswer> = {}): StateAnswer {
   const config = { carriesOutTasks: true, concurrency: 2, workspaceRoots: null, inboxes: [], sinks: [], webhooks: [] };
   const usage = { today: [], month: [], total: [] };
-  const none = { counts: {}, tasks: [], stalls: [], approvals: 0, sinks: [], usage, config };
+  const none = { counts: {}, tasks: [], stalls: [], approvals: 0, sinks: [], usage, dayLimits: {}, config };
   return { version: "0", now: 100, position: 9, ...none, ...more };
 }
 

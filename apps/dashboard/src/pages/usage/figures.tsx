@@ -1,4 +1,5 @@
 /** Five figures, and beside each what is not in it. */
+import type { StateAnswer } from "@heddle/protocol/http";
 import type { ReactNode } from "react";
 import { useFacts } from "../../live/facts.tsx";
 import { money, number, requests as without, tokens } from "../../words/figures.ts";
@@ -25,7 +26,10 @@ export function Figures({ entries, today }: { entries: Entries; today: string })
       <Figure
         name="Today"
         value={known(ofToday)}
-        note={ofToday.unpriced === 0 ? `${number(ofToday.requests)} requests` : without(ofToday.unpriced)}
+        note={[
+          ofToday.unpriced === 0 ? `${number(ofToday.requests)} requests` : without(ofToday.unpriced),
+          limitText(state.data?.dayLimits ?? {}, ofToday),
+        ].join("; ")}
         isSaid={ofToday.unpriced > 0}
       />
       <Figure name="Read by models" value={tokens(all.input)} note={`${cached}% of it from cache`} />
@@ -43,6 +47,20 @@ export function Figures({ entries, today }: { entries: Entries; today: string })
       />
     </div>
   );
+}
+
+type Limits = StateAnswer["dayLimits"];
+
+/** What the home may use in a day, and whether that is used up: then no turn begins before the next day. */
+function limitText({ costUsd, tokens: most }: Limits, today: ReturnType<typeof totals>): string {
+  const parts = [
+    ...(costUsd === undefined ? [] : [`${money(costUsd)} a day`]),
+    ...(most === undefined ? [] : [`${tokens(most)} tokens a day`]),
+  ];
+  if (parts.length === 0) return "no limit by day (day_limits in config.toml)";
+  const isReached =
+    (costUsd !== undefined && today.costUsd >= costUsd) || (most !== undefined && today.input + today.output >= most);
+  return `${isReached ? "limit reached" : "limit"}: ${parts.join(", ")}`;
 }
 
 function known({ costUsd, unpriced, requests }: ReturnType<typeof totals>): string {
