@@ -319,11 +319,7 @@ export const ConfigFile = z.object({
     .optional(),
   /** What all threads of the home may use in a day, in UTC; then no turn begins before the next. */
   day_limits: z
-    .strictObject({
-      /** Of requests with a known price. */
-      cost_usd: z.number().positive().optional(),
-      tokens: z.int().positive().optional(),
-    })
+    .strictObject({ cost_usd: z.number().positive().optional(), tokens: z.int().positive().optional() })
     .optional(),
   /** Child threads, with `features.multi_agent`. */
   agents: z
