@@ -4,7 +4,7 @@
  * Usage: npm run conformance -- [pattern] [--record] [--no-clients] [--pin]
  *        npm run conformance -- app [pattern] [--record]
  *        npm run conformance -- clients
- *        npm run conformance -- runners [NAME]… [--record]    Heddle in front of real agent programs
+ *        npm run conformance -- runners [NAME]… [--only TOPIC] [--record]    Heddle in front of real agent programs
  *        npm run conformance -- methods    writes down which methods and params Codex's schema has
  * A pattern plays only the cases it matches, against what Codex did when it was recorded; --record plays Codex again.
  * --pin writes the differences that are seen into differences.json, where each still needs its reason.
@@ -35,6 +35,7 @@ async function main(argv: string[]): Promise<number> {
       record: { type: "boolean", default: false },
       "no-clients": { type: "boolean", default: false },
       pin: { type: "boolean", default: false },
+      only: { type: "string" },
     },
   });
   install();
@@ -48,7 +49,7 @@ async function main(argv: string[]): Promise<number> {
     return (await runApp({ pattern: positionals[1], isRecorded: values.record })) === 0 ? 0 : 1;
   }
   if (positionals[0] === "runners")
-    return (await runRunners(positionals.slice(1), { isRecorded: values.record })) === 0 ? 0 : 1;
+    return (await runRunners(positionals.slice(1), { isRecorded: values.record, topic: values.only })) === 0 ? 0 : 1;
   if (positionals[0] === "clients") return runClients() === 0 ? 0 : 1;
   const pattern = new RegExp(positionals[0] ?? "");
   const isWhole = positionals.length === 0;

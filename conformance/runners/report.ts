@@ -1,5 +1,5 @@
 /** What the suite saw of each agent program: results/runners-NAME.json, and the table of all of them in docs/use/agents.md. */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { columns, writeBetween } from "../report.ts";
 import { versionOf, type Subject } from "./subject.ts";
@@ -25,31 +25,44 @@ export interface SeenTest {
   readonly status: string;
 }
 
-/** Returns how many scenarios failed. */
-export function writeRunnerResults(subjects: readonly Subject[], tests: readonly SeenTest[]): number {
+/** Returns how many scenarios failed. What is not whole is added to what was seen before. */
+export function writeRunnerResults(
+  subjects: readonly Subject[],
+  tests: readonly SeenTest[],
+  { isWhole }: { readonly isWhole: boolean },
+): number {
   let failed = 0;
   for (const subject of subjects) {
+    const file = path.join(RESULTS, `runners-${subject.name}.json`);
+    const version = versionOf(subject);
+    const before = isWhole ? {} : seenBefore(file, version);
     const own = tests.filter(({ ancestorTitles: [group = ""] }) => group.startsWith(`${subject.name} `));
     // Files of a run come in any order.
     const seen = own.map((test) => [rowOf(subject, test), outcomeOf(test.status)] as const);
-    const scenarios = Object.fromEntries(seen.toSorted(([one], [other]) => (one < other ? -1 : 1)));
+    const all = Object.entries({ ...before, ...Object.fromEntries(seen) });
+    const scenarios = Object.fromEntries(all.toSorted(([one], [other]) => (one < other ? -1 : 1)));
     const count = (outcome: Outcome): number => Object.values(scenarios).filter((one) => one === outcome).length;
     failed += count("failed");
     console.log(
-      `${subject.name} (${subject.package} ${versionOf(subject)}): ${count("passed")} passed, ${count("failed")} failed, ${count("notDeclared")} need more than it declares`,
+      `${subject.name} (${subject.package} ${version}): ${count("passed")} passed, ${count("failed")} failed, ${count("notDeclared")} need more than it declares`,
     );
     const results: SubjectResults = {
       name: subject.name,
       package: subject.package,
-      version: versionOf(subject),
+      version,
       date: new Date().toISOString().slice(0, 10),
       scenarios,
     };
-    const file = path.join(RESULTS, `runners-${subject.name}.json`);
     writeFileSync(file, `${JSON.stringify(results, undefined, 2)}\n`);
   }
   writeTable();
   return failed;
+}
+
+function seenBefore(file: string, version: string): SubjectResults["scenarios"] {
+  if (!existsSync(file)) return {};
+  const results: SubjectResults = JSON.parse(readFileSync(file, "utf8"));
+  return results.version === version ? results.scenarios : {};
 }
 
 function rowOf({ name }: Subject, { ancestorTitles: [group = ""], title }: SeenTest): string {
