@@ -31,16 +31,17 @@ export interface Leaving {
   readonly harness: Harness | undefined;
   /** Absent: it has none. */
   readonly doors?: Pick<Doors, "drain">;
+  readonly log?: (line: string) => void;
 }
 
 /** Returns when everything is to be closed. */
-export async function untilToLeave({ stop, graceMs, member, harness, doors }: Leaving): Promise<void> {
+export async function untilToLeave({ stop, graceMs, member, harness, doors, log = say }: Leaving): Promise<void> {
   const signals = member === undefined ? [] : [member.fenced, member.drained];
   await untilAborted(AbortSignal.any([stop.signal, ...signals]));
   const isInterrupted = stop.exitCode !== undefined && stop.exitCode !== EXIT.terminated;
   if ((harness ?? doors) === undefined || member?.fenced.aborted === true || isInterrupted) return;
   const running = harness === undefined || harness.running === 0 ? "" : `, ${counted(harness.running, "task")} to end`;
-  say(`${member?.name ?? "this process"} drains: it takes nothing new${running}`);
+  log(`${member?.name ?? "this process"} drains: it takes nothing new${running}`);
   // Told by another process it has all the time that its tasks take; a signal sets a limit to that too.
   const limit = new AbortController();
   const onStop = (): void => void setTimeout(() => limit.abort(), graceMs).unref();

@@ -4,10 +4,10 @@ import { EXIT } from "@heddle/protocol";
 import { say } from "./print/screen.ts";
 
 /** Called when everything is closed: an end that the store could not take is no success, whatever else went well. */
-export function reportUnstoredEnds({ unstoredTurnEnds }: Heddle, exitCode: number): number {
+export function reportUnstoredEnds({ unstoredTurnEnds }: Heddle, exitCode: number, log = say): number {
   if (unstoredTurnEnds === 0) return exitCode;
   const [turns, them] = unstoredTurnEnds === 1 ? ["1 turn", "it"] : [`${unstoredTurnEnds} turns`, "them"];
-  say(`the end of ${turns} could not be stored; the next start closes ${them}: free some space, then heddle doctor`);
+  log(`the end of ${turns} could not be stored; the next start closes ${them}: free some space, then heddle doctor`);
   return exitCode === EXIT.ok ? EXIT.infrastructure : exitCode;
 }
 

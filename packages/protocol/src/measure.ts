@@ -58,6 +58,8 @@ export interface Timed {
 export const APPENDS = point<{ readonly of: object; readonly stream: string } & Timed>();
 /** Appends that were committed together. */
 export const GROUPS = point<{ readonly of: object; readonly appends: number }>();
+/** A client that a door has refused for what it showed. `code`: why. */
+export const REFUSALS = point<{ readonly code: string; readonly address: string }>();
 /** Spans of traces that a collector took, or that were dropped because it did not. */
 export const SPANS = point<{ readonly outcome: "sent" | "dropped"; readonly count: number }>();
 /** A sandbox that was opened for a thread. */

@@ -7,11 +7,13 @@ import type { MemberOptions } from "@heddle/agent";
 import { EXIT, WorkerRole } from "@heddle/protocol";
 import { makeHome, type ConfigFile } from "@heddle/runtime/config";
 import { planDoors } from "@heddle/runtime/doors";
+import { logFacts } from "@heddle/runtime/telemetry";
 import { openServing } from "@heddle/runtime/serving";
 import { concurrencyOf, openTaskDoor, openWorker, taskDoorOptionsOf } from "@heddle/runtime/work";
 import { readConfigOf } from "../config-options.ts";
 import { CONFIG_OPTIONS } from "./exec-options.ts";
 import { DOOR_OPTIONS, doorChoices } from "../door-options.ts";
+import { LOG_OPTIONS, openLog } from "../print/log.ts";
 import { say } from "../print/screen.ts";
 import { GRACE_OPTION, graceMsOf, untilToLeave } from "../leaving.ts";
 import { reportUnstoredEnds } from "../until-end.ts";
@@ -31,6 +33,7 @@ const OPTIONS: readonly OptionSpec[] = [
   { name: "name", value: "NAME", help: "What others at the store call it; default: the host and the process" },
   { name: "no-tasks", help: "Leave tasks, the inbox and notifications to another process" },
   GRACE_OPTION,
+  ...LOG_OPTIONS,
   ...CONFIG_OPTIONS,
 ];
 
@@ -47,7 +50,7 @@ export const serveCommand: Command = {
     "heddle serve --listen http://127.0.0.1:4617",
     "heddle serve --listen https://0.0.0.0:4617 --allow-host me.example --tls-cert cert.pem --tls-key key.pem",
     "heddle serve --role server",
-    "heddle serve --grace 300",
+    "heddle serve --grace 300 --log json",
     "heddle serve --listen unix:///run/user/1000/heddle.sock",
     'curl -H "Authorization: Bearer $(cat ~/.heddle/serve.token)" http://127.0.0.1:4617/api/threads',
   ],
@@ -57,7 +60,8 @@ export const serveCommand: Command = {
 async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Promise<number> {
   const [extra] = args.positionals;
   if (extra !== undefined) throw usage(`serve takes no arguments, only options; what is "${extra}"?`);
-  const plan = await planDoors({ choices: doorChoices(args, cwd), cwd, env, what: "heddle serve", log: say });
+  const log = openLog(args);
+  const plan = await planDoors({ choices: doorChoices(args, cwd), cwd, env, what: "heddle serve", log: log.line });
   const graceMs = graceMsOf(args);
   using stop = watchForStop(undefined, graceMs + plan.stopMs);
   const configuration = await readConfigOf(args, env);
@@ -67,21 +71,26 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   const claimed = await plan.claim(ends, home);
   const role = roleOf(args);
   const member = role === undefined ? undefined : memberOf(args, { role, config, version });
-  const serving = await openServing(ends, { configuration, home, env, member, sockets: plan.sockets, log: say });
+  const serving = await openServing(ends, { configuration, home, env, member, sockets: plan.sockets, log: log.line });
+  log.use(serving.heddle.journal.redactor);
   const { heddle, settings } = serving;
-  const work = { heddle, settings, home, config, env, log: say };
+  if (log.write !== undefined) await logFacts(ends, { journal: heddle.journal, write: log.write });
+  const work = { heddle, settings, home, config, env, log: log.line };
   const worker = role === "server" || args.has("no-tasks") ? undefined : await openWorker(ends, { ...work, role });
   const door = { ...work, journal: heddle.journal, member: heddle.member };
   const taskDoor = worker?.taskDoor ?? (role === "server" ? await openTaskDoor(ends, door) : taskDoorOptionsOf(door));
   const harness = worker?.harness;
   const more = { configWarnings: warnings, config };
   const doors = await claimed.open(ends, { ...serving, taskDoor, harness, cwd, version, ...more });
-  for (const address of doors.addresses) say(`listening on ${address}`);
+  for (const address of doors.addresses) {
+    if (log.write === undefined) say(`listening on ${address}`);
+    else log.write({ level: "info", event: "listening", fields: { address } });
+  }
   process.stdout.write(doors.how);
-  await untilToLeave({ stop, graceMs, member: heddle.member, harness, doors });
+  await untilToLeave({ stop, graceMs, member: heddle.member, harness, doors, log: log.line });
   await ends.disposeAsync();
   heddle.member?.fenced.throwIfAborted();
-  return reportUnstoredEnds(heddle, EXIT.ok);
+  return reportUnstoredEnds(heddle, EXIT.ok, log.line);
 }
 
 /** undefined: the only one at its store. */

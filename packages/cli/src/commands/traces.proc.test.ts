@@ -14,7 +14,7 @@ test("serve and exec send a trace for each turn, with its sandbox, requests, cal
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
   const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
   {
-    await using served = await startServe(mock.world, { env });
+    await using served = await startServe(mock.world, { env, args: ["--log", "json"] });
     const threadId = await newThread(served);
     const answer = await fetch(`${served.url}/api/threads/${threadId}/turns`, {
       method: "POST",
@@ -31,6 +31,31 @@ test("serve and exec send a trace for each turn, with its sandbox, requests, cal
       traceparent: `00-${traceId}-00f067aa0ba902b7-01`,
     });
     await collector.has("turn", "model request", "tool call", "append", "sandbox");
+    expect((await served.call("GET", "/livez")).status).toBe(200);
+    const wrong = await fetch(`${served.url}/metrics`, { headers: { authorization: "Bearer guessed-by-somebody" } });
+    expect(wrong.status).toBe(401);
+    served.running.child.kill("SIGTERM");
+    const { code, stderr } = await served.running.ended;
+    const lines = stderr.trimEnd().split("\n");
+    const logged = lines.map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
+    const turnId = String(logged.find(({ event }) => event === "turn.admitted")?.["turnId"]);
+    expect([code, logged]).toEqual([
+      0,
+      [
+        expect.objectContaining({ level: "info", event: "listening", address: served.url }),
+        expect.objectContaining({ level: "info", event: "listening", address: expect.stringContaining("serve.sock") }),
+        expect.objectContaining({ level: "info", event: "turn.admitted", threadId, turnId }),
+        expect.objectContaining({ level: "info", event: "turn.completed", threadId, turnId, status: "completed" }),
+        expect.objectContaining({
+          level: "warn",
+          event: "login.refused",
+          code: "door.unauthorized",
+          address: "127.0.0.1",
+        }),
+        expect.objectContaining({ level: "info", event: "note", message: expect.stringContaining("drains") }),
+      ],
+    ]);
+    expect(stderr).not.toMatch(/said-by|guessed/);
     expect(new Set(collector.spans.map((span) => span.traceId))).toEqual(new Set([traceId]));
   }
   const ran = await mock.exec(["go"], { env });

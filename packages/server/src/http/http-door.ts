@@ -6,6 +6,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { HeddleError, isHeddleError, reasonOf, toHeddleError } from "@heddle/protocol";
+import { REFUSALS } from "@heddle/protocol/measure";
 import type { Heddle } from "@heddle/agent";
 import { isLoopback } from "../access/loopback.ts";
 import { authorOf, scopeAllows, type Principal } from "../access/principals.ts";
@@ -263,6 +264,7 @@ export class HttpDoor implements AsyncDisposable {
   #refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
     const failure = toHeddleError(error);
     if (failure.code === "internal") this.#options.log(`${request.method ?? ""} failed: ${describe(error)}`);
+    tellRefusal(request, failure);
     const { allow } = failure.details;
     const isUnread = !request.complete && (request.method === "POST" || request.method === "PATCH");
     const headers = {
@@ -288,9 +290,16 @@ export class HttpDoor implements AsyncDisposable {
       this.#sockets.handle(request, socket, head, this.#guests.admit(principal, onChannel));
     } catch (error) {
       const status = isHeddleError(error) ? statusOf(error) : 500;
+      if (isHeddleError(error)) tellRefusal(request, error);
       socket.end(`HTTP/1.1 ${status} Refused\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
     }
   }
+}
+
+const OF_WHO_CALLS: ReadonlySet<string> = new Set(["door.unauthorized", "door.wrong-host", "limit.reached"]);
+
+function tellRefusal({ socket }: IncomingMessage, { code }: HeddleError): void {
+  if (REFUSALS.isOn && OF_WHO_CALLS.has(code)) REFUSALS.publish({ code, address: socket.remoteAddress ?? "" });
 }
 
 /** Only what has the form: it is stored, and shown to a collector. */
