@@ -35,6 +35,9 @@ export interface ResourceOptions {
 
 /** Events come in bursts; what they change is asked for once. */
 const GAP_MS = 250;
+/** What takes long, as a hundred pages of a list do, is asked for the less often: a fifth of the time at most. */
+const REST = 4;
+const MAX_GAP_MS = 10_000;
 const MAX_KEPT = 60;
 const entries = new Map<string, Entry>();
 
@@ -111,6 +114,7 @@ async function run(entry: Entry): Promise<void> {
   while (entry.isWanted) {
     entry.isWanted = false;
     store.set({ ...store.get(), isLoading: true });
+    const startedAt = performance.now();
     try {
       const data = await entry.load(new AbortController().signal);
       store.set({ data, error: undefined, isLoading: false });
@@ -119,7 +123,7 @@ async function run(entry: Entry): Promise<void> {
       store.set({ data: store.get().data, error: asError(error), isLoading: false });
     }
     await new Promise((resolve) => {
-      setTimeout(resolve, GAP_MS);
+      setTimeout(resolve, Math.min(MAX_GAP_MS, Math.max(GAP_MS, REST * (performance.now() - startedAt))));
     });
   }
   entry.isRunning = false;

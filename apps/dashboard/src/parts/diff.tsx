@@ -33,6 +33,7 @@ interface FileProps {
 
 const FOLDED_FROM = 1_000;
 const MOST_ROWS = 5_000;
+const ROWS_A_PART = 100;
 const VIEWED = "heddle.viewed";
 const MOST_VIEWED = 500;
 
@@ -93,40 +94,36 @@ export function FileDiff({ file, comments, onComment, isCurrent }: FileProps): R
 function Body({ file, rows, comments, onComment }: FileProps & { readonly rows: readonly DiffRow[] }): ReactNode {
   const [at, setAt] = useState<number>();
   const marks = useMemo(() => changedWords(rows), [rows]);
+  const parts = useMemo(() => partsOf(rows.slice(0, MOST_ROWS)), [rows]);
+  const lineOf = (row: DiffRow, index: number): ReactNode => (
+    <>
+      <Line
+        row={row}
+        mark={marks.get(index)}
+        onPick={onComment === undefined || row.after === undefined ? undefined : () => setAt(row.after)}
+      />
+      {comments
+        .filter((comment) => comment.line === row.after && row.sign !== "-")
+        .map((comment) => (
+          <Note key={comment.text} text={comment.text} />
+        ))}
+      {at !== undefined && at === row.after && row.sign !== "-" && onComment !== undefined ? (
+        <Write
+          onDone={(text) => {
+            if (text !== "") onComment({ path: file.path, line: at, text });
+            setAt(undefined);
+          }}
+        />
+      ) : null}
+    </>
+  );
   return (
     <>
-      <table className="diff">
-        <colgroup>
-          <col className="cn" />
-          <col className="cn" />
-          <col className="cs" />
-          <col />
-        </colgroup>
-        <tbody>
-          {rows.slice(0, MOST_ROWS).map((row, index) => (
-            <Fragment key={index}>
-              <Line
-                row={row}
-                mark={marks.get(index)}
-                onPick={onComment === undefined || row.after === undefined ? undefined : () => setAt(row.after)}
-              />
-              {comments
-                .filter((comment) => comment.line === row.after && row.sign !== "-")
-                .map((comment) => (
-                  <Note key={comment.text} text={comment.text} />
-                ))}
-              {at !== undefined && at === row.after && row.sign !== "-" && onComment !== undefined ? (
-                <Write
-                  onDone={(text) => {
-                    if (text !== "") onComment({ path: file.path, line: at, text });
-                    setAt(undefined);
-                  }}
-                />
-              ) : null}
-            </Fragment>
-          ))}
-        </tbody>
-      </table>
+      {parts.map((part, at) => (
+        <Part key={at} rows={part}>
+          {(row, index) => lineOf(row, at * ROWS_A_PART + index)}
+        </Part>
+      ))}
       {rows.length > MOST_ROWS ? (
         <p className="cutmark">{rows.length - MOST_ROWS} lines more are not drawn here</p>
       ) : null}
@@ -135,6 +132,38 @@ function Body({ file, rows, comments, onComment }: FileProps & { readonly rows: 
       ) : null}
       {file.diff === undefined ? <p className="cutmark">no text to compare</p> : null}
     </>
+  );
+}
+
+function partsOf(rows: readonly DiffRow[]): readonly (readonly DiffRow[])[] {
+  return Array.from({ length: Math.ceil(rows.length / ROWS_A_PART) }, (_, part) =>
+    rows.slice(part * ROWS_A_PART, (part + 1) * ROWS_A_PART),
+  );
+}
+
+interface PartProps {
+  readonly rows: readonly DiffRow[];
+  readonly children: (row: DiffRow, index: number) => ReactNode;
+}
+
+/** In a box of its own, because a browser can leave out of its work what is far from the screen, but not rows of a table. */
+function Part({ rows, children }: PartProps): ReactNode {
+  return (
+    <div className={rows.length < ROWS_A_PART ? undefined : "diff-part"}>
+      <table className="diff">
+        <colgroup>
+          <col className="cn" />
+          <col className="cn" />
+          <col className="cs" />
+          <col />
+        </colgroup>
+        <tbody>
+          {rows.map((row, index) => (
+            <Fragment key={index}>{children(row, index)}</Fragment>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 

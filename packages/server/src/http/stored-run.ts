@@ -14,7 +14,7 @@ import {
 import { threadDiff } from "./thread-diff.ts";
 import { taskNow } from "./task-now.ts";
 import { attemptsOf, taskView } from "./task-views.ts";
-import { eventsAfter, requireThread, threadView, turnView } from "./views.ts";
+import { eventsAfter, requireThread, threadView, turnViews } from "./views.ts";
 
 export interface StoredRunRequest {
   readonly version: string;
@@ -52,7 +52,7 @@ export async function storedRun(journal: Journal, request: StoredRunRequest): Pr
     task: task === undefined ? undefined : { ...taskView(task), ...(await taskNow(journal, task)) },
     thread: thread === undefined ? undefined : await threadView(journal, thread),
     attempts: task === undefined ? [] : await attemptsOf(journal, task.id),
-    turns: await Promise.all(shownTurns.map((row) => turnView(journal, row))),
+    turns: await turnViews(journal, shownTurns),
     items: items.toReversed(),
     log: entries.toReversed(),
     changes:

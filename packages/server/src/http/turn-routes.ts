@@ -27,7 +27,7 @@ import {
 import { limitOf } from "./thread-routes.ts";
 import { openApprovals } from "./approval-views.ts";
 import { briefEntry, itemEntries, itemsBefore } from "./item-views.ts";
-import { requireThread, requireTurn, turnView } from "./views.ts";
+import { requireThread, requireTurn, turnView, turnViews } from "./views.ts";
 
 type Wanted = z.output<typeof StartTurnBody>;
 
@@ -98,7 +98,7 @@ export const TURN_ROUTES: readonly Route[] = [
       await requireThread(journal, threadId);
       const rows = (await journal.threads.turns(threadId)).toReversed();
       const { data, nextCursor } = pageOf(rows, { cursor, limit: limitOf(limit) }, ({ id }) => id);
-      return { data: await Promise.all(data.map((row) => turnView(journal, row))), nextCursor };
+      return { data: await turnViews(journal, data), nextCursor };
     },
   }),
   route({

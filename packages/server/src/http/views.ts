@@ -71,13 +71,32 @@ export async function* eventsAfter(
 const OF_TURN = ["turn.admitted", "turn.started", "model.responded", "turn.completed"] as const;
 
 export async function turnView(journal: Journal, row: TurnRow): Promise<z.output<typeof Turn>> {
-  let turn: z.output<typeof Turn> | undefined;
-  for await (const event of eventsAfter(journal, row.threadId, row.admittedVersion - 1, OF_TURN)) {
-    turn = foldTurn(turn, event, row);
-    if (event.body.type === "turn.completed" && event.body.turnId === row.id) break;
-  }
+  const [turn] = await turnViews(journal, [row]);
   if (turn === undefined) throw new HeddleError("store.damaged", `turn ${row.id} has no admission`);
   return turn;
+}
+
+/** Of one thread, in the order of their rows. What lies between the first and the last of them is read once. */
+export async function turnViews(journal: Journal, rows: readonly TurnRow[]): Promise<z.output<typeof Turn>[]> {
+  const [first] = rows;
+  if (first === undefined) return [];
+  const open = new Map(rows.map((row) => [row.id, row]));
+  const turns = new Map<string, z.output<typeof Turn>>();
+  const begin = Math.min(...rows.map(({ admittedVersion }) => admittedVersion)) - 1;
+  for await (const event of eventsAfter(journal, first.threadId, begin, OF_TURN)) {
+    const { body } = event;
+    const row = "turnId" in body ? open.get(body.turnId) : undefined;
+    if (row === undefined) continue;
+    const turn = foldTurn(turns.get(row.id), event, row);
+    if (turn !== undefined) turns.set(row.id, turn);
+    if (body.type === "turn.completed") open.delete(row.id);
+    if (open.size === 0) break;
+  }
+  return rows.map(({ id }) => {
+    const turn = turns.get(id);
+    if (turn === undefined) throw new HeddleError("store.damaged", `turn ${id} has no admission`);
+    return turn;
+  });
 }
 
 function foldTurn(

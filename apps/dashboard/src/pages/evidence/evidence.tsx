@@ -5,6 +5,7 @@ import { useResource } from "../../live/resource.ts";
 import { api } from "../../live/session.ts";
 import { Icon, Kbd, Problem, Waiting } from "../../parts/base.tsx";
 import { useKeys } from "../../parts/keys.ts";
+import { Space, useRowWindow } from "../../parts/row-window.tsx";
 import { look, usePlace } from "../../router.ts";
 import { useTitle } from "../../shell.tsx";
 import { brief, line } from "../../text/shown.ts";
@@ -100,9 +101,12 @@ async function read(text: string, pages: number, signal: AbortSignal): Promise<L
 }
 
 function Table({ entries, selected }: { entries: readonly EvidenceEntry[]; selected: string | null }): ReactNode {
+  const table = useRef<HTMLTableElement>(null);
+  const at = entries.findIndex(({ id }) => id === selected);
+  const { from, to, beforePx, afterPx } = useRowWindow(table, entries.length, at);
   if (entries.length === 0) return <p className="empty">Nothing on record is like that.</p>;
   return (
-    <table className="et">
+    <table className="et" ref={table} aria-rowcount={entries.length}>
       <thead>
         <tr>
           <th className="num">#</th>
@@ -114,8 +118,14 @@ function Table({ entries, selected }: { entries: readonly EvidenceEntry[]; selec
         </tr>
       </thead>
       <tbody>
-        {entries.map((entry) => (
-          <tr key={entry.id} className={entry.id === selected ? "sel" : ""} onClick={() => look({ at: entry.id })}>
+        <Space px={beforePx} />
+        {entries.slice(from, to).map((entry, index) => (
+          <tr
+            key={entry.id}
+            aria-rowindex={from + index + 1}
+            className={entry.id === selected ? "sel" : ""}
+            onClick={() => look({ at: entry.id })}
+          >
             <td className="num">
               <button
                 type="button"
@@ -135,6 +145,7 @@ function Table({ entries, selected }: { entries: readonly EvidenceEntry[]; selec
             <td className="mono">{entry.hash.slice(0, 8)}</td>
           </tr>
         ))}
+        <Space px={afterPx} />
       </tbody>
     </table>
   );

@@ -71,10 +71,30 @@ function bounded(grown: Grown): Grown {
 /** The item with what it has added since it began. */
 export function withGrown(item: Item, grown: Grown | undefined): Item {
   if (grown === undefined) return item;
-  const more = grown.stored + grown.live;
-  if (item.type === "agentMessage" || item.type === "proposedPlan") return { ...item, text: item.text + more };
-  if (item.type === "commandExecution") return { ...item, output: item.output + more };
-  return item;
+  return withText(item, (textOf(item) ?? "") + grown.stored + grown.live);
+}
+
+/** Of an item that still grows: drawing all of it anew in every frame would take ever longer. */
+const MAX_DRAWN_CHARS = 16_000;
+
+/** The end of what has grown, from a line on where there is one; `droppedChars` is what comes before it. */
+export function tailOf(item: Item): { readonly item: Item; readonly droppedChars: number } {
+  const text = textOf(item);
+  if (text === undefined || text.length <= MAX_DRAWN_CHARS) return { item, droppedChars: 0 };
+  const cut = text.length - MAX_DRAWN_CHARS;
+  const line = text.indexOf("\n", cut);
+  const from = line < 0 || line - cut > MAX_DRAWN_CHARS / 2 ? cut : line + 1;
+  return { item: withText(item, text.slice(from)), droppedChars: from };
+}
+
+function textOf(item: Item): string | undefined {
+  if (item.type === "agentMessage" || item.type === "proposedPlan") return item.text;
+  return item.type === "commandExecution" ? item.output : undefined;
+}
+
+function withText(item: Item, text: string): Item {
+  if (item.type === "agentMessage" || item.type === "proposedPlan") return { ...item, text };
+  return item.type === "commandExecution" ? { ...item, output: text } : item;
 }
 
 export function isText({ channel }: Pick<StreamedDelta, "channel">): boolean {

@@ -10,7 +10,7 @@ import { WholeOutput } from "../../parts/whole-output.tsx";
 import { line, shown } from "../../text/shown.ts";
 import { countLines } from "../../text/diff-lines.ts";
 import { bytes, clock, duration } from "../../words/figures.ts";
-import { withGrown, type Grown } from "./folded.ts";
+import { tailOf, withGrown, type Grown } from "./folded.ts";
 import { readReport, reportWords } from "./item-words.ts";
 import type { Entry } from "./steps.ts";
 
@@ -31,13 +31,14 @@ export function StepDetail({ threadId, entry, grown }: StepDetailProps): ReactNo
   if (whole.error !== undefined && whole.data === undefined)
     return <Problem error={whole.error} onRetry={whole.reload} />;
   if (whole.data === undefined && !isRunning) return <Waiting />;
-  const item = isRunning ? withGrown(entry.item, grown) : (whole.data ?? entry.item);
+  const { item, droppedChars } = isRunning
+    ? tailOf(withGrown(entry.item, grown))
+    : { item: whole.data ?? entry.item, droppedChars: 0 };
+  const dropped = droppedChars + (grown?.droppedChars ?? 0);
   return (
     <div className="step-detail">
-      {grown === undefined || grown.droppedChars === 0 ? null : (
-        <p className="cutmark">
-          {bytes(grown.droppedChars)} before this are not kept here; the end of the step has them
-        </p>
+      {dropped === 0 ? null : (
+        <p className="cutmark">{bytes(dropped)} before this are not drawn while it runs; the end of the step has them</p>
       )}
       <Detail item={item} isRunning={isRunning} threadId={threadId} />
       <p className="meta">
@@ -78,7 +79,10 @@ export function Detail({ item, isRunning, threadId, Markdown = LazyMarkdown }: D
       ));
     case "agentMessage":
     case "proposedPlan":
-      return (
+      // What is not there yet changes what its signs mean.
+      return isRunning ? (
+        <p className="pre">{shown(item.text)}</p>
+      ) : (
         <Suspense fallback={<p className="pre">{shown(item.text)}</p>}>
           <Markdown text={item.text} />
         </Suspense>

@@ -35,6 +35,8 @@ const NOTHING: ThreadNow = {
   isLoading: true,
 };
 const ITEMS_A_PAGE = 500;
+/** Above every number that an event has. */
+const NEWEST = 999_999_999_999;
 const TURNS_A_PAGE = 100;
 const TURN_EVENTS = new Set(["turn.admitted", "turn.started", "turn.completed", "thread.reverted", "thread.named"]);
 
@@ -84,14 +86,15 @@ function readThread(threadId: string): ThreadReader {
   };
   /** Returns after which event to listen. */
   const begin = async (): Promise<number> => {
-    const detail = await api().readThread(threadId);
-    const [{ data: turns }, page] = await Promise.all([
+    const [detail, { data: turns }, page] = await Promise.all([
+      api().readThread(threadId),
       api().listTurns(threadId, { limit: TURNS_A_PAGE }),
-      api().listItems(threadId, { before: detail.seq + 1, limit: ITEMS_A_PAGE, brief: true }),
+      api().listItems(threadId, { before: NEWEST, limit: ITEMS_A_PAGE, brief: true }),
     ]);
     set({ detail, turns, items: page.data, older: page.nextBefore ?? null, isLoading: false, error: undefined });
     const open = page.data.find(({ completedAt }) => completedAt === undefined);
-    return Math.min(detail.seq, (open?.seq ?? detail.seq + 1) - 1);
+    // The three answers are of different moments: what came after the last step that is known is told again.
+    return Math.max(0, Math.min(detail.seq, (open ?? page.data.at(-1))?.seq ?? 1) - 1);
   };
   const follow = (after: number): void => {
     if (isClosed) return;

@@ -3,6 +3,7 @@ import type { TaskSummary } from "@heddle/protocol/http";
 import { useEffect, useRef, type ReactNode } from "react";
 import { useFacts } from "../../live/facts.tsx";
 import { Age, Link } from "../../parts/base.tsx";
+import { Space, useRowWindow } from "../../parts/row-window.tsx";
 import { StateWord } from "../../parts/state-word.tsx";
 import { look } from "../../router.ts";
 import { line } from "../../text/shown.ts";
@@ -18,9 +19,14 @@ interface TableProps {
 
 export function TaskTable({ groups, selected, chosen, onChoose }: TableProps): ReactNode {
   const { state } = useFacts();
+  const table = useRef<HTMLTableElement>(null);
+  const order = groups.flatMap(([, members]) => members);
+  const at = order.findIndex(({ id }) => id === selected);
+  const { from, to, beforePx, afterPx } = useRowWindow(table, order.length, at);
   if (groups.length === 0) return null;
+  const starts = groups.map((_, index) => groups.slice(0, index).reduce((sum, [, members]) => sum + members.length, 0));
   return (
-    <table className="tk">
+    <table className="tk" ref={table} aria-rowcount={order.length}>
       <thead>
         <tr>
           <th>State</th>
@@ -34,7 +40,8 @@ export function TaskTable({ groups, selected, chosen, onChoose }: TableProps): R
           <th className="num">Last sign</th>
         </tr>
       </thead>
-      {groups.map(([need, members]) => (
+      <Space px={beforePx} isBody />
+      {groups.map(([need, members], group) => (
         <tbody key={need}>
           <tr className="grp">
             <th colSpan={9} scope="rowgroup">
@@ -45,9 +52,10 @@ export function TaskTable({ groups, selected, chosen, onChoose }: TableProps): R
               </span>
             </th>
           </tr>
-          {members.map((task) => (
+          {members.slice(...within(starts[group] ?? 0, from, to)).map((task, index) => (
             <Row
               key={task.id}
+              index={Math.max(from, starts[group] ?? 0) + index + 1}
               task={task}
               isSelected={task.id === selected}
               isChosen={chosen.has(task.id)}
@@ -56,18 +64,26 @@ export function TaskTable({ groups, selected, chosen, onChoose }: TableProps): R
           ))}
         </tbody>
       ))}
+      <Space px={afterPx} isBody />
     </table>
   );
 }
 
+/** What of a group that begins at `start` is between two places of the whole. */
+function within(start: number, from: number, to: number): [number, number] {
+  return [Math.max(0, from - start), Math.max(0, to - start)];
+}
+
 interface RowProps {
+  /** In the whole table, from 1. */
+  readonly index: number;
   readonly task: TaskSummary;
   readonly isSelected: boolean;
   readonly isChosen: boolean;
   readonly onChoose: () => void;
 }
 
-function Row({ task, isSelected, isChosen, onChoose }: RowProps): ReactNode {
+function Row({ index, task, isSelected, isChosen, onChoose }: RowProps): ReactNode {
   const row = useRef<HTMLTableRowElement>(null);
   useEffect(() => {
     if (isSelected) row.current?.scrollIntoView({ block: "nearest" });
@@ -77,6 +93,7 @@ function Row({ task, isSelected, isChosen, onChoose }: RowProps): ReactNode {
   return (
     <tr
       className={isSelected ? "sel" : ""}
+      aria-rowindex={index}
       aria-selected={isSelected}
       ref={row}
       onFocus={() => isSelected || look({ sel: task.id })}
