@@ -40,6 +40,16 @@ export const METRICS = [
   "envelopeCallMs",
   "agentTurnMs",
   "agentCpuPercent",
+  "pageFirstLoadKb",
+  "pageOpenMs",
+  "pageOpenCpuMs",
+  "pageScrollFrameMs",
+  "pageDeltasPerSecond",
+  "pageDeltaFrameMs",
+  "pageDeltaCpuPercent",
+  "pageMemoryMb",
+  "pageDiffCpuMs",
+  "pageTasksCpuMs",
 ] as const;
 export type Metric = (typeof METRICS)[number];
 export type SubjectFigures = Record<Metric, number[]>;
@@ -126,6 +136,18 @@ const ROWS: readonly Row[] = [
   // Against the same program without Heddle.
   { label: "added to a turn of an outside agent, wall", key: "agentTurnMs", unit: "ms", absolute: 10 },
   { label: "the same, of the processor time of the agent", key: "agentCpuPercent", unit: "%", absolute: 5 },
+  { label: "page: scripts before it draws, gzip", key: "pageFirstLoadKb", unit: "kB", absolute: 150 },
+  { label: "page: a run of 10,000 steps, to its first step", key: "pageOpenMs", unit: "ms", absolute: 200 },
+  // What a busy machine does not change: processor time of the page's own thread.
+  { label: "the same, CPU of the page", key: "pageOpenCpuMs", unit: "ms", absolute: 150 },
+  { label: "page: a frame while 10,000 steps are scrolled, p95", key: "pageScrollFrameMs", unit: "ms", absolute: 33 },
+  // 5,000 are sent each second, in a burst.
+  { label: "page: live pieces of a stream", key: "pageDeltasPerSecond", unit: "pieces/s", atLeast: 4_000 },
+  { label: "page: a frame while it comes in, p95", key: "pageDeltaFrameMs", unit: "ms", absolute: 33 },
+  { label: "the same, share of a core", key: "pageDeltaCpuPercent", unit: "%", absolute: 50 },
+  { label: "page: memory after it", key: "pageMemoryMb", unit: "MB", absolute: 120 },
+  { label: "page: a diff of 20,000 lines, CPU", key: "pageDiffCpuMs", unit: "ms", absolute: 250 },
+  { label: "page: the first of 10,000 tasks, CPU", key: "pageTasksCpuMs", unit: "ms", absolute: 150 },
 ];
 
 const NOTES = [

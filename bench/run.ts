@@ -22,6 +22,7 @@ import { measureEnvelopeCost } from "./envelope-cost.ts";
 import { measureEvidence } from "./evidence.ts";
 import { measureFanOut } from "./fan-out.ts";
 import { measureLongRead, measureResume } from "./long-read.ts";
+import { measurePage } from "./page.ts";
 import { measureRooms } from "./rooms.ts";
 import { measureTasks } from "./tasks.ts";
 import { measureTrees } from "./trees.ts";
@@ -114,6 +115,7 @@ async function measureAll(subjects: readonly Subject[], cwd: string): Promise<Fi
     await evidenceRound(own, root);
     await envelopeRound(own, root);
     await agentRound(own, root);
+    await pageRound(own);
   }
   for (let round = 0; round < rounds; round += 1) {
     await calm();
@@ -182,6 +184,20 @@ async function agentRound(of: SubjectFigures, folder: string): Promise<void> {
   const { wallMs, cpuPercent } = await measureAgentCost(folder);
   of.agentTurnMs.push(wallMs);
   of.agentCpuPercent.push(cpuPercent);
+}
+
+async function pageRound(of: SubjectFigures): Promise<void> {
+  const figures = await measurePage();
+  of.pageFirstLoadKb.push(figures.firstLoadKb);
+  of.pageOpenMs.push(figures.openMs);
+  of.pageOpenCpuMs.push(figures.openCpuMs);
+  of.pageScrollFrameMs.push(figures.scrollFrameMs);
+  of.pageDeltasPerSecond.push(figures.deltasPerSecond);
+  of.pageDeltaFrameMs.push(figures.deltaFrameMs);
+  of.pageDeltaCpuPercent.push(figures.deltaCpuPercent);
+  of.pageMemoryMb.push(figures.memoryMb);
+  of.pageDiffCpuMs.push(figures.diffCpuMs);
+  of.pageTasksCpuMs.push(figures.tasksCpuMs);
 }
 
 async function serverRound(subject: Subject, of: SubjectFigures, cwd: string): Promise<void> {
