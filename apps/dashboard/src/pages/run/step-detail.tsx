@@ -38,7 +38,9 @@ export function StepDetail({ threadId, entry, grown }: StepDetailProps): ReactNo
   return (
     <div className="step-detail">
       {dropped === 0 ? null : (
-        <p className="cutmark">{bytes(dropped)} before this are not drawn while it runs; the end of the step has them</p>
+        <p className="cutmark">
+          {bytes(dropped)} before this are not drawn while it runs; the end of the step has them
+        </p>
       )}
       <Detail item={item} isRunning={isRunning} threadId={threadId} />
       <p className="meta">
