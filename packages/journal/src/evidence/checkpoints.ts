@@ -39,11 +39,10 @@ export function checkpointDue(events: readonly StoredEvent[]): StoredEvent | und
 }
 
 /** Written, and durable when the caller has synced the returned paths. */
-export function writeCheckpoint(folder: string, head: StoredEvent, signer: Signer): readonly string[] {
+export function writeCheckpoint(folder: string, checkpoint: Checkpoint): readonly string[] {
   failpoint("journal.checkpoint.before-write");
   makePrivateFolder(folder);
-  const checkpoint = signHead(head, signer);
-  const path = fileOf(folder, head.stream);
+  const path = fileOf(folder, checkpoint.stream);
   const isNew = sizeOf(path) < 0;
   const fd = openForAppend(path);
   try {

@@ -1,5 +1,7 @@
 /** What evidence needs of any store: rows of events by position or version. */
 import type { Damage } from "../journal.ts";
+import type { Checkpoint } from "./checkpoints.ts";
+import type { Verifier } from "./keys.ts";
 import type { Row } from "../record/rows.ts";
 
 /** Of versions where a stream is named, of positions otherwise. */
@@ -8,6 +10,12 @@ export interface RowRange {
   /** Absent: to the end at the time of reading. */
   readonly upTo?: number;
   readonly stream?: string | undefined;
+}
+
+export interface SharedCheckpoint {
+  readonly checkpoint: Checkpoint;
+  /** undefined: of a key that the store does not know. */
+  readonly verifier: Verifier | undefined;
 }
 
 export interface StoredRows {
@@ -20,6 +28,8 @@ export interface StoredRows {
   at(position: number): Promise<Row | undefined>;
   of(stream: string, version: number): Promise<Row | undefined>;
   lastOf(stream: string, position?: number): Promise<Row | undefined>;
+  /** Where several machines share the store: what each of them has signed, with its key. */
+  readonly shared?: (stream: string | undefined) => AsyncIterable<SharedCheckpoint>;
   /** The damage that a failed read shows; throws the error again when it shows none. */
   damageOf(error: unknown): Damage;
 }

@@ -7,7 +7,7 @@ import { closeSync, fsync, openSync } from "node:fs";
 import { reasonOf, type StoredEvent } from "@heddle/protocol";
 import { sizeOf, syncFile, type HomePaths } from "../home.ts";
 import type { Notice } from "../journal.ts";
-import { checkpointDue, writeCheckpoint } from "./checkpoints.ts";
+import { checkpointDue, signHead, writeCheckpoint, type Checkpoint } from "./checkpoints.ts";
 import { loadOrMakeSigner, type Signer } from "./keys.ts";
 import { openWitness } from "./witness.ts";
 
@@ -18,10 +18,18 @@ type Failure = "witness-failed" | "checkpoint-failed";
 
 export type Testimony = ReturnType<typeof openTestimony>;
 
-/** `sync`: makes relaxed commits durable. */
+/** `sync`: makes relaxed commits durable. `signed`: for those who keep checkpoints elsewhere too. */
 export function openTestimony(
   { witness: file, checkpoints: folder, keys }: HomePaths,
-  { sync, notice }: { readonly sync: () => void; readonly notice: (notice: Notice) => void },
+  {
+    sync,
+    notice,
+    signed,
+  }: {
+    readonly sync: () => void;
+    readonly notice: (notice: Notice) => void;
+    readonly signed?: (checkpoint: Checkpoint) => void;
+  },
 ) {
   const witness = openWitness(file);
   const due: StoredEvent[] = [];
@@ -61,7 +69,9 @@ export function openTestimony(
     for (const head of heads) {
       attempt("checkpoint-failed", () => {
         signer ??= loadOrMakeSigner(keys);
-        for (const path of writeCheckpoint(folder, head, signer)) written.add(path);
+        const checkpoint = signHead(head, signer);
+        for (const path of writeCheckpoint(folder, checkpoint)) written.add(path);
+        signed?.(checkpoint);
       });
     }
     for (const path of written) attempt("checkpoint-failed", () => sync(path));

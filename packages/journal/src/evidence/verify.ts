@@ -3,7 +3,7 @@
  * store's own structures. Reports what was altered; changes nothing.
  */
 import { setImmediate as breathe } from "node:timers/promises";
-import { checkCheckpoint, readCheckpoints } from "./checkpoints.ts";
+import { checkCheckpoint, hasCheckpoints, readCheckpoints } from "./checkpoints.ts";
 import type { HomePaths } from "../home.ts";
 import type { Damage, MissingEvidence, Notice, VerifyReport } from "../journal.ts";
 import { loadKey } from "./keys.ts";
@@ -61,6 +61,14 @@ export async function verifyStore(
         signal?.throwIfAborted();
       }
     }
+    for await (const { checkpoint, verifier } of stored.shared?.(stream) ?? []) {
+      // Those of this home's key were looked at, where they cannot be changed with the store.
+      if (key.kind === "usable" && checkpoint.keyId === key.verifier?.keyId) continue;
+      report(await checkCheckpoint(stored, checkpoint, verifier));
+      signed.set(checkpoint.stream, Math.max(signed.get(checkpoint.stream) ?? 0, checkpoint.version));
+      checkpoints += 1;
+      signal?.throwIfAborted();
+    }
     missing.push(...(await missingWitness(stored, paths, walked.turnEnds)));
     if (key.kind === "unusable") missing.push({ kind: "key", message: key.message });
     else missing.push(...missingCheckpoints(paths.checkpoints, walked.turnEnds, signed));
@@ -86,6 +94,8 @@ async function missingWitness(
   turnEnds: readonly TurnEnds[],
 ): Promise<readonly MissingEvidence[]> {
   if (turnEnds.length === 0 && !(await hasSeveralAppends(rows))) return [];
+  // A machine that has appended nothing was told nothing.
+  if (rows.shared !== undefined && !hasCheckpoints(paths.checkpoints)) return [];
   // Read after the events: a line that another process wrote meanwhile counts.
   if (readClaims(paths.witness, NEWEST_BYTES).claims.length > 0) return [];
   const message = `${paths.witness} has no line of any append, so it cannot be shown that the end of the record is complete`;

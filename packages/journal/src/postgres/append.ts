@@ -85,6 +85,11 @@ export async function storeGroup(
   return decided;
 }
 
+/** By which it is known whether a group was stored. */
+export function firstIdOf(decided: readonly Decided[]): string | undefined {
+  return decided.flatMap((one) => (one.kind === "stored" ? one.events : []))[0]?.id;
+}
+
 async function lookUp(
   transaction: Transaction,
   members: readonly PreparedAppend[],

@@ -1,6 +1,7 @@
 /** The journal on Postgres: one schema of a database; beside it, in the home, the witness, checkpoints and key of this machine. */
 import { HeddleError, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
+import type { Checkpoint } from "../evidence/checkpoints.ts";
 import { openTestimony, type Testimony } from "../evidence/testimony.ts";
 import { makePrivateFolder, pathsOfStore, type HomePaths } from "../home.ts";
 import type {
@@ -35,7 +36,8 @@ import { lastPosition, lastVersion, storedRows } from "../sql/stored-rows.ts";
 import type { StoredRows } from "../evidence/stored-rows.ts";
 import { loadFor, loadProjections } from "../projections/projections.ts";
 import { readAddress, type PostgresAddress } from "./address.ts";
-import { storeGroup, type Decided, type GroupOptions } from "./append.ts";
+import { firstIdOf, storeGroup, type Decided, type GroupOptions } from "./append.ts";
+import { createSharedCheckpoints, type SharedCheckpoints } from "./checkpoints.ts";
 import { POSTGRES } from "./dialect.ts";
 import { createListener, type Listener } from "./listener.ts";
 import { lockOf } from "./lock.ts";
@@ -90,6 +92,7 @@ class PostgresJournal implements Journal {
   readonly #wake: Listener;
   readonly #notifier: Notifier;
   readonly #testimony: Testimony;
+  readonly #shared: SharedCheckpoints;
   readonly #batches: Batches;
   readonly #preparing: Preparing;
   readonly #group: GroupOptions;
@@ -106,7 +109,14 @@ class PostgresJournal implements Journal {
     this.#readers = createReaders(address, patienceMs);
     this.#writer = createWriter({ address, lock, patienceMs, answerMs, lockMs });
     const ask: Ask = (asking) => this.#ask(asking);
-    this.#rows = storedRows(ask, { pageOf: (range) => ask(() => readRows(range)), damageOf: asDamage });
+    const notice = (one: Notice): void => void this.#notices.set(one.kind, one);
+    // Also those that are written while it closes.
+    this.#shared = createSharedCheckpoints((asking) => this.#readers.ask(asking), { keys: paths.keys, notice });
+    this.#rows = storedRows(ask, {
+      pageOf: (range) => ask(() => readRows(range)),
+      damageOf: asDamage,
+      shared: (stream) => this.#shared.read(stream),
+    });
     const queries = sqlQueries(ask, POSTGRES, this);
     this.threads = queries.threads;
     this.marks = queries.marks;
@@ -125,7 +135,8 @@ class PostgresJournal implements Journal {
     });
     this.#notifier = createNotifier(address);
     // What is committed is durable already.
-    this.#testimony = openTestimony(paths, { sync: () => undefined, notice: (notice) => this.#notice(notice) });
+    const signed = (checkpoint: Checkpoint): void => this.#shared.add(checkpoint);
+    this.#testimony = openTestimony(paths, { sync: () => undefined, notice, signed });
     this.#damage = state.damage === undefined ? undefined : (JSON.parse(state.damage) as Damage);
     this.#group = { time: leaseTime(options), allow: (now) => this.#allow(now), tickets: options.tickets };
     this.#batches = createBatches((members) => this.#commit(members), this);
@@ -157,7 +168,7 @@ class PostgresJournal implements Journal {
     const { witness } = this.#opened.paths;
     const ask: Ask = (asking) => this.#ask(asking);
     const found = await checkOnOpen({ ask, rows: this.#rows, witness, isUnreadable: () => false });
-    for (const notice of found.notices) this.#notice(notice);
+    for (const notice of found.notices) this.#notices.set(notice.kind, notice);
     const { damage } = found;
     if (damage === undefined || this.#damage !== undefined) return;
     this.#damage = damage;
@@ -247,6 +258,7 @@ class PostgresJournal implements Journal {
 
   async verify(stream?: string, watch: VerifyWatch = {}): Promise<VerifyReport> {
     this.#testimony.flush();
+    await this.#shared.idle();
     const { verifyStore } = await import("../evidence/verify.ts");
     const { walkAll, withKnown } = await import("../evidence/walk-all.ts");
     const of = stream === undefined ? await this.position() : undefined;
@@ -293,6 +305,7 @@ class PostgresJournal implements Journal {
     this.#wake.close();
     this.#testimony.flush();
     this.#testimony.close();
+    await this.#shared.idle();
     await Promise.all([this.#notifier.close(), this.#readers.close(), this.#writer.close()]);
   }
 
@@ -375,12 +388,8 @@ class PostgresJournal implements Journal {
       group: this.#group,
       redactor: this.redactor,
       inTurn: (work) => this.#inTurn(work),
-      notice: (notice) => this.#notice(notice),
+      notice: (notice) => this.#notices.set(notice.kind, notice),
     };
-  }
-
-  #notice(notice: Notice): void {
-    this.#notices.set(notice.kind, notice);
   }
 
   #refuseWhenClosed(): void {
@@ -389,7 +398,3 @@ class PostgresJournal implements Journal {
 }
 
 const TAIL_EVENTS = 256;
-
-function firstIdOf(decided: readonly Decided[]): string | undefined {
-  return decided.flatMap((one) => (one.kind === "stored" ? one.events : []))[0]?.id;
-}

@@ -80,7 +80,26 @@ CREATE TRIGGER append_keys_keep BEFORE DELETE OR UPDATE OR TRUNCATE ON append_ke
   EXECUTE FUNCTION refuse_change('keys never change');
 `;
 
-const STEPS: readonly Step[] = [{ sql: RECORD, minReader: 1, minWriter: 1 }];
+/** What each machine has signed, beside what it keeps itself. */
+const CHECKPOINTS = `
+CREATE TABLE signing_keys (key_id ${TEXT} PRIMARY KEY, public_pem ${TEXT} NOT NULL);
+CREATE TABLE checkpoints (
+  stream ${TEXT} NOT NULL,
+  version bigint NOT NULL,
+  key_id ${TEXT} NOT NULL,
+  line ${TEXT} NOT NULL,
+  PRIMARY KEY (stream, version, key_id)
+);
+CREATE TRIGGER signing_keys_keep BEFORE DELETE OR UPDATE OR TRUNCATE ON signing_keys
+  EXECUTE FUNCTION refuse_change('keys never change');
+CREATE TRIGGER checkpoints_keep BEFORE DELETE OR UPDATE OR TRUNCATE ON checkpoints
+  EXECUTE FUNCTION refuse_change('checkpoints never change');
+`;
+
+const STEPS: readonly Step[] = [
+  { sql: RECORD, minReader: 1, minWriter: 1 },
+  { sql: CHECKPOINTS, minReader: 1, minWriter: 1 },
+];
 export const NEWEST = STEPS.length;
 
 /** As in SQLite, in the words of Postgres. An index of a table of entries is walked in the order of their positions. */

@@ -2,9 +2,13 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { admitted, completed, created, said } from "../suite/journal.samples.ts";
+import { verifyExport } from "../evidence/verify-export.ts";
+import { importBundle } from "../evidence/import.ts";
+import { openJournal as openSqlite } from "../open-journal.ts";
 import { readAddress } from "./address.ts";
 import { adoptStore } from "./adopt.ts";
 import { newStore } from "./postgres.backend.ts";
+import { NEWEST } from "./schema.ts";
 
 const author = "system";
 
@@ -74,6 +78,23 @@ describe("the store", () => {
     await expect(store.open()).rejects.toMatchObject({ code: "store.newer" });
   });
 
+  test("an earlier schema is brought up to date by one of those who open it at once, and its events stay", async () => {
+    await using store = await newStore();
+    {
+      await using journal = await store.open();
+      await journal.append({ stream: "a", author, events: [created] });
+    }
+    await store.sql("DROP TABLE checkpoints, signing_keys; UPDATE journal_state SET schema_version = 1");
+    const opened = await Promise.all(Array.from({ length: 4 }, () => store.open()));
+    await using stack = new AsyncDisposableStack();
+    for (const journal of opened) stack.use(journal);
+    for (const journal of opened) await journal.append({ stream: "a", author, events: [said("x"), completed("t")] });
+    // Each signs a moment later; whoever asks for a proof does not have to wait for its own.
+    for (const journal of opened) await journal.verify();
+    expect(await opened[0]?.verify()).toMatchObject({ events: 9, damage: [], missing: [] });
+    expect(await store.sql("SELECT schema_version FROM journal_state")).toEqual([{ schema_version: NEWEST }]);
+  });
+
   test("the witness of this machine misses what the server has lost, and every process refuses appends until the loss is accepted", async () => {
     await using store = await newStore();
     await using elsewhere = await newStore();
@@ -130,6 +151,46 @@ describe("the store", () => {
     expect((await journal.read({ stream: "a", after: 1 }))[0]?.body).toEqual(name);
     await journal.rebuildProjections();
     expect(await journal.threads.get("a")).toMatchObject({ name: "nul \uFFFD in it" });
+  });
+
+  test("each machine verifies what the others wrote, by what they signed, and finds what was rewritten with all its hashes", async () => {
+    await using store = await newStore();
+    await using elsewhere = await newStore();
+    {
+      await using one = await store.open();
+      await one.append({ stream: "a", author, events: [created, admitted("t"), completed("t")] });
+      await using two = await store.open({ home: elsewhere.home });
+      await two.append({ stream: "b", author, events: [created, admitted("u"), completed("u")] });
+    }
+    for (const home of [store.home, elsewhere.home]) {
+      await using journal = await store.open({ home });
+      expect(await journal.verify()).toMatchObject({ events: 6, checkpoints: 2, damage: [], missing: [] });
+    }
+    await store.sql(`ALTER TABLE events DISABLE TRIGGER USER;
+      UPDATE events SET hash = md5(hash) || md5(hash) WHERE stream = 'b' AND version = 3; ALTER TABLE events ENABLE TRIGGER USER`);
+    await using journal = await store.open();
+    const { damage } = await journal.verify();
+    expect(damage.map(({ kind, stream }) => [kind, stream])).toContainEqual(["checkpoint-mismatch", "b"]);
+  });
+
+  test("a bundle of it is verified without it, and taken over by another store of either kind", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    await journal.append({ stream: "a", author, events: [created, admitted("t"), said("words", "t"), completed("t")] });
+    const lines: string[] = [];
+    for await (const line of journal.exportLines([{ stream: "a" }])) lines.push(line);
+    const report = await verifyExport(lines);
+    expect(report).toMatchObject({ events: 4, damage: [], unsigned: [], isSealed: true });
+    await using elsewhere = await newStore();
+    for (const open of [() => elsewhere.open(), () => openSqlite({ home: elsewhere.home })]) {
+      await using other = await open();
+      const given = { home: elsewhere.home, by: author, trust: report.keyId } as const;
+      const done = await importBundle(other, () => lines, given);
+      expect(done).toMatchObject({ unread: 0 });
+      expect(done.imported).toBeGreaterThan(0);
+      expect(await importBundle(other, () => lines, given)).toMatchObject({ imported: 0, known: done.imported });
+      expect(await other.verify()).toMatchObject({ damage: [] });
+    }
   });
 
   test("a purge that a process has left is finished by another", async () => {

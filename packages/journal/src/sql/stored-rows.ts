@@ -7,7 +7,7 @@ const LAST_POSITION = "SELECT coalesce(max(position), 0) AS last FROM events";
 const LAST_VERSION = "SELECT coalesce(max(version), 0) AS last FROM events WHERE stream = ?";
 
 /** A stored event may be large: how many are read at once is for each store to say. */
-export function storedRows(ask: Ask, store: Pick<StoredRows, "pageOf" | "damageOf">): StoredRows {
+export function storedRows(ask: Ask, store: Pick<StoredRows, "pageOf" | "damageOf" | "shared">): StoredRows {
   return {
     lastPosition: () => lastPosition(ask),
     lastVersion: (stream) => lastVersion(ask, stream),
