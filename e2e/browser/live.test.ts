@@ -99,6 +99,24 @@ test("a run that is looked at while its server is killed and started again shows
   expect(await isSame(page)).toBe(true);
 });
 
+test("a command that ran when its server was killed is unknown, and nobody pretends to know what it did", async () => {
+  stage.plays("dies", [{ calls: [run("sleep 60", { yield_time_ms: 60_000 })] }, { text: "It is done." }]);
+  const { id } = await order(stage, "dies", { checks: [] });
+  const commands = async () => {
+    const { threadId } = await stage.server.client.tasks.read(id);
+    if (threadId === undefined) return [];
+    const { data } = await stage.server.client.listItems(threadId);
+    return data.flatMap(({ item }) => (item.type === "commandExecution" ? [item.status] : []));
+  };
+  await expect.poll(commands).toEqual(["inProgress"]);
+  await stage.restart();
+  await expect.poll(commands).toEqual(["unknown"]);
+  await using seat = await stage.sit({ at: `/tasks/${id}` });
+  const step = seat.page.locator(".st", { hasText: "sleep 60" });
+  expect(await step.innerText()).toMatch(/Heddle died while it ran; nobody can say what it did[\s\S]*unknown/);
+  expect(await step.locator(".i-ask").count()).toBe(1);
+});
+
 test("without network the page says how old it is and sends nothing; with it again it catches up", async () => {
   await using seat = await stage.sit({ clock: Date.now() });
   const { page, context } = seat;

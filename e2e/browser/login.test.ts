@@ -1,6 +1,8 @@
 /** Who comes in, and where what lets them in is kept. */
+import { readdir, readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { once } from "node:events";
+import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { loginAddress, openStage, type Stage } from "./stage.ts";
 
@@ -121,6 +123,25 @@ test("another port of this machine is sent no token, no cookie and no referrer, 
       { url: stage.server.url, bearer: token },
     );
     expect(outcome).toEqual(["refused", "refused", "refused"]);
+    // A call that needs no answer to do harm is refused too.
+    await stranger.evaluate(
+      (url) =>
+        fetch(`${url}/api/tasks`, { method: "POST", mode: "no-cors", body: '{"spec":{"goal":"x"}}' }).catch(String),
+      stage.server.url,
+    );
+    expect((await stage.server.client.tasks.list()).data).toEqual([]);
+    // Who opens it has no hold of it.
+    const opened = context.waitForEvent("page");
+    await stranger.evaluate((url) => {
+      const link = document.createElement("a");
+      Object.assign(link, { href: `${url}/now`, target: "_blank", rel: "opener", textContent: "open it" });
+      document.body.append(link);
+    }, stage.server.url);
+    await stranger.getByText("open it").click();
+    const popup = await opened;
+    await popup.getByRole("heading", { name: "Now" }).waitFor();
+    expect(await popup.evaluate(() => opener)).toBe(null);
+    await popup.close();
     const framed = stranger.waitForEvent("frameattached");
     await stranger.evaluate((url) => {
       const frame = document.createElement("iframe");
@@ -137,7 +158,8 @@ test("another port of this machine is sent no token, no cookie and no referrer, 
 });
 
 test("a login that is revoked leads to the login page, and from there to the same address", async () => {
-  await using seat = await stage.sit({ at: "/settings" });
+  const at = "/tasks?view=board&q=none";
+  await using seat = await stage.sit({ at });
   const { page } = seat;
   const { access } = stage.server.client;
   const browsers = (await access.listTokens()).data.filter(({ kind }) => kind === "browser");
@@ -146,6 +168,23 @@ test("a login that is revoked leads to the login page, and from there to the sam
   expect(await page.getByRole("alert").textContent()).not.toBe("");
   await page.getByLabel("Token").fill(stage.server.token);
   await page.getByRole("button", { name: "Log in" }).click();
-  await page.getByRole("heading", { name: "Settings" }).waitFor();
-  expect(page.url()).toBe(`${stage.server.url}/settings`);
+  await page.getByRole("heading", { name: "Tasks" }).waitFor();
+  expect(page.url()).toBe(`${stage.server.url}${at}`);
+  expect(await page.getByLabel("Filter by name").inputValue()).toBe("none");
+});
+
+test("the token of a browser is in no file of the server and in nothing that it printed", async () => {
+  await using seat = await stage.sit({ at: "/settings" });
+  const token = await seat.page.evaluate(() => localStorage.getItem("heddle.token") ?? "");
+  expect(token.length).toBeGreaterThan(20);
+  const { ended } = stage.server;
+  await stage.restart();
+  const { stdout, stderr } = await ended;
+  expect(`${stdout}${stderr}`).not.toContain(token);
+  const { home } = stage.world;
+  const files = (await readdir(home, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+  const holding: string[] = [];
+  for (const { parentPath, name } of files)
+    if ((await readFile(path.join(parentPath, name))).includes(token)) holding.push(name);
+  expect([files.length > 0, holding]).toEqual([true, []]);
 });

@@ -130,6 +130,31 @@ test("the next question cannot be answered by a press that was meant for the one
   expect(data).toMatchObject([{ question: { command: "touch behind.txt" } }]);
 });
 
+test("nothing is shown as done before the server has said so", async () => {
+  await using seat = await stage.sit();
+  const { page } = seat;
+  const { id } = await orderQuestion(stage, "slow");
+  const row = page.locator("li.ask", { hasText: "touch slow.txt" });
+  const allow = row.getByRole("button", { name: /^Allow once/ });
+  await allow.and(page.locator(":enabled")).waitFor();
+  const { promise: mayGo, resolve: go } = Promise.withResolvers<void>();
+  await page.route("**/approvals/*", async (route) => {
+    await mayGo;
+    await route.continue();
+  });
+  await allow.click();
+  const sending = row.getByRole("button", { name: "sending…" });
+  await sending.waitFor();
+  expect([await sending.isDisabled(), await row.innerText(), await page.title()]).toEqual([
+    true,
+    expect.not.stringMatching(/allowed|answered/),
+    expect.stringMatching(/^1 waits for you/),
+  ]);
+  expect((await stage.server.client.tasks.read(id)).state).toBe("waiting");
+  go();
+  await row.getByText("allowed by you").waitFor();
+});
+
 test("a press that comes too late says who was faster", async () => {
   const ada = await clientOf("ada");
   await using seat = await stage.sit();
