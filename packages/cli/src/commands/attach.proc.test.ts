@@ -172,6 +172,8 @@ test.runIf(hasTerminal)(
     const threadId = await threadIdOf(world);
     const terminal = openTerminal(world, ["attach", threadId, "--live"]);
     await terminal.sees("with a password");
+    const shown = await run(["threads", "show", threadId], { world });
+    expect(shown.stdout).toContain(`join what runs: heddle attach ${threadId} --live\n`);
     await world.file("workspace/go", "");
     // It has nothing more to do, and waits until the person has left.
     await running.sees(ANSWER);

@@ -226,8 +226,9 @@ async function show(id: string, args: ParsedArgs, { env }: CommandContext, out: 
     if (out.isClosed) break;
     await out.write(args.has("json") ? toLine(event) : `${eventLines(event, style).join("\n")}\n`);
   }
-  const takeover = args.has("json") ? undefined : await readTakeover(journal, thread.id);
+  const takeover = args.has("json") ? undefined : await readTakeover(journal, thread.id, heddleHome(env));
   if (takeover !== undefined) await out.write(`take over: ${takeover.command}  (${byHand(takeover)})\n`);
+  if (takeover?.join !== undefined) await out.write(`join what runs: ${takeover.join}\n`);
   return EXIT.ok;
 }
 

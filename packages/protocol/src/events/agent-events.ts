@@ -56,6 +56,7 @@ export const Takeover = z.object({
     .array(z.string())
     .describe("What that starts, by its arguments; started by hand, Heddle knows nothing of it"),
   folder: z.string().describe("Where it must be started"),
+  join: z.string().optional().describe("To copy: joins the turn that runs, which continues; absent: nobody can"),
 });
 export type Takeover = z.infer<typeof Takeover>;
 

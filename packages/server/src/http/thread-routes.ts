@@ -37,9 +37,9 @@ export function limitOf(limit: number | undefined): number {
   return Math.min(MAX_LIMIT, Math.max(1, limit ?? 25));
 }
 
-async function detail({ heddle }: HttpContext, threadId: string): Promise<z.output<typeof ThreadDetail>> {
+async function detail({ heddle, home }: HttpContext, threadId: string): Promise<z.output<typeof ThreadDetail>> {
   const row = await requireThread(heddle.journal, threadId);
-  const takeover = await readTakeover(heddle.journal, threadId);
+  const takeover = await readTakeover(heddle.journal, threadId, home);
   return {
     ...(await threadView(heddle.journal, row)),
     seq: await heddle.journal.version(threadId),

@@ -7,13 +7,14 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { connect, createServer, type Socket } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { HeddleError } from "@heddle/protocol";
 import { z } from "zod";
 import type { ReadJournal } from "../../threads/history.ts";
 import { readLastSettings } from "../../threads/past.ts";
 import { EMBEDDED, type RunnerConfigs } from "../config.ts";
 import { ownFolders, programOf, requireProgram, type AgentProgram } from "./find-program.ts";
+import { liveFile } from "./live-file.ts";
 import { PASSWORD } from "./opencode-forwarder.ts";
 
 const LiveDoorFile = z.object({
@@ -52,7 +53,7 @@ export function liveDoorOf({ program, home, turnId }: DoorOf): LiveDoor | undefi
   const socket = folder === undefined ? "" : join(folder, `heddle-${turnId.slice(-12)}.sock`);
   if (folder === undefined || Buffer.byteLength(socket) > MAX_SOCKET_BYTES) return undefined;
   const password = randomBytes(24).toString("hex");
-  const file = fileOf(home, turnId);
+  const file = liveFile(home, turnId);
   return {
     socket,
     password,
@@ -60,7 +61,7 @@ export function liveDoorOf({ program, home, turnId }: DoorOf): LiveDoor | undefi
       const { runner, server } = program;
       const who = server === undefined ? { user: USER, password } : { user: server.user };
       const door: LiveDoorFile = { runner, handle, socket, ...who };
-      await mkdir(join(home, "live"), { recursive: true, mode: 0o700 });
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
       await writeFile(file, JSON.stringify(door), { mode: 0o600 });
     },
     async close() {
@@ -94,7 +95,7 @@ export async function joinTurn(
   if (last?.status !== "open")
     throw new HeddleError("turn.not-found", `no turn runs in thread ${threadId} that a person could join; ${instead}`);
   const { runner = EMBEDDED } = (await readLastSettings(journal, threadId)) ?? {};
-  const text = await readFile(fileOf(home, last.id), "utf8").catch(() => undefined);
+  const text = await readFile(liveFile(home, last.id), "utf8").catch(() => undefined);
   const door = text === undefined ? undefined : LiveDoorFile.safeParse(JSON.parse(text)).data;
   if (door === undefined) {
     const why = `nobody can join turn ${last.id} of ${runner} while it runs: of the agents that Heddle drives only OpenCode lets a second interface in`;
@@ -145,8 +146,4 @@ async function openJoining(
       await closed;
     },
   };
-}
-
-function fileOf(home: string, turnId: string): string {
-  return join(home, "live", `${turnId}.json`);
 }

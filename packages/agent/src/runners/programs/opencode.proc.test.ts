@@ -15,6 +15,7 @@ import { openTestHeddle } from "../../../test/test-heddle.ts";
 import { runnerSuite } from "../runner.suite.ts";
 import { joinTurn } from "./live-door.ts";
 import { openCodeDialect } from "./opencode.ts";
+import { readTakeover } from "./takeover.ts";
 
 const children = inject("children");
 
@@ -92,6 +93,9 @@ test("a person joins a turn in its sandbox: what they say is theirs, once, and t
   await expect
     .poll(async () => ofType(await t.events(turn.threadId), "item.started").map(({ item }) => item.type))
     .toContain("commandExecution");
+  expect(await readTakeover(journal, turn.threadId, t.home)).toMatchObject({
+    join: `heddle attach ${turn.threadId} --live`,
+  });
   const joined = await joinTurn(joining, turn.threadId);
   const client = await joinAs(joined);
   await client.says("and this too");
@@ -121,6 +125,7 @@ test("a person joins a turn in its sandbox: what they say is theirs, once, and t
   const examined = await examine(journal, { home: t.home, level: 5, streams: [turn.threadId] });
   expect(examined.findings).toEqual([]);
   expect([await readdir(join(t.home, "live")), await readdir(join(folder, "own"))]).toEqual([[], []]);
+  expect(await readTakeover(journal, turn.threadId, t.home)).not.toHaveProperty("join");
   await expect(joinTurn(joining, turn.threadId)).rejects.toMatchObject({ code: "turn.not-found" });
 });
 

@@ -2,15 +2,24 @@
  * How a person takes a thread over: its agent's own program, continuing the conversation that the thread's next turn would
  * continue. Only from the record, so that every door can show it.
  */
+import { existsSync } from "node:fs";
 import { HeddleError, type Takeover } from "@heddle/protocol";
 import type { ReadJournal } from "../../threads/history.ts";
 import { readLastSettings } from "../../threads/past.ts";
 import { EMBEDDED } from "../config.ts";
 import { lastConnected } from "./handle.ts";
 import { KNOWN_PROGRAMS } from "./known.ts";
+import { liveFile } from "./live-file.ts";
 
-/** undefined: its agent has no program, or no conversation yet that is this thread's alone. */
-export async function readTakeover(journal: ReadJournal, threadId: string): Promise<Takeover | undefined> {
+/**
+ * undefined: its agent has no program, or no conversation yet that is this thread's alone. `home`: also how to join what runs,
+ * where its agent allows that.
+ */
+export async function readTakeover(
+  journal: ReadJournal,
+  threadId: string,
+  home?: string,
+): Promise<Takeover | undefined> {
   const runner = (await readLastSettings(journal, threadId))?.runner ?? EMBEDDED;
   if (runner === EMBEDDED) return undefined;
   const connected = await lastConnected(journal, threadId, runner);
@@ -18,7 +27,11 @@ export async function readTakeover(journal: ReadJournal, threadId: string): Prom
   // The conversation of a thread that this one was forked from stays that thread's.
   if (connected === undefined || connected.isOfOther || folder === undefined) return undefined;
   const program = connected.resumeCommand ?? knownCommand(runner, connected.handle);
-  return program && { command: `heddle attach ${threadId}`, program: [...program], folder };
+  if (program === undefined) return undefined;
+  const last = home === undefined ? undefined : await journal.threads.lastTurn(threadId);
+  const isOpen = home !== undefined && last?.status === "open" && existsSync(liveFile(home, last.id));
+  const join = isOpen ? { join: `heddle attach ${threadId} --live` } : {};
+  return { command: `heddle attach ${threadId}`, program: [...program], folder, ...join };
 }
 
 /** Its agent is Heddle's own loop, which has no program of another maker. */
