@@ -4,17 +4,14 @@
  * Usage: npm run test:postgres -- [path or pattern …]
  */
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import path from "node:path";
+import { installPostgres } from "./install.ts";
 
 const HERE = import.meta.dirname;
 const ROOT = path.join(HERE, "..");
 
 function main(args: readonly string[]): number {
-  if (!existsSync(path.join(HERE, "node_modules"))) {
-    const installed = spawnSync("npm", ["ci", "--ignore-scripts", "--no-progress"], { cwd: HERE, stdio: "inherit" });
-    if (installed.status !== 0) return 1;
-  }
+  installPostgres();
   const vitest = path.join(ROOT, "node_modules", "vitest", "vitest.mjs");
   const config = path.join(HERE, "vitest.config.ts");
   const run = spawnSync(process.execPath, [vitest, "run", "--config", config, ...args], {

@@ -1,9 +1,10 @@
 /** What a Heddle begins with: what a crash left open is closed, and of the rest only that is loaded which it may need. */
-import type { Journal } from "@heddle/journal";
+import { openJournal, type Journal } from "@heddle/journal";
 import type { createParkedTurns } from "./approvals/carry-on.ts";
 import type { createChildThreads } from "./children/child-threads.ts";
 import type { HeddleOptions } from "./heddle.ts";
 import type { createMessages } from "./messages/port.ts";
+import { keysInUse } from "./keys-in-use.ts";
 import type { Member } from "./recovery/membership.ts";
 import { recoverOnOpen } from "./recovery/recover-on-open.ts";
 import type { Recovered } from "./recovery/recover.ts";
@@ -20,6 +21,11 @@ export interface Begun {
   readonly openChildren: typeof createChildThreads | undefined;
   readonly openMessages: typeof createMessages | undefined;
   readonly background: Background | undefined;
+}
+
+export function openStore(options: HeddleOptions): Promise<Journal> {
+  const { home, store, redactor, leaseMs, tickets } = options;
+  return openJournal({ home, store, redactor, leaseMs, tickets, secrets: keysInUse(options) });
 }
 
 export async function begin(options: HeddleOptions, journal: Journal): Promise<Begun> {

@@ -1,6 +1,6 @@
 /** The calls of an open Heddle, for every door, and its options. `open.ts` is the only implementation. */
 import type { readStoredSettings } from "./settings/stored.ts";
-import type { Journal, Redactor, ThreadRow } from "@heddle/journal";
+import type { Journal, Redactor, ThreadRow, TicketWriter } from "@heddle/journal";
 import type { CollectRule } from "@heddle/journal/blobs";
 import type { ProviderConfig } from "@heddle/models";
 import type { McpAccounts } from "@heddle/models/accounts";
@@ -96,6 +96,8 @@ export interface HeddleOptions {
   readonly clientToolMs?: number | undefined;
   /** The longest that an outside agent may call nothing before its session ends; absent: half an hour. */
   readonly sessionIdleMs?: number | undefined;
+  /** The queue of a store that machines share; absent: what is sent there is sent again by a worker. */
+  readonly tickets?: TicketWriter | undefined;
   /** It joins the store as a worker of a team; absent: it works by itself. */
   readonly member?: MemberOptions | undefined;
   /** Gets lines for the operator that no caller receives. */

@@ -9,7 +9,9 @@ import type { HeddleOptions } from "./heddle.ts";
 import { serverSecrets } from "./mcp/server-secrets.ts";
 
 /** The journal removes these exact values, whatever they look like. */
-export function keysInUse(options: Pick<HeddleOptions, "home" | "providers" | "env" | "mcpServers">): string[] {
+export function keysInUse(
+  options: Pick<HeddleOptions, "home" | "store" | "providers" | "env" | "mcpServers">,
+): string[] {
   const { home, providers, env, mcpServers = [] } = options;
   const keys = [...BUILT_IN_PROVIDERS, ...providers].flatMap(({ key, envKey }) => [
     key ?? "",
@@ -17,7 +19,19 @@ export function keysInUse(options: Pick<HeddleOptions, "home" | "providers" | "e
   ]);
   const sent = providers.flatMap((provider) => sentSecrets(provider, env));
   const stored = storedSecrets(home);
-  return [...keys, ...sent, ...stored, ...namedKeys(env), ...mcpSecrets(mcpServers, env)].filter((key) => key !== "");
+  return [
+    passwordOf(options.store),
+    ...keys,
+    ...sent,
+    ...stored,
+    ...namedKeys(env),
+    ...mcpSecrets(mcpServers, env),
+  ].filter((key) => key !== "");
+}
+
+function passwordOf(store: string | undefined): string {
+  const { password = "" } = URL.parse(store ?? "") ?? {};
+  return decodeURIComponent(password);
 }
 
 /** Whether a variable holds one of them: by its name, however short its value is, or by its value, under any name. */

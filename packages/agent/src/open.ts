@@ -2,12 +2,12 @@
  * The only assembly: opens the journal, closes what a crash left open, and provides the calls that every door makes. A
  * turn belongs to the Heddle that admitted it, never to the connection that asked for it.
  */
-import { openJournal, type Journal } from "@heddle/journal";
+import type { Journal } from "@heddle/journal";
 import { FIRST_EPOCH, HeddleError, newThreadId, type Author, type By, type TurnSettings } from "@heddle/protocol";
 import { requireOwnFolder } from "@heddle/tools";
 import { admit, foresee, type Admitted, type AdmitOptions, type Repeat } from "./turns/admission.ts";
 import { answer } from "./approvals/approvals.ts";
-import { begin, type Begun } from "./begin.ts";
+import { begin, openStore, type Begun } from "./begin.ts";
 import { parking } from "./approvals/carried.ts";
 import type { CarryOn, ParkedTurns } from "./approvals/carry-on.ts";
 import { hopActs, type HopEngine } from "./approvals/hop-acts.ts";
@@ -27,7 +27,6 @@ import type {
   TurnHandle,
 } from "./heddle.ts";
 import { grantedSandbox } from "./approvals/hop.ts";
-import { keysInUse } from "./keys-in-use.ts";
 import { createLive } from "./turns/live.ts";
 import { engineMessages, type EngineMessages } from "./messages/engine-messages.ts";
 import { lazyMcpLogins, type LazyMcpLogins } from "./mcp/mcp-logins.ts";
@@ -54,8 +53,7 @@ const threads = () => import("./threads/threads.ts");
 const ends = () => import("./threads/end-threads.ts");
 
 export async function openHeddle(options: HeddleOptions): Promise<Heddle> {
-  const { home, store, redactor, leaseMs } = options;
-  const journal = await openJournal({ home, store, secrets: keysInUse(options), redactor, leaseMs });
+  const journal = await openStore(options);
   // A token that is fetched while a turn runs must not be stored.
   for (const { credential } of options.providers) credential?.onSecrets?.(journal.redactor.learn);
   try {

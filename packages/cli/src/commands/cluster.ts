@@ -4,6 +4,7 @@ import type { Journal } from "@heddle/journal";
 import { counted, didYouMean, EXIT, HeddleError, OWNER, visibleLine, type TaskRecord } from "@heddle/protocol";
 import { openRecord } from "@heddle/runtime/record";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
+import { STORE_OPTION, withStore } from "../store-option.ts";
 import type { Command, CommandContext } from "../command.ts";
 import type { Output } from "../print/output.ts";
 import { toLine } from "../print/jsonl.ts";
@@ -16,6 +17,7 @@ const MAX_UNMATCHED = 100;
 
 const OPTIONS: readonly OptionSpec[] = [
   { name: "json", help: "One JSON object per line" },
+  STORE_OPTION,
   { name: "reason", of: ["drain", "fence"], value: "TEXT", help: "Why; it is stored, and the worker says it" },
 ];
 
@@ -45,7 +47,7 @@ async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
   const [verb, word, ...more] = args.positionals;
   const isJson = args.has("json");
   const printing = { out: openScreen(process.stdout, { isRaw: isJson }), isJson };
-  await using journal = await openRecord(env);
+  await using journal = await openRecord(withStore(args, env));
   if (verb === "status" && word === undefined) return await status(journal, printing);
   if ((verb === "drain" || verb === "fence") && word !== undefined && more.length === 0)
     return await act(journal, { verb, word, reason: args.value("reason") }, printing);

@@ -5,7 +5,7 @@
 import { hostname } from "node:os";
 import type { MemberOptions } from "@heddle/agent";
 import { EXIT, WorkerRole } from "@heddle/protocol";
-import { makeHome, type ConfigFile } from "@heddle/runtime/config";
+import { makeHome, storeAddress, type ConfigFile } from "@heddle/runtime/config";
 import { planDoors } from "@heddle/runtime/doors";
 import { logFacts } from "@heddle/runtime/telemetry";
 import { openServing } from "@heddle/runtime/serving";
@@ -18,6 +18,7 @@ import { say } from "../print/screen.ts";
 import { GRACE_OPTION, graceMsOf, untilToLeave } from "../leaving.ts";
 import { reportUnstoredEnds } from "../until-end.ts";
 import { usage, type OptionSpec, type ParsedArgs } from "../args.ts";
+import { STORE_OPTION, withStore } from "../store-option.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { watchForStop } from "../stop.ts";
 
@@ -34,6 +35,7 @@ const OPTIONS: readonly OptionSpec[] = [
   { name: "no-tasks", help: "Leave tasks, the inbox and notifications to another process" },
   GRACE_OPTION,
   ...LOG_OPTIONS,
+  STORE_OPTION,
   ...CONFIG_OPTIONS,
 ];
 
@@ -57,7 +59,8 @@ export const serveCommand: Command = {
   run,
 };
 
-async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Promise<number> {
+async function run(args: ParsedArgs, { env: given, cwd, version }: CommandContext): Promise<number> {
+  const env = withStore(args, given);
   const [extra] = args.positionals;
   if (extra !== undefined) throw usage(`serve takes no arguments, only options; what is "${extra}"?`);
   const log = openLog(args);
@@ -69,13 +72,13 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
   const home = await makeHome(env);
   await using ends = new AsyncDisposableStack();
   const claimed = await plan.claim(ends, home);
-  const role = roleOf(args);
+  const role = roleOf(args, storeAddress(config, env));
   const member = role === undefined ? undefined : memberOf(args, { role, config, version });
   const serving = await openServing(ends, { configuration, home, env, member, sockets: plan.sockets, log: log.line });
   log.use(serving.heddle.journal.redactor);
-  const { heddle, settings } = serving;
+  const { heddle } = serving;
   if (log.write !== undefined) await logFacts(ends, { journal: heddle.journal, write: log.write });
-  const work = { heddle, settings, home, config, env, log: log.line };
+  const work = { ...serving, home, config, env, log: log.line };
   const worker = role === "server" || args.has("no-tasks") ? undefined : await openWorker(ends, { ...work, role });
   const door = { ...work, journal: heddle.journal, member: heddle.member };
   const taskDoor = worker?.taskDoor ?? (role === "server" ? await openTaskDoor(ends, door) : taskDoorOptionsOf(door));
@@ -94,9 +97,10 @@ async function run(args: ParsedArgs, { env, cwd, version }: CommandContext): Pro
 }
 
 /** undefined: the only one at its store. */
-function roleOf(args: ParsedArgs): WorkerRole | undefined {
+function roleOf(args: ParsedArgs, store: string | undefined): WorkerRole | undefined {
   const role = args.value("role");
-  return role === undefined ? undefined : WorkerRole.parse(role);
+  if (role !== undefined) return WorkerRole.parse(role);
+  return store === undefined ? undefined : "both";
 }
 
 interface Joining {

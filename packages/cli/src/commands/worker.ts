@@ -14,6 +14,7 @@ import { say } from "../print/screen.ts";
 import { GRACE_OPTION, graceMsOf, untilToLeave } from "../leaving.ts";
 import { reportUnstoredEnds } from "../until-end.ts";
 import { usage, wholeNumber, type OptionSpec, type ParsedArgs } from "../args.ts";
+import { STORE_OPTION, withStore } from "../store-option.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { watchForStop } from "../stop.ts";
 
@@ -26,6 +27,7 @@ const OPTIONS: readonly OptionSpec[] = [
   { name: "label", value: "LABEL", isMultiple: true, help: "What it has that a task may need, such as gpu" },
   { name: "concurrency", value: "N", help: "Tasks at a time; default: [tasks] concurrency of config.toml" },
   GRACE_OPTION,
+  STORE_OPTION,
   ...CONFIG_OPTIONS,
 ];
 
@@ -44,7 +46,8 @@ export const workerCommand: Command = {
   run,
 };
 
-async function run(args: ParsedArgs, { env, version }: CommandContext): Promise<number> {
+async function run(args: ParsedArgs, { env: given, version }: CommandContext): Promise<number> {
+  const env = withStore(args, given);
   const [extra] = args.positionals;
   if (extra !== undefined) throw usage(`worker takes no arguments, only options; what is "${extra}"?`);
   const graceMs = graceMsOf(args);
@@ -57,10 +60,9 @@ async function run(args: ParsedArgs, { env, version }: CommandContext): Promise<
   const home = await makeHome(env);
   await using ends = new AsyncDisposableStack();
   const serving = await openServing(ends, { configuration, home, env, member, log: say });
-  const { heddle, settings } = serving;
+  const { heddle } = serving;
   const work = {
-    heddle,
-    settings,
+    ...serving,
     home,
     config: configuration.config,
     env,

@@ -1,6 +1,6 @@
 /** The engine of a long-lived process, opened from its configuration. */
 import { openHeddle, type Heddle, type MemberOptions } from "@heddle/agent";
-import type { Redactor } from "@heddle/journal";
+import type { Redactor, TicketWriter } from "@heddle/journal";
 import type { ProviderConfig } from "@heddle/models";
 import { counted, isHeddleError } from "@heddle/protocol";
 import type { Host } from "@heddle/server";
@@ -21,12 +21,25 @@ export interface EngineOptions extends Pick<Host, "masked" | "skills"> {
   /** Absent: clients can be asked. */
   readonly isUnattended?: boolean | undefined;
   readonly member?: MemberOptions | undefined;
+  readonly tickets?: TicketWriter | undefined;
   readonly log: (line: string) => void;
 }
 
 /** What is masked for the commands of clients is masked for agents too. */
 export async function openEngine(options: EngineOptions): Promise<Heddle> {
-  const { home, codexHome, config, env, masked, skills, redactor, isUnattended = false, member, log } = options;
+  const {
+    home,
+    codexHome,
+    config,
+    env,
+    masked,
+    skills,
+    redactor,
+    isUnattended = false,
+    member,
+    tickets,
+    log,
+  } = options;
   const heddle = await openHeddle({
     home,
     store: storeAddress(config, env),
@@ -37,6 +50,7 @@ export async function openEngine(options: EngineOptions): Promise<Heddle> {
     log,
     isUnattended,
     member,
+    tickets,
     masked: masked ?? [],
     skills,
     mcpServers: await mcpServersOf(config, env),

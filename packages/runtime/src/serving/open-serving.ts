@@ -5,8 +5,11 @@
 import type { Heddle, MemberOptions } from "@heddle/agent";
 import { createRedactor } from "@heddle/journal";
 import type { Host, SettingsSource } from "@heddle/server";
+import type { TicketQueue } from "@heddle/tasks";
 import type { Configuration } from "../config/layers.ts";
 import type { ConfigFile } from "../config/schema.ts";
+import { storeAddress } from "../config/store-address.ts";
+import { openTickets } from "../store/tickets.ts";
 import { settingsSource } from "../settings/settings-source.ts";
 import { traceTurns } from "../telemetry/index.ts";
 import { openEngine } from "./engine.ts";
@@ -16,6 +19,8 @@ export interface Serving {
   readonly host: Host;
   readonly heddle: Heddle;
   readonly settings: SettingsSource;
+  /** Of a store that machines share; absent: the store of this home is its own queue. */
+  readonly tickets: TicketQueue | undefined;
 }
 
 export interface ServingOptions {
@@ -46,9 +51,10 @@ export async function openServing(ends: AsyncDisposableStack, options: ServingOp
     await openHost({ configuration, env, sockets, writeRoots, onConfigChange, onSecrets: redactor.learn }),
   );
   const { masked, skills } = host;
-  const heddle = ends.use(
-    await openEngine({ home, codexHome, config, env, masked, skills, redactor, isUnattended, member, log }),
-  );
+  const tickets = await openTickets(storeAddress(config, env), { log, isUpkeeper: true });
+  if (tickets !== undefined) ends.use(tickets);
+  const engine = { home, codexHome, config, env, masked, skills, redactor, isUnattended, member, tickets, log };
+  const heddle = ends.use(await openEngine(engine));
   await traceTurns(ends, { journal: heddle.journal, config, env, log });
   const settings = settingsSource({
     get file() {
@@ -58,5 +64,5 @@ export async function openServing(ends: AsyncDisposableStack, options: ServingOp
     profile: choices.profile,
     env,
   });
-  return { host, heddle, settings };
+  return { host, heddle, settings, tickets };
 }

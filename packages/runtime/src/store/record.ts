@@ -1,7 +1,7 @@
 /** Opening the record for those who only look: nothing is made where nothing is. */
 import { stat } from "node:fs/promises";
 import path from "node:path";
-import { openJournal, type Journal } from "@heddle/journal";
+import { openJournal, type Journal, type TicketWriter } from "@heddle/journal";
 import type { StoredEvent } from "@heddle/protocol";
 import { heddleHome } from "../config/read-config.ts";
 import { storeAddressOf } from "../config/store-address.ts";
@@ -10,10 +10,10 @@ import { storeAddressOf } from "../config/store-address.ts";
 const TRACES = ["heddle.db", "witness.log", "checkpoints"];
 
 /** undefined when this home has no record yet. */
-export async function openRecord(env: NodeJS.ProcessEnv): Promise<Journal | undefined> {
+export async function openRecord(env: NodeJS.ProcessEnv, tickets?: TicketWriter): Promise<Journal | undefined> {
   const home = heddleHome(env);
   const store = await storeAddressOf(env);
-  if (store !== undefined) return openJournal({ home, store, secrets: [] });
+  if (store !== undefined) return openJournal({ home, store, tickets, secrets: [] });
   const traces = await Promise.all(TRACES.map((name) => stat(path.join(home, name)).catch(() => undefined)));
   return traces.every((trace) => trace === undefined) ? undefined : openJournal({ home, secrets: [] });
 }

@@ -6,6 +6,7 @@ import { knownSecrets } from "./known-secrets.ts";
 import { heddleHome, makeHome } from "../config/read-config.ts";
 import { openRecord } from "./record.ts";
 import { storeAddressOf } from "../config/store-address.ts";
+import { ticketsWhenSent } from "./tickets.ts";
 
 type Log = (line: string) => void;
 
@@ -17,14 +18,17 @@ export interface TaskStore extends AsyncDisposable {
 /** Makes the home where there is none. */
 export async function openTaskStore(env: NodeJS.ProcessEnv, log: Log): Promise<TaskStore> {
   const home = await makeHome(env);
-  const journal = await openJournal({ home, store: await storeAddressOf(env), secrets: await knownSecrets(env) });
-  return await storeOf(journal, home, log);
+  const store = await storeAddressOf(env);
+  const tickets = ticketsWhenSent(store, log);
+  const journal = await openJournal({ home, store, tickets, secrets: await knownSecrets(env) });
+  return await storeOf(journal, { home, tickets, log });
 }
 
 /** undefined: this home has no record yet. */
 export async function lookAtTasks(env: NodeJS.ProcessEnv, log: Log): Promise<TaskStore | undefined> {
-  const journal = await openRecord(env);
-  return journal === undefined ? undefined : await storeOf(journal, heddleHome(env), log);
+  const tickets = ticketsWhenSent(await storeAddressOf(env), log);
+  const journal = await openRecord(env, tickets);
+  return journal === undefined ? undefined : await storeOf(journal, { home: heddleHome(env), tickets, log });
 }
 
 /** For one task that must be there. */
@@ -41,9 +45,22 @@ export async function requireTasks(env: NodeJS.ProcessEnv, selector: string, log
   );
 }
 
+interface Opened {
+  readonly home: string;
+  readonly tickets: AsyncDisposable | undefined;
+  readonly log: Log;
+}
+
 /** What a process that died was putting into a workspace is finished before anybody looks. */
-async function storeOf(journal: Journal, home: string, log: Log): Promise<TaskStore> {
+async function storeOf(journal: Journal, { home, tickets, log }: Opened): Promise<TaskStore> {
   await finishPutting({ journal, home, log });
   const tasks = openTasks({ journal, home }).as(OWNER);
-  return { journal, tasks, [Symbol.asyncDispose]: () => journal[Symbol.asyncDispose]() };
+  return {
+    journal,
+    tasks,
+    async [Symbol.asyncDispose]() {
+      await journal[Symbol.asyncDispose]();
+      await tickets?.[Symbol.asyncDispose]();
+    },
+  };
 }

@@ -1,6 +1,6 @@
 /** A process that runs the tasks of a home: the harness, the inbox, and the sinks of notifications. */
 import type { TaskDoorOptions } from "@heddle/server/http";
-import { openHarness, type Harness } from "@heddle/tasks";
+import { openHarness, ticketDispatch, type Harness, type TicketQueue } from "@heddle/tasks";
 import type { Serving } from "../serving/open-serving.ts";
 import type { ConfigFile } from "../config/schema.ts";
 import { openTaskDoor, taskDoorOptionsOf } from "./open-task-door.ts";
@@ -9,6 +9,8 @@ import type { TaskSpec } from "@heddle/protocol/tasks";
 import type { SettingsSource } from "@heddle/server";
 
 export interface WorkerOptions extends Pick<Serving, "heddle" | "settings"> {
+  /** Absent: the store is its own queue. */
+  readonly tickets?: TicketQueue | undefined;
   readonly home: string;
   readonly config: ConfigFile;
   readonly env: NodeJS.ProcessEnv;
@@ -35,13 +37,15 @@ export function concurrencyOf({ tasks }: ConfigFile): number {
 
 /** Everything that is opened is closed with `ends`. */
 export async function openWorker(ends: AsyncDisposableStack, options: WorkerOptions): Promise<Worker> {
-  const { heddle, settings, home, config, env, log, only, role = "both" } = options;
+  const { heddle, settings, home, config, env, log, only, tickets, role = "both" } = options;
   const { journal, member } = heddle;
   const door = { journal, home, config, env, log, member };
   const taskDoor = role === "worker" ? taskDoorOptionsOf(door) : await openTaskDoor(ends, door);
   const settingsFor = settingsForTask.bind(undefined, settings);
   const { concurrency = concurrencyOf(config) } = options;
-  const harness = ends.use(await openHarness({ heddle, settingsFor, home, concurrency, log, only }));
+  // A choice of tasks is for one process alone, which looks for them itself.
+  const dispatch = tickets === undefined || only !== undefined ? {} : { dispatch: ticketDispatch(journal, tickets) };
+  const harness = ends.use(await openHarness({ heddle, settingsFor, home, concurrency, log, only, ...dispatch }));
   return { harness, taskDoor: { ...taskDoor, concurrency } };
 }
 

@@ -43,6 +43,6 @@ test("14.5: where a task stands is told from a few marked events, however long i
     return found;
   };
   const past = await readPast({ marks: { ...store.journal.marks, events } }, task);
-  expect(past).toEqual({ baseline, next: { kind: "check", claim: { by: "report", summary: "done" } } });
+  expect(past).toEqual({ baselines: [baseline], next: { kind: "check", claim: { by: "report", summary: "done" } } });
   expect(read).toBe(17);
 });

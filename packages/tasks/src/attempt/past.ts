@@ -10,7 +10,7 @@ import {
 } from "@heddle/protocol";
 
 export interface Past {
-  readonly baseline: TaskBaseline | undefined;
+  readonly baselines: readonly TaskBaseline[];
   readonly next: Step;
 }
 
@@ -26,20 +26,28 @@ const FIRST_LOOK = 16;
 /** From the marks of the stream: the cost does not grow with its length. */
 export async function readPast({ marks }: Pick<Journal, "marks">, task: TaskRecord): Promise<Past> {
   const stream = task.id;
-  const baseline = baselineIn(await marks.events({ stream, kinds: ["task.baseline"], name: "" }));
+  const baselines = baselinesIn(await marks.events({ stream, kinds: ["task.baseline"], name: "" }));
   for (let newest = FIRST_LOOK; ; newest *= 4) {
     const steps = await marks.events({ stream, kinds: ["task.step"], name: "", newest });
     const next = nextStep(task, steps);
-    if (next !== undefined || steps.length < newest) return { baseline, next: next ?? prompt("first") };
+    if (next !== undefined || steps.length < newest) return { baselines, next: next ?? prompt("first") };
   }
 }
 
-/** The first one. One without a copy of the workspace is dropped when the user retries. */
+/** The first one. */
 export function baselineIn(events: readonly StoredEvent[]): TaskBaseline | undefined {
-  let found: TaskBaseline | undefined;
+  return baselinesIn(events)[0];
+}
+
+/**
+ * Oldest first; a further one was taken where the copy of the first does not exist, which may be another machine. One
+ * without a copy of the workspace is dropped when the user retries.
+ */
+export function baselinesIn(events: readonly StoredEvent[]): readonly TaskBaseline[] {
+  let found: TaskBaseline[] = [];
   for (const { body } of events) {
-    if (body.type === "task.prepared") found ??= body.baseline;
-    if (body.type === "task.retried" && body.attempt === undefined && found?.kept === undefined) found = undefined;
+    if (body.type === "task.prepared" && body.baseline !== undefined) found.push(body.baseline);
+    if (body.type === "task.retried" && body.attempt === undefined && found[0]?.kept === undefined) found = [];
   }
   return found;
 }

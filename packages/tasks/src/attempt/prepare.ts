@@ -9,6 +9,7 @@ import type { HarnessContext } from "./attempt.ts";
 import type { Hold } from "./hold.ts";
 import { baseFolder, roomsOf, roomsRoot } from "../judge/task-rooms.ts";
 import { replace } from "../open-tasks.ts";
+import { readKeptTree } from "../tree/keep-tree.ts";
 import type { Past } from "./past.ts";
 import { findFolder, readBaseline } from "./work.ts";
 
@@ -34,7 +35,7 @@ export async function prepare(context: HarnessContext, hold: Hold, known: Known)
   known.watch.step("find the thread");
   const threadId = await threadFor(context, hold, folder);
   const { signal } = known;
-  const standing = usable(context, hold, known);
+  const standing = await usable(context, hold, known);
   if (standing !== undefined && task.threadId === threadId && task.folder === folder)
     return { threadId, folder, baseline: standing };
   const baseline = standing ?? (await readBaseline({ context, hold, folder, signal }, known.watch));
@@ -62,10 +63,26 @@ async function settlePuts({ home }: HarnessContext, { task }: Hold, { signal, wa
   await using _claim = await claimFolder(task.spec.workspace, { dir: roomsOf(home, task.id), signal });
 }
 
-/** When the copy of the beginning no longer exists and the agent is to continue, a new one is taken. */
-function usable({ home }: HarnessContext, { task }: Hold, { baseline, next }: Known): TaskBaseline | undefined {
-  if (baseline?.kept === undefined || next.kind !== "prompt") return baseline;
-  return existsSync(baseFolder(home, task.id)) ? baseline : undefined;
+/**
+ * The one whose copy is in this home. Where there is none and the agent is to continue, a new one is taken: the copy was
+ * removed, or another machine has it.
+ */
+async function usable(
+  { home }: HarnessContext,
+  { task }: Hold,
+  { baselines, next }: Known,
+): Promise<TaskBaseline | undefined> {
+  const [first] = baselines;
+  if (first === undefined || first.kept === undefined) return first;
+  const folder = baseFolder(home, task.id);
+  if (existsSync(folder)) {
+    // Of several, one is of another home.
+    if (baselines.length === 1) return first;
+    const here = (await readKeptTree(folder).catch(() => undefined))?.sha256;
+    const own = baselines.find(({ kept }) => kept?.sha256 === here);
+    if (own !== undefined) return own;
+  }
+  return next.kind === "prompt" || next.kind === "turn" ? undefined : first;
 }
 
 async function requireFolder(path: string): Promise<void> {

@@ -78,7 +78,8 @@ export function ticketDispatch({ tasks }: Pick<Journal, "tasks">, queue: TicketQ
       }
       return sent;
     },
-    [Symbol.asyncDispose]: () => queue[Symbol.asyncDispose](),
+    // Who has opened the queue closes it, after everything that writes to it.
+    [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
 

@@ -65,7 +65,7 @@ const JUMP_MS = 60_000;
 const AGAIN_MS = 500;
 const PREPARING = 8;
 /** Until a ticket is looked at again whose folder was busy; the end of another task wakes the worker too. */
-const BUSY_MS = 1_000;
+const BUSY_MS = 400;
 const KEEP_TICKETS_MS = 60_000;
 
 export async function openHarness(options: HarnessOptions): Promise<Harness> {
@@ -109,8 +109,8 @@ class Worker implements Harness {
   readonly #lookEveryMs: number;
   #livesSeenAt = Number.NEGATIVE_INFINITY;
   #ticketsKeptAt = Number.NEGATIVE_INFINITY;
-  /** At the last look, of something that was delivered. */
-  #isBusy = false;
+  /** Until then a ticket is held back whose folder was busy. */
+  #busyUntil = Number.NEGATIVE_INFINITY;
 
   constructor(options: HarnessOptions, feed: Feed) {
     const { heddle, home, settingsFor, now = Date.now, log = () => undefined, slowStartMs } = options;
@@ -237,12 +237,12 @@ class Worker implements Harness {
     await this.#freeDependents();
     const otherHolders = await this.#takeOver();
     await this.#keepTickets();
-    this.#isBusy = false;
     let lookedAt: number;
     do lookedAt = await this.#readClock();
     while (!this.#closing.signal.aborted && (await this.#begin(lookedAt)));
     const dueMs = await this.#untilDue(lookedAt);
-    const busyMs = this.#isBusy ? BUSY_MS : LONGEST_SLEEP_MS;
+    const leftMs = this.#busyUntil - performance.now();
+    const busyMs = leftMs > 0 ? leftMs : LONGEST_SLEEP_MS;
     return Math.min(LONGEST_SLEEP_MS, dueMs, busyMs, otherHolders ? this.#lookEveryMs : LONGEST_SLEEP_MS);
   }
 
@@ -280,7 +280,7 @@ class Worker implements Harness {
       const result = isFree ? await this.#beginOne(delivery) : "folder-busy";
       if (result === "settled") await this.#dispatch.later(delivery, "never");
       else if (result === "folder-busy") await this.#dispatch.later(delivery, now + BUSY_MS);
-      this.#isBusy ||= result === "folder-busy";
+      if (result === "folder-busy") this.#busyUntil = performance.now() + BUSY_MS;
     }
     return due.length > 0;
   }

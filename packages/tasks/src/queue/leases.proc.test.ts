@@ -1,7 +1,7 @@
 /** Two workers on one home, as two hosts: one is a process with another HEDDLE_HOST_ID. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, inject, test } from "vitest";
@@ -50,4 +50,24 @@ test("14.7: a worker on another host keeps its task while it renews; stopped for
     child.kill("SIGCONT");
     child.kill("SIGKILL");
   }
+});
+
+test("19.4: a task whose worker was killed is done by a worker of another home, on a copy of the beginning of its own", async () => {
+  const work = [{ calls: [shell("touch done.txt")] }, { calls: [report("done")] }, { text: "Done." }];
+  await using t = await openTestHarness({ script: [{ text: "Begun." }, ...work], leaseMs: LEASE_MS });
+  const { id } = await t.add({ checks: [{ kind: "file-exists", path: "done.txt" }] });
+  const slow = "echo first >> ../effects; while [ ! -e go ]; do sleep 0.05; done";
+  const program = join(inject("children"), "harness-in-child.mjs");
+  const child = spawn(process.execPath, [program, t.folder, id, slow, String(LEASE_MS)], { stdio: "ignore" });
+  await t.until(id, ({ openPrompt }) => openPrompt !== undefined);
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  // What the first one kept is on its own machine.
+  rmSync(join(t.home, "rooms", id), { recursive: true });
+  await t.work();
+  const [task] = await t.settled(id);
+  expect(task).toMatchObject({ state: "verified", attempt: 2 });
+  const baselines = (await t.of(id, "task.prepared")).flatMap(({ baseline }) => baseline ?? []);
+  expect(baselines).toHaveLength(2);
+  expect((await t.of(id, "task.verified")).length).toBe(1);
 });

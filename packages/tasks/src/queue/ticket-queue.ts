@@ -13,6 +13,8 @@ export interface TicketQueueOptions {
   /** Of the tickets, apart from that of the store. */
   readonly schema: string;
   readonly log: (line: string) => void;
+  /** False: it only sends; others bring back what no worker took. */
+  readonly isUpkeeper?: boolean;
   /** How long a worker may have a ticket before it takes the task; absent: half a minute. */
   readonly claimSeconds?: number;
 }
@@ -46,8 +48,8 @@ const DEAD = "dead";
 const CONNECTIONS = 3;
 
 export async function openTicketQueue(options: TicketQueueOptions): Promise<TicketQueue> {
-  const { url, schema, log, claimSeconds = CLAIM_SECONDS } = options;
-  const boss = await startBoss({ url, schema, log });
+  const { claimSeconds = CLAIM_SECONDS } = options;
+  const boss = await startBoss(options);
   const made = new Map<string, Promise<void>>();
 
   /** Once a process; on a connection of its own, so that it is there whatever becomes of a transaction. */
@@ -102,7 +104,7 @@ export async function openTicketQueue(options: TicketQueueOptions): Promise<Tick
   };
 }
 
-async function startBoss({ url, schema, log }: Omit<TicketQueueOptions, "claimSeconds">): Promise<PgBoss> {
+async function startBoss({ url, schema, log, isUpkeeper = true }: TicketQueueOptions): Promise<PgBoss> {
   const { PgBoss: Boss } = await import("pg-boss");
   const boss = new Boss({
     connectionString: url,
@@ -111,6 +113,7 @@ async function startBoss({ url, schema, log }: Omit<TicketQueueOptions, "claimSe
     application_name: "heddle tickets",
     // Times of schedules are events; this queue has none of its own.
     schedule: false,
+    supervise: isUpkeeper,
     superviseIntervalSeconds: 1,
     monitorIntervalSeconds: 1,
     maintenanceIntervalSeconds: 60,
