@@ -26,7 +26,7 @@ const LAUNCHER = path.join(ROOT, "packages", "cli", "bin", "heddle.cjs");
 
 const begun = performance.now();
 const say = (line: string): void => {
-  console.log(`${((performance.now() - begun) / 1_000).toFixed(1).padStart(5)} s  ${line}`);
+  process.stdout.write(`${((performance.now() - begun) / 1_000).toFixed(1).padStart(5)} s  ${line}\n`);
 };
 
 interface Program extends AsyncDisposable {
