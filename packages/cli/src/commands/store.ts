@@ -3,7 +3,7 @@ import { stat, statfs } from "node:fs/promises";
 import path from "node:path";
 import { claimStore } from "@heddle/agent";
 import { EXIT, HeddleError, visibleText } from "@heddle/protocol";
-import { heddleHome } from "@heddle/runtime/config";
+import { heddleHome, storeAddressOf } from "@heddle/runtime/config";
 import { openRecord } from "@heddle/runtime/record";
 import { usage, type ParsedArgs } from "../args.ts";
 import type { Command, CommandContext } from "../command.ts";
@@ -26,6 +26,11 @@ export const storeCommand: Command = {
 async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
   const [verb, ...more] = args.positionals;
   if (verb !== "compact" || more.length > 0) throw usage("write heddle store compact");
+  if ((await storeAddressOf(env)) !== undefined)
+    throw new HeddleError(
+      "usage.invalid",
+      "the record is on Postgres, which frees its space itself: VACUUM there does it now",
+    );
   const home = heddleHome(env);
   const database = path.join(home, "heddle.db");
   const before = (await stat(database).catch(() => undefined))?.size;

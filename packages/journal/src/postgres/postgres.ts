@@ -43,7 +43,8 @@ import { createListener, type Listener } from "./listener.ts";
 import { lockOf } from "./lock.ts";
 import { createNotifier, type Notifier } from "./notifier.ts";
 import { endThread, finishPurges, type PurgeOptions } from "./purge.ts";
-import { readAll, readBatch, readRows, readVersions } from "./read.ts";
+import { BATCH_EVENTS, readBatch, readRows, readVersions } from "./read.ts";
+import { createRecentStreams, type RecentStreams } from "./recent-streams.ts";
 import { createReaders, type Readers } from "./readers.ts";
 import { newer, NEWEST, openSchema, type JournalState } from "./schema.ts";
 import { asDamage, requireWritable, toStoreError } from "./store-errors.ts";
@@ -89,6 +90,7 @@ class PostgresJournal implements Journal {
   readonly #readers: Readers;
   readonly #writer: Writer;
   readonly #rows: StoredRows;
+  readonly #recent: RecentStreams;
   readonly #wake: Listener;
   readonly #notifier: Notifier;
   readonly #testimony: Testimony;
@@ -97,6 +99,14 @@ class PostgresJournal implements Journal {
   readonly #preparing: Preparing;
   readonly #group: GroupOptions;
   readonly #notices = new Map<string, Notice>();
+  readonly #ask: Ask = async (asking) => {
+    this.#refuseWhenClosed();
+    try {
+      return await withShapes(() => this.#readers.ask(asking));
+    } catch (error) {
+      throw toStoreError(error, this.#opened.address.name);
+    }
+  };
   #damage: Damage | undefined;
   #isClosed = false;
 
@@ -108,7 +118,7 @@ class PostgresJournal implements Journal {
     this.redactor.learn([...(options.secrets ?? []), address.password ?? []].flat());
     this.#readers = createReaders(address, patienceMs);
     this.#writer = createWriter({ address, lock, patienceMs, answerMs, lockMs });
-    const ask: Ask = (asking) => this.#ask(asking);
+    const ask = this.#ask;
     const notice = (one: Notice): void => void this.#notices.set(one.kind, one);
     // Also those that are written while it closes.
     this.#shared = createSharedCheckpoints((asking) => this.#readers.ask(asking), { keys: paths.keys, notice });
@@ -127,6 +137,7 @@ class PostgresJournal implements Journal {
     this.evidence = queries.evidence;
     this.blobs = queries.blobs;
     this.leases = sqlLeases(options, ask, ask);
+    this.#recent = createRecentStreams(ask);
     this.#wake = createListener({
       address,
       ask,
@@ -166,8 +177,7 @@ class PostgresJournal implements Journal {
   /** What the witness of this machine knows, and the newest events. */
   async check(): Promise<void> {
     const { witness } = this.#opened.paths;
-    const ask: Ask = (asking) => this.#ask(asking);
-    const found = await checkOnOpen({ ask, rows: this.#rows, witness, isUnreadable: () => false });
+    const found = await checkOnOpen({ ask: this.#ask, rows: this.#rows, witness, isUnreadable: () => false });
     for (const notice of found.notices) this.#notices.set(notice.kind, notice);
     const { damage } = found;
     if (damage === undefined || this.#damage !== undefined) return;
@@ -224,15 +234,15 @@ class PostgresJournal implements Journal {
   }
 
   read(options: ReadOptions): Promise<readonly StoredEvent[]> {
-    return readAll((asking) => this.#ask(asking), options);
+    return this.#recent.read(options);
   }
 
   position(): Promise<number> {
-    return lastPosition((asking) => this.#ask(asking));
+    return lastPosition(this.#ask);
   }
 
   version(stream: string): Promise<number> {
-    return lastVersion((asking) => this.#ask(asking), stream);
+    return lastVersion(this.#ask, stream);
   }
 
   async *tail(options: TailOptions): AsyncIterable<StoredEvent> {
@@ -243,7 +253,7 @@ class PostgresJournal implements Journal {
     while (!signal.aborted && !this.#isClosed) {
       follower.mark();
       if (this.#wake.isReplaced) throw expired();
-      const asked = { ...(stream === undefined ? {} : { stream }), after, limit: TAIL_EVENTS };
+      const asked = { ...(stream === undefined ? {} : { stream }), after, limit: BATCH_EVENTS };
       const { events, isCut } = await this.#ask(() => readBatch(asked));
       for (const event of events) {
         // There may be many followers.
@@ -270,8 +280,8 @@ class PostgresJournal implements Journal {
   async replay(stream?: string, watch: Pick<VerifyWatch, "onProgress" | "signal"> = {}): Promise<ReplayReport> {
     const { replayStore } = await import("../sql/replay.ts");
     const { replayPage } = await import("./read.ts");
-    const ask: Ask = (asking) => this.#ask(asking);
-    return await replayStore({ ask, page: (of) => ask(() => replayPage(of)) }, { ...watch, stream });
+    const page = (of: Parameters<typeof replayPage>[0]) => this.#ask(() => replayPage(of));
+    return await replayStore({ ask: this.#ask, page }, { ...watch, stream });
   }
 
   async keepManifest(roots: readonly string[], signal: AbortSignal): Promise<string> {
@@ -314,15 +324,6 @@ class PostgresJournal implements Journal {
     return this.#batches.inTurn(work);
   }
 
-  async #ask<T>(asking: () => Asking<T>): Promise<T> {
-    this.#refuseWhenClosed();
-    try {
-      return await withShapes(() => this.#readers.ask(asking));
-    } catch (error) {
-      throw toStoreError(error, this.#opened.address.name);
-    }
-  }
-
   /** Under the lock, for every write. */
   #allow({ damage, incarnation, minWriter }: JournalState): void {
     const { address, state } = this.#opened;
@@ -361,6 +362,7 @@ class PostgresJournal implements Journal {
       if (decided === undefined) throw new HeddleError("internal", "an append was not decided");
       if (decided.kind === "refused") return reject(decided.error);
       if (decided.kind === "stored") {
+        this.#recent.added(decided.events, prepared.chars);
         this.#testimony.committed(decided.events, prepared.durability);
         return resolve({ events: decided.events, isRepeat: false });
       }
@@ -384,7 +386,7 @@ class PostgresJournal implements Journal {
     return {
       home: this.#opened.paths.home,
       writer: this.#writer,
-      ask: (asking) => this.#ask(asking),
+      ask: this.#ask,
       group: this.#group,
       redactor: this.redactor,
       inTurn: (work) => this.#inTurn(work),
@@ -396,5 +398,3 @@ class PostgresJournal implements Journal {
     if (this.#isClosed) throw new HeddleError("store.failed", "the journal is closed");
   }
 }
-
-const TAIL_EVENTS = 256;

@@ -12,6 +12,8 @@ const BATCH_BYTES = 1024 * 1024;
 
 export interface Batch {
   readonly events: readonly StoredEvent[];
+  /** Of their stored bodies. */
+  readonly bytes: number;
   /** More may follow: it was ended for its size. */
   readonly isCut: boolean;
 }
@@ -41,23 +43,25 @@ export function* readBatch({ stream, after, limit = NO_LIMIT, types }: ReadOptio
   const values: Value[] = [...(stream === undefined ? [] : [stream]), after, ...(types ?? []), most];
   const rows = yield* all(pageSql({ columns: EVENT_COLUMNS, where, order, bytes: BATCH_BYTES }), ...values);
   const last = rows.at(-1);
-  const isFull = last !== undefined && integer(last, "upto") >= BATCH_BYTES;
-  return { events: rows.map(toEvent), isCut: isFull || rows.length >= most };
+  const bytes = last === undefined ? 0 : integer(last, "upto");
+  return { events: rows.map(toEvent), bytes, isCut: bytes >= BATCH_BYTES || rows.length >= most };
 }
 
 /** All that was asked for, read in turns with everything else. */
-export async function readAll(ask: Ask, options: ReadOptions): Promise<readonly StoredEvent[]> {
+export async function readAll(ask: Ask, options: ReadOptions): Promise<Omit<Batch, "isCut">> {
   const { stream, after, limit = Infinity } = options;
   const events: StoredEvent[] = [];
+  let bytes = 0;
   for (;;) {
     const last = events.at(-1);
     const from = last === undefined ? after : stream === undefined ? last.position : last.version;
     const batch = await ask(() => readBatch({ ...options, after: from, limit: limit - events.length }));
     for (const event of batch.events) events.push(event);
+    bytes += batch.bytes;
     if (!batch.isCut || events.length >= limit) break;
     await breathe();
   }
-  return events;
+  return { events, bytes };
 }
 
 export function* replayPage({

@@ -130,6 +130,30 @@ describe("the store", () => {
     });
   });
 
+  test("a thread that is kept in memory is what the store holds, whoever adds to it, deletes it or restores it", async () => {
+    await using store = await newStore();
+    await using reader = await store.open();
+    await using writer = await store.open();
+    const texts = async (after = 0) =>
+      (await reader.read({ stream: "a", after })).map(({ version, body }) => [version, body.type]);
+    await writer.append({ stream: "a", author, events: [created] });
+    expect(await texts()).toEqual([[1, "thread.created"]]);
+    await writer.append({ stream: "a", author, events: [said("1"), said("2")] });
+    await reader.append({ stream: "a", author, events: [completed("t")] });
+    const all = [1, 2, 3, 4].map((version) => [
+      version,
+      ["thread.created", "item.completed", "item.completed", "turn.completed"][version - 1],
+    ]);
+    expect(await Promise.all([texts(), texts(2), texts(4), texts()])).toEqual([all, all.slice(2), [], all]);
+    expect(await reader.read({ stream: "a", after: 0 })).toEqual(await writer.read({ stream: "a", after: 0 }));
+    await store.sql(
+      "ALTER TABLE events DISABLE TRIGGER USER; DELETE FROM events WHERE version = 4; ALTER TABLE events ENABLE TRIGGER USER",
+    );
+    expect(await texts()).toEqual(all.slice(0, 3));
+    await writer.purge({ stream: "a", author, reason: "asked" });
+    await expect(texts()).rejects.toMatchObject({ code: "store.purged" });
+  });
+
   test("keeps no secret: not in the database, and not in what append returns", async () => {
     await using store = await newStore();
     const token = `ghp_${"Q7x".repeat(12)}`;
