@@ -292,17 +292,24 @@ function callItem(call: Call, { id, workspace, isRefused = false, streamed = "",
     };
   }
   if (diffs.length > 0 || kind === "edit" || kind === "delete" || kind === "move") {
-    const named = (call.locations ?? []).map(({ path }): FileChangeEntry => ({
-      path,
-      kind: kind === "delete" ? "delete" : "update",
-      diff: "",
-    }));
+    const written = Written.safeParse(call).data?.rawInput.content;
+    const named = (call.locations ?? []).map(({ path }): FileChangeEntry =>
+      written === undefined
+        ? { path, kind: kind === "delete" ? "delete" : "update", diff: "" }
+        : { path, kind: "add", diff: written },
+    );
     return { type: "fileChange", ...begun, changes: diffs.length > 0 ? diffs : named };
   }
   const tool = kind ?? "other";
   const args = rawInput === undefined ? { title } : rawInput;
   return { type: "toolCall", ...begun, tool, arguments: args, ...fittedOutput(textIn(call.content ?? [])) };
 }
+
+/** Some tell no change, but the text that they were asked to write, and that there was no file. */
+const Written = z.object({
+  rawInput: z.object({ content: z.string() }),
+  rawOutput: z.object({ metadata: z.object({ exists: z.literal(false) }) }),
+});
 
 function changesIn({ content }: Call): FileChangeEntry[] {
   return (content ?? []).flatMap((part) => {

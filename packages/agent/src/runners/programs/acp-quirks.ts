@@ -45,7 +45,11 @@ interface QuirkRow {
 const PLAIN: AcpQuirks = { usage: "none" };
 
 const ROWS: readonly QuirkRow[] = [
-  { name: /^opencode$/, major: [1], quirks: { usage: "lastCall", mayNotAsk: true } },
+  {
+    name: /^opencode$/,
+    major: [1],
+    quirks: { usage: "lastCall", mayNotAsk: true, cancelText: /<shell_metadata>\nUser aborted the command/ },
+  },
   // Of a command it tells neither the exit code nor, unless its own settings say so, the output.
   {
     name: /^gemini-cli$/,
