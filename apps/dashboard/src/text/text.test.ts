@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { countLines, diffRows } from "./diff-lines.ts";
+import { changedWords, countLines, diffRows } from "./diff-lines.ts";
 import { printed } from "./sgr.ts";
 import { shown } from "./shown.ts";
 import { strangers } from "../words/questions.ts";
@@ -44,4 +44,19 @@ test("a diff has the numbers of both sides", () => {
     [" ", 4, 4, "three"],
   ]);
   expect(countLines(diff)).toEqual({ added: 1, removed: 1 });
+});
+
+test("a line that took the place of another marks the words that changed, where both have some in common", () => {
+  const marked = (...changed: readonly string[]): readonly string[] => {
+    const rows = diffRows(`@@ -1 +1 @@\n${changed.join("\n")}\n`);
+    return [...changedWords(rows)].map(([at, [from, to]]) => rows[at]?.text.slice(from, to) ?? "");
+  };
+  expect(marked("-the red sock", "+the blue sock")).toEqual(["red", "blue"]);
+  expect(marked("-const größe = 1;", "+const grössen = 1;")).toEqual(["größe", "grössen"]);
+  // Something was added, so nothing of the line before differs.
+  expect(marked("-call(a)", "+call(a, b)")).toEqual(["", ", b"]);
+  expect(marked("-one", "+two")).toEqual([]);
+  // Nobody knows which line took whose place.
+  expect(marked("-a b", "-c d", "+a e")).toEqual([]);
+  expect(marked(`-${"x ".repeat(1_500)}`, `+${"y ".repeat(1_500)}`)).toEqual([]);
 });

@@ -3,6 +3,7 @@ import type { Approval, ItemEntry, ItemPage, TaskPage, ThreadDiff } from "@heddl
 import { expect, test } from "vitest";
 import type { z } from "zod";
 import { openHttpWorld, SETTINGS, type HttpWorld } from "../../test/http-world.ts";
+import { threadDiff } from "./thread-diff.ts";
 
 type Page = z.output<typeof ItemPage>;
 
@@ -201,4 +202,28 @@ test("a row of a list says what the agent does now, how the checks stand, and ho
   expect(answered).toMatchObject({ status: 200, json: { state: "pending" } });
   expect(answered.json).not.toHaveProperty("pause");
   expect((await journal.tasks.get(first))?.userInput).toBe("8080");
+});
+
+test("a diff of a thread has at most so many edits, and says that more were made", async () => {
+  await using world = await openHttpWorld();
+  const threadId = await world.newThread();
+  const turnId = newTurnId();
+  const edits = Array.from({ length: 5 }, (_, at): EventBody => {
+    const change = { path: `/w/${at % 2}.txt`, kind: "update", diff: "@@ -1 +1 @@\n-a\n+b\n" } as const;
+    return ended(turnId, {
+      type: "fileChange",
+      id: `f${at}`,
+      callId: `c${at}`,
+      status: "completed",
+      changes: [change],
+    });
+  });
+  await store(world, threadId, [admitted(turnId), ...edits]);
+  const { journal } = world.heddle;
+  const count = ({ files }: z.output<typeof ThreadDiff>): number =>
+    files.reduce((sum, file) => sum + file.edits.length, 0);
+  const whole = await threadDiff(journal, threadId, { turnId: undefined });
+  expect([count(whole), whole.isCut]).toEqual([5, false]);
+  const cut = await threadDiff(journal, threadId, { turnId: undefined, maxEdits: 3 });
+  expect([count(cut), cut.count, cut.isCut]).toEqual([3, 2, true]);
 });
