@@ -31,7 +31,7 @@ export function Exact({ lines, onSeen }: ExactProps): ReactNode {
     watcher.observe(current);
     return () => watcher.disconnect();
   }, [text]);
-  const letters = strangers(text);
+  const letters = strangers(lines.join(""));
   return (
     <>
       <pre className="q" ref={box} onScroll={look} tabIndex={isLong ? 0 : -1} aria-label="What is asked for, exactly">

@@ -116,7 +116,7 @@ function Choice({ label, value, onChange, choices }: ChoiceProps): ReactNode {
     <label className="fl">
       <span className="h">{label}</span>
       <select className="in" value={value} onChange={(event) => onChange(event.target.value)}>
-        <option value="">as before</option>
+        <option value="">as it is set</option>
         {choices.map((choice) => (
           <option key={choice.value} value={choice.value}>
             {line(choice.text)}

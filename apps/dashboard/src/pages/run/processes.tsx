@@ -12,12 +12,20 @@ import { duration } from "../../words/figures.ts";
 type Command = ProcessList["data"][number];
 type Process = Command["processes"][number];
 
+const SETTLE_MS = 400;
+
 export function Processes({ threadId, isOpen }: { threadId: string; isOpen: boolean }): ReactNode {
   const { server } = useFacts();
   const role = server.data?.principal.role ?? "viewer";
   const { data, reload } = useResource(
     `processes:${threadId}`,
-    async (signal) => (await api().listProcesses(threadId, { signal })).data,
+    async (signal) => {
+      // A command that has just begun is still on its way into the sandbox.
+      await new Promise((resolve) => {
+        setTimeout(resolve, SETTLE_MS);
+      });
+      return (await api().listProcesses(threadId, { signal })).data;
+    },
     { on: (event) => event.threadId === threadId && isOfCommand(event) },
   );
   if (data === undefined || data.length === 0) return null;
@@ -58,6 +66,21 @@ interface RowProps {
 function CommandRow({ threadId, command, mayType, mayEnd, onDone }: RowProps): ReactNode {
   const act = useAct();
   const { processId, hasInput, isBeyond, awaitedBy, processes } = command;
+  const { around, inner } = parted(processes);
+  const end = async (process: Process): Promise<void> => {
+    const { outcome } = await api().endProcess(threadId, process);
+    onDone();
+    if (outcome === "stays") throw new Error(`Process ${process.pid} did not end.`);
+  };
+  const processLine = (process: Process): ReactNode => (
+    <ProcessLine key={`${process.pid}:${process.startTicks}`} process={process}>
+      {mayEnd ? (
+        <ActButton act={act} name={`End ${process.pid}`} className="btn quiet" call={() => end(process)}>
+          End this one
+        </ActButton>
+      ) : null}
+    </ProcessLine>
+  );
   return (
     <li>
       <Icon name="dollar" tone="fg2" />
@@ -69,29 +92,38 @@ function CommandRow({ threadId, command, mayType, mayEnd, onDone }: RowProps): R
           {awaitedBy.length === 0 ? "in the background" : "the agent waits for it"}
           {isBeyond ? " · beyond the sandbox" : ""}
         </p>
-        {processes.map((process) => (
-          <ProcessLine key={`${process.pid}:${process.startTicks}`} process={process}>
-            {mayEnd ? (
-              <ActButton
-                act={act}
-                name={`End ${process.pid}`}
-                className="btn quiet"
-                call={async () => {
-                  const { outcome } = await api().endProcess(threadId, process);
-                  onDone();
-                  if (outcome === "stays") throw new Error(`Process ${process.pid} did not end.`);
-                }}
-              >
-                End this one
-              </ActButton>
-            ) : null}
-          </ProcessLine>
-        ))}
+        {inner.map(processLine)}
+        {around.length === 0 ? null : (
+          <details>
+            <summary className="meta">
+              {around.length} {around.length === 1 ? "process" : "processes"} around it
+            </summary>
+            {around.map(processLine)}
+          </details>
+        )}
         {hasInput && mayType ? <Type {...{ threadId, processId, act, onDone }} /> : null}
         <Refusal act={act} />
       </div>
     </li>
   );
+}
+
+/** What only holds one other process, such as the sandbox and its shell, is around what works. */
+function parted(processes: readonly Process[]): {
+  readonly around: readonly Process[];
+  readonly inner: readonly Process[];
+} {
+  const childrenOf = (of: Process): readonly Process[] => processes.filter(({ parent }) => parent === of.pid);
+  const pids = new Set(processes.map(({ pid }) => pid));
+  const around: Process[] = [];
+  let [at, ...others] = processes.filter(({ parent }) => !pids.has(parent));
+  while (at !== undefined && others.length === 0) {
+    const [child, ...more] = childrenOf(at);
+    if (child === undefined || more.length > 0) break;
+    around.push(at);
+    [at, ...others] = [child];
+  }
+  return { around, inner: processes.filter((process) => !around.includes(process)) };
 }
 
 function ProcessLine({ process, children }: { process: Process; children: ReactNode }): ReactNode {

@@ -65,7 +65,7 @@ function Files({ of: { files, count } }: { of: UndoneTask }): ReactNode {
     <ul>
       {files.slice(0, MOST_FILES).map(({ path, how }) => (
         <li key={path}>
-          <code>{line(path)}</code> <span className="fg2">{how}</span>
+          <code className="wrap">{line(path)}</code> <span className="fg2">{how}</span>
         </li>
       ))}
       {count > MOST_FILES ? <li className="fg2">and {count - MOST_FILES} more</li> : null}

@@ -28,7 +28,7 @@ export function Figures({ entries, today }: { entries: Entries; today: string })
         value={known(ofToday)}
         note={[
           ofToday.unpriced === 0 ? `${number(ofToday.requests)} requests` : without(ofToday.unpriced),
-          limitText(state.data?.dayLimits ?? {}, ofToday),
+          ...limitText(state.data?.dayLimits ?? {}, ofToday),
         ].join("; ")}
         isSaid={ofToday.unpriced > 0}
       />
@@ -52,15 +52,15 @@ export function Figures({ entries, today }: { entries: Entries; today: string })
 type Limits = StateAnswer["dayLimits"];
 
 /** What the home may use in a day, and whether that is used up: then no turn begins before the next day. */
-function limitText({ costUsd, tokens: most }: Limits, today: ReturnType<typeof totals>): string {
+function limitText({ costUsd, tokens: most }: Limits, today: ReturnType<typeof totals>): readonly string[] {
   const parts = [
     ...(costUsd === undefined ? [] : [`${money(costUsd)} a day`]),
     ...(most === undefined ? [] : [`${tokens(most)} tokens a day`]),
   ];
-  if (parts.length === 0) return "no limit by day (day_limits in config.toml)";
+  if (parts.length === 0) return [];
   const isReached =
     (costUsd !== undefined && today.costUsd >= costUsd) || (most !== undefined && today.input + today.output >= most);
-  return `${isReached ? "limit reached" : "limit"}: ${parts.join(", ")}`;
+  return [`${isReached ? "limit reached" : "limit"}: ${parts.join(", ")}`];
 }
 
 function known({ costUsd, unpriced, requests }: ReturnType<typeof totals>): string {
