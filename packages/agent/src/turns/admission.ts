@@ -75,7 +75,10 @@ export async function foresee(journal: Journal, options: AdmitOptions): Promise<
   await refuseWhileBusy(journal, options);
   const refusal = await journal.refusal();
   if (refusal !== undefined) throw refusal;
-  if (options.dayLimits !== undefined) await refuseSpentDay(journal, options.dayLimits, Date.now());
+  if (options.dayLimits !== undefined) {
+    const workspace = options.movedTo ?? options.newThread?.workspace;
+    await refuseSpentDay(journal, options.dayLimits, { threadId: options.threadId, workspace, now: Date.now() });
+  }
   return undefined;
 }
 

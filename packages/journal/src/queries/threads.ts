@@ -167,6 +167,8 @@ export interface ThreadQueries {
   openApprovals(threadId?: string): Promise<readonly OpenApprovalRow[]>;
   /** Versions at which the last items before a version started, oldest first. */
   itemStarts(threadId: string, look: { readonly before: number; readonly limit: number }): Promise<readonly number[]>;
+  /** How many turns have ids that were made since then; an id begins with its time. */
+  turnsSince(at: number): Promise<number>;
   /** Turns without their terminal event, of every thread. */
   openTurns(): Promise<readonly TurnRow[]>;
 }

@@ -349,7 +349,7 @@ export const StateAnswer = z.object({
   sinks: z.array(SinkEntry),
   usage: z.object({ today: z.array(UsageEntry), month: z.array(UsageEntry), total: z.array(UsageEntry) }),
   dayLimits: z
-    .object({ costUsd: z.number().optional(), tokens: z.number().optional() })
+    .object({ costUsd: z.number().optional(), tokens: z.number().optional(), turns: z.number().optional() })
     .describe("What the whole home may use in a day, in UTC; then no turn begins before the next"),
   config: ConfigSummary,
 });

@@ -90,7 +90,11 @@ export function mergeConfig(below: ConfigFile, above: ConfigFile): ConfigFile {
     runners: mergeTables<RunnerTable>(below.runners, above.runners),
     shell_environment_policy: joinEnvironment(below.shell_environment_policy, above.shell_environment_policy),
     sandbox_limits: { ...below.sandbox_limits, ...above.sandbox_limits },
-    day_limits: { ...below.day_limits, ...above.day_limits },
+    day_limits: {
+      ...below.day_limits,
+      ...above.day_limits,
+      workspaces: mergeTables(below.day_limits?.workspaces, above.day_limits?.workspaces),
+    },
     tasks: { ...below.tasks, ...above.tasks },
     inbox: { ...below.inbox, ...above.inbox },
     notify: mergeTables<NotifyTable>(below.notify, above.notify),

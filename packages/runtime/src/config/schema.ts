@@ -6,6 +6,7 @@
 import path from "node:path";
 import { HookConfig, HostRule, Personality, ReasoningSummary, SandboxMode, Verbosity } from "@heddle/protocol";
 import { z } from "zod";
+import { DayLimitsTable } from "./day-limits-table.ts";
 import { InboxTable } from "./inbox-table.ts";
 import { RunnerTable } from "./runner-table.ts";
 import { StoreTable } from "./store-table.ts";
@@ -317,10 +318,7 @@ export const ConfigFile = z.object({
       idle_sec: z.number().positive().max(MAX_TIMER_SEC).optional(),
     })
     .optional(),
-  /** What all threads of the home may use in a day, in UTC; then no turn begins before the next. */
-  day_limits: z
-    .strictObject({ cost_usd: z.number().positive().optional(), tokens: z.int().positive().optional() })
-    .optional(),
+  day_limits: DayLimitsTable.optional(),
   /** Child threads, with `features.multi_agent`. */
   agents: z
     .object({

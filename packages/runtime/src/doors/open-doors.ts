@@ -144,8 +144,8 @@ async function openDoors(ends: AsyncDisposableStack, entrance: Entrance, behind:
   const facts = hostFacts(host, { home, cwd, config });
   const { turns } = server;
   const places = { home, cwd, pageFolder, configFile: host.config?.file };
-  const { dayLimits } = limitOptions(config);
-  const given = { heddle, settings, facts, taskDoor, tokens, turns, dayLimits: dayLimits && defined(dayLimits) };
+  const { workspaces: _, ...ofHome } = limitOptions(config).dayLimits ?? {};
+  const given = { heddle, settings, facts, taskDoor, tokens, turns, dayLimits: defined(ofHome) };
   const door = new HttpDoor({ ...given, ...places, version, log, websockets });
   const drain = (signal: AbortSignal): Promise<void> => server.drain(signal);
   let ending: Promise<unknown> | undefined;

@@ -51,8 +51,17 @@ export function limitOptions(config: ConfigFile): Partial<HeddleOptions> {
     sandboxLimits: { processes, memoryBytes: memoryMb === undefined ? undefined : memoryMb * 2 ** 20, cpuSec },
     idleSandboxes: { count, ms: idleSec === undefined ? undefined : Math.ceil(idleSec * 1000) },
     outputRule: outputRule(config),
-    dayLimits: { costUsd: config.day_limits?.cost_usd, tokens: config.day_limits?.tokens },
+    dayLimits: dayLimits(config),
   };
+}
+
+function dayLimits({ day_limits: limits = {} }: ConfigFile): NonNullable<HeddleOptions["dayLimits"]> {
+  const { cost_usd: costUsd, tokens, turns, workspaces = {} } = limits;
+  const byFolder = Object.entries(workspaces).map(([folder, own]) => [
+    folder,
+    { costUsd: own.cost_usd, tokens: own.tokens },
+  ]);
+  return { costUsd, tokens, turns, workspaces: Object.fromEntries(byFolder) };
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;

@@ -83,7 +83,7 @@ export interface HttpContext extends DoorContext {
   readonly metrics: () => Promise<Metrics>;
   readonly log: (line: string) => void;
   /** What all threads of the home may use in a day. */
-  readonly dayLimits: { readonly costUsd?: number; readonly tokens?: number };
+  readonly dayLimits: { readonly costUsd?: number; readonly tokens?: number; readonly turns?: number };
   /** How long a verification may take; absent: as long as its own limit says. */
   readonly verifyMs?: number | undefined;
 }

@@ -72,6 +72,18 @@ export function threadQueries(ask: Ask, dialect: Dialect): ThreadQueries {
       const version = (row: Row): number => integer(row, "version");
       return (await ask(() => rowsAs(OPEN.itemStarts, version, threadId, before, limit))).toReversed();
     },
+    turnsSince: async (at) => {
+      const [count = 0] = await ask(() => rowsAs(TURNS_SINCE, (row) => integer(row, "number"), firstTurnId(at)));
+      return count;
+    },
     openTurns: () => turns(TURNS.open),
   };
+}
+
+const TURNS_SINCE = "SELECT count(*) AS number FROM turns WHERE id >= ?";
+
+/** The lowest UUIDv7 of a time: 48 bits of milliseconds, then its version. */
+function firstTurnId(at: number): string {
+  const digits = at.toString(16).padStart(12, "0");
+  return `${digits.slice(0, 8)}-${digits.slice(8)}-7`;
 }
