@@ -24,6 +24,6 @@ export async function openJournal({ store, ...options }: OpenJournalOptions): Pr
   if (store === undefined) return openSqlite(options);
   if (!/^postgres(ql)?:\/\//.test(store))
     throw new HeddleError("config.invalid", "the address of a store is postgres://user@host/database?schema=name");
-  const { openPostgresJournal } = await import("./postgres/postgres.ts");
+  const { openPostgresJournal } = await import("./postgres/open.ts");
   return openPostgresJournal({ ...options, url: store });
 }

@@ -6,7 +6,7 @@ import type { SuiteStore } from "../suite/journal.suite.ts";
 import { readAddress } from "./address.ts";
 import { connect } from "./driver.ts";
 import type { PostgresOptions } from "./options.ts";
-import { openPostgresJournal } from "./postgres.ts";
+import { openPostgresJournal } from "./open.ts";
 
 export const BACKEND = import.meta.url;
 

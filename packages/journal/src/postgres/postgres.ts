@@ -3,7 +3,7 @@ import { HeddleError, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import type { Checkpoint } from "../evidence/checkpoints.ts";
 import { openTestimony, type Testimony } from "../evidence/testimony.ts";
-import { makePrivateFolder, pathsOfStore, type HomePaths } from "../home.ts";
+import type { HomePaths } from "../home.ts";
 import type {
   Append,
   Appended,
@@ -35,47 +35,31 @@ import { checkOnOpen } from "../sql/open-check.ts";
 import { lastPosition, lastVersion, storedRows } from "../sql/stored-rows.ts";
 import type { StoredRows } from "../evidence/stored-rows.ts";
 import { loadFor, loadProjections } from "../projections/projections.ts";
-import { readAddress, type PostgresAddress } from "./address.ts";
+import type { PostgresAddress } from "./address.ts";
 import { firstIdOf, storeGroup, type Decided, type GroupOptions } from "./append.ts";
 import { createSharedCheckpoints, type SharedCheckpoints } from "./checkpoints.ts";
 import { POSTGRES } from "./dialect.ts";
 import { createListener, type Listener } from "./listener.ts";
-import { lockOf } from "./lock.ts";
 import { createNotifier, type Notifier } from "./notifier.ts";
 import { endThread, finishPurges, type PurgeOptions } from "./purge.ts";
 import { BATCH_EVENTS, readBatch, readRows, readVersions } from "./read.ts";
 import { createRecentStreams, type RecentStreams } from "./recent-streams.ts";
 import { createReaders, type Readers } from "./readers.ts";
-import { newer, NEWEST, openSchema, type JournalState } from "./schema.ts";
-import { asDamage, requireWritable, toStoreError } from "./store-errors.ts";
+import { newer, NEWEST, type JournalState } from "./schema.ts";
+import { asDamage, isOfContent, requireWritable, toStoreError } from "./store-errors.ts";
 import { createWriter, type Writer } from "./writer.ts";
 
 /** A restart of the server; then a caller is told. */
 const PATIENCE_MS = 30_000;
 
-export async function openPostgresJournal(options: PostgresOptions): Promise<Journal> {
-  const address = readAddress(options.url);
-  const lock = lockOf(address);
-  try {
-    const state = await openSchema(address, lock);
-    const { folder, paths } = pathsOfStore(options.home, state);
-    makePrivateFolder(folder);
-    const journal = new PostgresJournal(options, { address, lock, state, paths });
-    await journal.check();
-    return journal;
-  } catch (error) {
-    throw toStoreError(error, address.name);
-  }
-}
-
-interface Opened {
+export interface Opened {
   readonly address: PostgresAddress;
   readonly lock: string;
   readonly state: JournalState;
   readonly paths: HomePaths;
 }
 
-class PostgresJournal implements Journal {
+export class PostgresJournal implements Journal {
   readonly redactor: Redactor;
   readonly threads: Queries["threads"];
   readonly marks: Queries["marks"];
@@ -353,7 +337,9 @@ class PostgresJournal implements Journal {
       for (const [index, member] of members.entries()) await this.#settle(member, decided[index]);
     } catch (error) {
       const refusal = toStoreError(error, this.#opened.address.name);
-      for (const { reject } of members) reject(refusal);
+      // One of them is to blame: the others are stored without it.
+      if (members.length > 1 && isOfContent(refusal)) for (const member of members) await this.#commit([member]);
+      else for (const { reject } of members) reject(refusal);
     }
   }
 

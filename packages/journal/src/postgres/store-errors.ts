@@ -58,6 +58,11 @@ export function toStoreError(error: unknown, name: string): HeddleError {
   }
 }
 
+/** Not of the server or the way to it: the same append would fail again, and others would not. */
+export function isOfContent({ code, cause }: HeddleError): boolean {
+  return code === "internal" || (code === "store.failed" && cause !== undefined && faultOf(cause) === "other");
+}
+
 /** A standby, or a user who may only read, would refuse the first row. */
 export function* requireWritable(name: string): Asking<void> {
   const row = yield* get("SELECT current_setting('transaction_read_only') AS mode");

@@ -217,6 +217,32 @@ describe("the store", () => {
     }
   });
 
+  test("an append that Postgres cannot take fails alone, and none of those that came with it", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    const streams = ["a", "b\u0000", "c"];
+    const results = await Promise.allSettled(
+      streams.map((stream) => journal.append({ stream, author, events: [created] })),
+    );
+    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect(await journal.verify()).toMatchObject({ events: 2, streams: 2, damage: [] });
+  });
+
+  test("a reader is told when the store under it is restored or taken over, and misses nothing in silence", async () => {
+    await using store = await newStore();
+    await using journal = await store.open();
+    await journal.append({ stream: "a", author, events: [created] });
+    const { signal } = new AbortController();
+    const events = journal.tail({ after: 0, incarnation: journal.incarnation, signal })[Symbol.asyncIterator]();
+    await events.next();
+    const next = events.next();
+    await adoptStore(store.url);
+    await expect(next).rejects.toMatchObject({ code: "cursor.expired" });
+    await expect(journal.append({ stream: "a", author, events: [said("x")] })).rejects.toMatchObject({
+      code: "store.failed",
+    });
+  });
+
   test("a purge that a process has left is finished by another", async () => {
     await using store = await newStore();
     await using journal = await store.open();
@@ -234,5 +260,5 @@ describe("the store", () => {
 test("nothing of the driver is loaded by a store in SQLite", () => {
   const source = readFileSync(`${import.meta.dirname}/../open-journal.ts`, "utf8");
   expect(source).not.toMatch(/^import (?!type ).*postgres\//m);
-  expect(source).toMatch(/await import\("\.\/postgres\/postgres\.ts"\)/);
+  expect(source).toMatch(/await import\("\.\/postgres\/open\.ts"\)/);
 });
