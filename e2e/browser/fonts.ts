@@ -22,7 +22,7 @@ export async function writeFonts(folder: string): Promise<void> {
 }
 
 /** The same tables in the same order, each as it was before it was compressed. */
-export function unpackWoff(woff: Buffer): Buffer {
+function unpackWoff(woff: Buffer): Buffer {
   if (woff.toString("latin1", 0, 4) !== "wOFF") throw new Error("this is not a font in WOFF");
   const count = woff.readUInt16BE(12);
   const out = Buffer.alloc(woff.readUInt32BE(16));

@@ -220,6 +220,6 @@ function toRange(row: Row): Range {
 }
 
 /** A list of texts as Postgres reads them. */
-export function arrayOf(texts: readonly string[]): Value {
+function arrayOf(texts: readonly string[]): Value {
   return `{${texts.map((one) => `"${one.replaceAll(/["\\]/g, "\\$&")}"`).join(",")}}`;
 }

@@ -91,7 +91,7 @@ function isTaken({ statusCode = 0 }: http.IncomingMessage): boolean {
   return statusCode >= 200 && statusCode < 300;
 }
 
-export function encode({ serviceName }: Pick<ExporterOptions, "serviceName">, spans: readonly Span[]): object {
+function encode({ serviceName }: Pick<ExporterOptions, "serviceName">, spans: readonly Span[]): object {
   const resource = { attributes: encoded({ "service.name": serviceName }) };
   return {
     resourceSpans: [{ resource, scopeSpans: [{ scope: { name: "heddle" }, spans: spans.map(encodeSpan) }] }],
