@@ -73,7 +73,11 @@ async function ended(stage: Stage) {
     }),
     claimed: await order(stage, "claimed", { checks: [] }),
     unproven: await order(stage, "unproven", once),
-    violated: await order(stage, "violated", { ...once, protect: ["kept.txt"] }),
+    violated: await order(stage, "violated", {
+      ...once,
+      protect: ["kept.txt"],
+      checks: [{ "file-exists": "violated.txt" }, { name: "it ends in time", command: "sleep 60", timeout: "1s" }],
+    }),
     failed: await order(stage, "failed", { budget: { turns: 1, on_reached: "fail" } }),
     blocked: await order(stage, "blocked"),
   };

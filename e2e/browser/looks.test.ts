@@ -197,7 +197,7 @@ test("what was found before the last edits says how many there were since, and i
   expect(await contract.locator(".c-verdict").innerText()).toMatch(/^Not verified/);
 });
 
-test("vacuous, violated and not run are words beside the check, in the contract and in the list", async () => {
+test("vacuous, an error, violated and not run are words beside the check, in the contract and in the list", async () => {
   await using seat = await stage.sit({ at: `/tasks/${field.tasks.verified.id}` });
   const { page } = seat;
   const vacuous = page.locator(".contract .checks li", { hasText: "it was there before" });
@@ -205,6 +205,11 @@ test("vacuous, violated and not run are words beside the check, in the contract 
   expect(await page.locator(".contract .checks li").first().innerText()).not.toMatch(/vacuous/);
   await visit(page, `/tasks/${field.tasks.violated.id}`);
   await page.locator(".contract .violation", { hasText: /Violation:.*kept\.txt/ }).waitFor();
+  const broken = page.locator(".contract .checks li", { hasText: "it ends in time" });
+  expect([await broken.innerText(), await broken.locator(".i-x.no").count()]).toEqual([
+    expect.stringMatching(/error:[\s\S]*could not run: [\s\S]*after 1/),
+    1,
+  ]);
   await visit(page, `/tasks/${field.tasks.running.id}`);
   await page.locator(".contract .checks li", { hasText: "not run yet" }).waitFor();
   await visit(page, "/tasks");
