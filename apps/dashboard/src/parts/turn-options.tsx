@@ -13,7 +13,7 @@ interface Shot {
   readonly part: Image;
 }
 
-export interface TurnOptions {
+interface TurnOptions {
   readonly images: readonly Shot[];
   readonly model: string;
   readonly envelope: string;

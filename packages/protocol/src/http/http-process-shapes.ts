@@ -62,5 +62,4 @@ export const OutputQuery = z.strictObject({
 
 export type ProcessList = z.output<typeof ProcessList>;
 export type WrittenInput = z.output<typeof WrittenInput>;
-export type InputBodyInput = z.input<typeof InputBody>;
 export type EndedProcess = z.output<typeof EndedProcess>;

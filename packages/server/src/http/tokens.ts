@@ -197,7 +197,7 @@ export interface TokenBook {
   changed(): void;
 }
 
-export interface OwnToken {
+interface OwnToken {
   readonly token: string;
   /** Where it is kept: without this file it is revoked. Absent: it is kept nowhere. */
   readonly file?: string;
