@@ -34,9 +34,14 @@ export async function ambientSource(
   }
 }
 
-function commandSource(provider: string, auth: TokenCommand, env: Environment): CredentialSource {
+function commandSource(
+  provider: string,
+  auth: TokenCommand & Pick<CommandAuth, "header">,
+  env: Environment,
+): CredentialSource {
   return bearerSource("the token command", {
     fetchToken: (signal) => commandToken(auth, { provider, env, signal }),
+    in: auth.header,
   });
 }
 
@@ -61,9 +66,11 @@ async function vertexSource(provider: string, auth: VertexAuth, env: Environment
 interface BearerOptions {
   readonly fetchToken: (signal: AbortSignal, learn: HandedOut["add"]) => Promise<FreshToken>;
   readonly headers?: Readonly<Record<string, string>>;
+  /** A header that holds nothing but the token. */
+  readonly in?: string | undefined;
 }
 
-function bearerSource(source: string, { fetchToken, headers }: BearerOptions): CredentialSource {
+function bearerSource(source: string, { fetchToken, headers, in: own }: BearerOptions): CredentialSource {
   const handedOut = createHandedOut();
   const cache = createTokenCache((signal) => tryThrice((limit) => fetchToken(limit, handedOut.add), { signal }));
   return tokenSource({
@@ -72,7 +79,10 @@ function bearerSource(source: string, { fetchToken, headers }: BearerOptions): C
     async login(signal, rejected) {
       return { accessToken: await (rejected === undefined ? cache.get(signal) : cache.replace(rejected, signal)) };
     },
-    headers: ({ accessToken }) => ({ authorization: `Bearer ${accessToken}`, ...headers }),
+    headers: ({ accessToken }) => ({
+      ...(own === undefined ? { authorization: `Bearer ${accessToken}` } : { [own.toLowerCase()]: accessToken }),
+      ...headers,
+    }),
   });
 }
 

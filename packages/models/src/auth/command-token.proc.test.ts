@@ -70,6 +70,20 @@ describe("12.19: a token that a command prints", () => {
     expect(await fixture.runs()).toBe(runs);
   });
 
+  test("that is a key goes into a header of its own, and is asked for again when it is refused there", async () => {
+    await using server = await startModelServer({
+      script: SCRIPT,
+      faults: ({ headers }) => (headers["x-api-key"] === "t-2" ? undefined : { kind: "status", status: 401 }),
+    });
+    await using fixture = await openFixture(server.url);
+    const counting = `wc -l < '${path.join(fixture.root, "runs")}' | tr -d ' ' | sed 's/^/t-/'`;
+    completedOf(await collect(await fixture.provider(counting, { header: "X-Api-Key" })));
+    expect(server.requests.map(({ headers }) => [headers["x-api-key"], headers.authorization])).toEqual([
+      ["t-1", undefined],
+      ["t-2", undefined],
+    ]);
+  });
+
   test("is asked for once more when it is refused, and not a third time", async () => {
     await using server = await startModelServer({
       script: SCRIPT,

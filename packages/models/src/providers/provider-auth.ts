@@ -20,6 +20,8 @@ export interface TokenCommand {
 
 export interface CommandAuth extends TokenCommand {
   readonly type: "command";
+  /** The token goes into a header of this name, as it is; absent: as a bearer token. */
+  readonly header?: string | undefined;
 }
 
 export interface CopilotAuth {

@@ -17,6 +17,7 @@ const strings = z.record(z.string(), z.string());
 
 const variable = text.regex(/^[A-Za-z_]\w*$/, "must be the name of an environment variable");
 const address = z.url({ protocol: /^https?$/ });
+const headerName = text.regex(/^[A-Za-z0-9-]+$/, "must be the name of a header");
 const command = z.array(text).min(1).max(100);
 
 /** How a provider authenticates, where a key in the usual header is not all; see accounts.md. */
@@ -26,12 +27,14 @@ const AuthTable = z.discriminatedUnion(
     /** The key goes into this header. */
     z.strictObject({
       type: z.literal("api-key"),
-      header: text.regex(/^[A-Za-z0-9-]+$/, "must be the name of a header"),
+      header: headerName,
     }),
     /** A program that prints a token. */
     z.strictObject({
       type: z.literal("command"),
       command,
+      /** In place of a bearer token: `x-api-key`, for a key. */
+      header: headerName.optional(),
       timeout_ms: z.int().min(1).max(600_000).optional(),
       refresh_seconds: z.int().min(1).max(86_400).optional(),
       env_vars: z.array(variable).max(100).optional(),

@@ -10,6 +10,7 @@ export function providerAuth(table: AuthTable): ProviderAuth {
       return {
         type: "command",
         command: table.command,
+        header: table.header,
         timeoutMs: table.timeout_ms,
         refreshSeconds: table.refresh_seconds,
         envVars: table.env_vars,
