@@ -44,6 +44,8 @@ export interface Seat extends AsyncDisposable {
   readonly complaints: string[];
 }
 
+/** A busy machine takes its time, and a server that has just begun with ten thousand tasks too. */
+const LOGIN_MS = 120_000;
 const WIDE = { width: 1440, height: 900 } as const;
 
 export interface StageOptions {
@@ -131,5 +133,5 @@ export async function loginAddress({ url, token }: Pick<Served, "url" | "token">
 
 async function logIn(page: Page, login: Pick<Served, "url" | "token">): Promise<void> {
   await page.goto(await loginAddress(login));
-  await page.waitForURL(`${login.url}/now`);
+  await page.waitForURL(`${login.url}/now`, { timeout: LOGIN_MS });
 }
