@@ -73,7 +73,7 @@ test("19.4: a task goes to a worker that has what it needs; a fenced worker stop
   await using first = await worker(world, "first", "--label", "gpu");
   const effects = path.join(world.workspace, "effects");
   await expect.poll(() => existsSync(effects), { timeout: 30_000 }).toBe(true);
-  await using second = await worker(world, "second", "--label", "gpu", "--label", "big");
+  await using second = await worker(world, "second", "--log", "json", "--label", "gpu", "--label", "big");
   expect(await status(world)).toMatchObject([
     { name: "door", tasks: [] },
     { name: "plain", tasks: [] },
@@ -95,7 +95,12 @@ test("19.4: a task goes to a worker that has what it needs; a fenced worker stop
   expect(JSON.parse(drained.stdout)).toMatchObject({ name: "plain", verb: "drain", isDone: true });
   expect(await plain.ended).toMatchObject({ code: 0, stderr: expect.stringContaining("plain drains") });
   second.child.kill("SIGTERM");
-  expect(await second.ended).toMatchObject({ code: 0 });
+  const left = await second.ended;
+  const logged = left.stderr.trimEnd().split("\n");
+  expect([left.code, logged.map((line) => (JSON.parse(line) as { event: string }).event)]).toEqual([
+    0,
+    expect.arrayContaining(["note", "task.taken", "turn.admitted", "turn.completed", "task.verified"]),
+  ]);
   await run(["cluster", "drain", "door"], { world });
   expect(await served.running.ended).toMatchObject({ code: 0 });
   expect((await run(["cluster", "status"], { world })).stdout).toContain("start one with: heddle worker");

@@ -6,11 +6,12 @@ import { hostname } from "node:os";
 import { EXIT } from "@heddle/protocol";
 import { WorkerLabel } from "@heddle/protocol/tasks";
 import { makeHome } from "@heddle/runtime/config";
+import { logFacts } from "@heddle/runtime/telemetry";
 import { openServing } from "@heddle/runtime/serving";
 import { concurrencyOf, openWorker } from "@heddle/runtime/work";
 import { readConfigOf } from "../config-options.ts";
 import { CONFIG_OPTIONS } from "./exec-options.ts";
-import { say } from "../print/screen.ts";
+import { LOG_OPTIONS, openLog } from "../print/log.ts";
 import { GRACE_OPTION, graceMsOf, untilToLeave } from "../leaving.ts";
 import { reportUnstoredEnds } from "../until-end.ts";
 import { usage, wholeNumber, type OptionSpec, type ParsedArgs } from "../args.ts";
@@ -27,6 +28,7 @@ const OPTIONS: readonly OptionSpec[] = [
   { name: "label", value: "LABEL", isMultiple: true, help: "What it has that a task may need, such as gpu" },
   { name: "concurrency", value: "N", help: "Tasks at a time; default: [tasks] concurrency of config.toml" },
   GRACE_OPTION,
+  ...LOG_OPTIONS,
   STORE_OPTION,
   ...CONFIG_OPTIONS,
 ];
@@ -50,6 +52,7 @@ async function run(args: ParsedArgs, { env: given, version }: CommandContext): P
   const env = withStore(args, given);
   const [extra] = args.positionals;
   if (extra !== undefined) throw usage(`worker takes no arguments, only options; what is "${extra}"?`);
+  const log = openLog(args);
   const graceMs = graceMsOf(args);
   using stop = watchForStop(undefined, graceMs + STOP_MS);
   const configuration = await readConfigOf(args, env);
@@ -59,24 +62,26 @@ async function run(args: ParsedArgs, { env: given, version }: CommandContext): P
   const member = { name, role: "worker", labels: labelsOf(args), concurrency, version } as const;
   const home = await makeHome(env);
   await using ends = new AsyncDisposableStack();
-  const serving = await openServing(ends, { configuration, home, env, member, log: say });
+  const serving = await openServing(ends, { configuration, home, env, member, log: log.line });
+  log.use(serving.heddle.journal.redactor);
+  if (log.write !== undefined) await logFacts(ends, { journal: serving.heddle.journal, write: log.write });
   const { heddle } = serving;
   const work = {
     ...serving,
     home,
     config: configuration.config,
     env,
-    log: say,
+    log: log.line,
     role: "worker",
     concurrency,
   } as const;
   const { harness } = await openWorker(ends, work);
   const has = member.labels.length === 0 ? "" : `, has ${member.labels.join(", ")}`;
-  say(`${name} takes tasks, ${concurrency} at a time${has}`);
-  await untilToLeave({ stop, graceMs, member: heddle.member, harness });
+  log.line(`${name} takes tasks, ${concurrency} at a time${has}`);
+  await untilToLeave({ stop, graceMs, member: heddle.member, harness, log: log.line });
   await ends.disposeAsync();
   heddle.member?.fenced.throwIfAborted();
-  return reportUnstoredEnds(heddle, EXIT.ok);
+  return reportUnstoredEnds(heddle, EXIT.ok, log.line);
 }
 
 function labelsOf(args: ParsedArgs): readonly string[] {
