@@ -108,10 +108,22 @@ function purlOf({ name, version }: Package): string {
 }
 
 function licenceOf({ name, version, license, folder }: Package): string {
-  const file = readdirSync(folder).find((entry) => /^licen[cs]e(\.(md|txt))?$/i.test(entry));
   const text =
-    file === undefined
-      ? `The package brings no text of its licence, ${license}.\n`
-      : readFileSync(path.join(folder, file), "utf8");
+    licenceFile(folder) ?? licenceInReadme(folder) ?? `The package brings no text of its licence, ${license}.`;
   return `${"=".repeat(80)}\n${name} ${version} (${license})\n${"=".repeat(80)}\n\n${text.trimEnd()}\n`;
+}
+
+function licenceFile(folder: string): string | undefined {
+  const file = readdirSync(folder).find((entry) => /^licen[cs]e(\.(md|txt))?$/i.test(entry));
+  return file === undefined ? undefined : readFileSync(path.join(folder, file), "utf8");
+}
+
+/** Some packages bring it only as the last part of their README. */
+function licenceInReadme(folder: string): string | undefined {
+  const file = readdirSync(folder).find((entry) => /^readme\.md$/i.test(entry));
+  if (file === undefined) return undefined;
+  const [, text] =
+    /^#+ licen[cs]e\s+([^#]*Permission is hereby granted[^#]*)/im.exec(readFileSync(path.join(folder, file), "utf8")) ??
+    [];
+  return text;
 }
