@@ -4,6 +4,7 @@ import path from "node:path";
 import {
   isThreadId,
   openHeddle,
+  type HeddleOptions,
   type StartWatch,
   type Heddle,
   type StartTurn,
@@ -76,21 +77,7 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
   await refuseWithoutRecord(plan, context.env);
   const providers =
     plan.resolved?.providers ?? withLazyLogins(providerConfigs(plan.config, plan.choices, context.env), context.env);
-  await using heddle = await openHeddle({
-    home: plan.home,
-    store: storeAddress(plan.config, context.env),
-    codexHome: plan.layers.codexHome,
-    providers,
-    env: context.env,
-    isUnattended: true,
-    mcpServers: plan.mcpServers,
-    hooks: plan.hooks,
-    runners: plan.config.runners,
-    hasEvidenceTools: plan.config.evidence_tools,
-    skills: skillChoices(() => plan.config.disabled_skills ?? []),
-    ...limitOptions(plan.config),
-    ...(surface.batch === undefined ? {} : { masked: surface.batch.masked }),
-  });
+  await using heddle = await openEngine(plan, { env: context.env, providers, masked: surface.batch?.masked ?? [] });
   await using ends = new AsyncDisposableStack();
   await traceTurns(ends, { journal: heddle.journal, config: plan.config, env: context.env, log: say });
   const notice = (text: string): Promise<void> => err.write(`heddle: ${behind(text)}\n`);
@@ -152,6 +139,27 @@ export async function runPlan(plan: Plan, surface: RunSurface): Promise<RunEnd> 
   } finally {
     if (plan.isEphemeral) for (const threadId of threads) await forget(heddle, threadId, printer);
   }
+}
+
+function openEngine(
+  plan: Plan,
+  { env, providers, masked }: Required<Pick<HeddleOptions, "env" | "providers" | "masked">>,
+): Promise<Heddle> {
+  return openHeddle({
+    home: plan.home,
+    store: storeAddress(plan.config, env),
+    codexHome: plan.layers.codexHome,
+    providers,
+    env,
+    isUnattended: true,
+    mcpServers: plan.mcpServers,
+    hooks: plan.hooks,
+    runners: plan.config.runners,
+    hasEvidenceTools: plan.config.evidence_tools,
+    skills: skillChoices(() => plan.config.disabled_skills ?? []),
+    ...limitOptions(plan.config),
+    masked,
+  });
 }
 
 async function runOnce(

@@ -43,7 +43,7 @@ export function baselineIn(events: readonly StoredEvent[]): TaskBaseline | undef
  * Oldest first; a further one was taken where the copy of the first does not exist, which may be another machine. One
  * without a copy of the workspace is dropped when the user retries.
  */
-export function baselinesIn(events: readonly StoredEvent[]): readonly TaskBaseline[] {
+function baselinesIn(events: readonly StoredEvent[]): readonly TaskBaseline[] {
   let found: TaskBaseline[] = [];
   for (const { body } of events) {
     if (body.type === "task.prepared" && body.baseline !== undefined) found.push(body.baseline);

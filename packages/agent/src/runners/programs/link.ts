@@ -51,8 +51,7 @@ export async function openLink(
 ): Promise<Link> {
   const { program, dialect, env, home, journal } = options;
   const { settings, workspace, sandboxContext, turnId, threadId } = turn;
-  const { runner } = program;
-  const { server } = program;
+  const { runner, server } = program;
   requireNoSandbox(program, sandboxContext.envelope.sandbox === "off");
   requireAsking({ name: runner, ...dialect }, sandboxContext.envelope);
   const path = server === undefined ? requireProgram(program, env) : process.execPath;
@@ -83,7 +82,7 @@ export async function openLink(
       ...program.variables(program.folders),
       ...variables,
       ...ownVariables(program, env),
-      ...(forwarder !== undefined && server === undefined ? { [PASSWORD]: door?.password ?? randomUUID() } : {}),
+      ...(forwarder !== undefined && server === undefined ? passwordFor(door) : {}),
     },
     transcriptFile: join(home, transcript),
     redactor: journal.redactor,
@@ -126,6 +125,11 @@ export async function openLink(
     await ends("kill");
     throw error;
   }
+}
+
+/** Of the server that the forwarder starts; for this turn alone. */
+function passwordFor(door: LiveDoor | undefined): Readonly<Record<string, string>> {
+  return { [PASSWORD]: door?.password ?? randomUUID() };
 }
 
 function ownVariables({ env: names }: AgentProgram, env: LinkOptions["env"]): Record<string, string> {
