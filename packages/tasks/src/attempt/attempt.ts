@@ -209,7 +209,8 @@ async function turn(round: Round): Promise<Step | undefined> {
     await hold.account(ended);
     return undefined;
   }
-  return settleTurn(round, { followed, claim, ended });
+  // Awaited here: what it throws must find its reader while the watch is disposed of.
+  return await settleTurn(round, { followed, claim, ended });
 }
 
 export async function noteEnd({ context, hold, prepared }: Round): Promise<void> {
