@@ -14,6 +14,8 @@ export default defineConfig({
     pool: "forks",
     isolate: false,
     maxWorkers: 3,
+    // As `npm test` does; Vitest prints what passed only then.
+    retry: 1,
     testTimeout: LIMIT_MS,
     hookTimeout: LIMIT_MS,
     expect: { poll: { timeout: LIMIT_MS / 4 } },
