@@ -38,16 +38,16 @@ async function run(args: ParsedArgs, { env }: CommandContext): Promise<number> {
   if (more.length > 0) throw usage("name one provider: heddle login PROVIDER");
   if (methods.length > 1) throw usage(`--${methods.join(" and --")} contradict each other; give one of them`);
   await using accounts = await openOwnAccounts(env);
-  if (provider === "status") return status(accounts);
+  if (provider === "status") return await status(accounts);
   const name = { provider, profile: args.value("profile") };
   const entry = accounts.registry.model(provider);
   const usual = (["browser", "device"] as const).find((method) => entry.authMethods.includes(method));
   const asked = args.has("device") ? "device" : args.has("browser") ? "browser" : usual;
   if (asked !== undefined) {
     if (args.has("api-key-stdin")) throw usage(`${entry.name} takes no key; write heddle login ${entry.id}`);
-    return logIn(accounts, name, asked);
+    return await logIn(accounts, name, asked);
   }
-  if (entry.authMethods.includes("machine")) return machine(accounts, name, entry.name);
+  if (entry.authMethods.includes("machine")) return await machine(accounts, name, entry.name);
   const { profile } = await accounts.saveKey(name, await readKey(args.has("api-key-stdin"), entry.name));
   sayLine(`the key for ${entry.id}${profile === "default" ? "" : ` (${profile})`} is stored`);
   const { source, variable } = await accounts.status(name);

@@ -20,5 +20,5 @@ export async function readSmallFile(file: string): Promise<string | undefined> {
   const facts = await handle.stat();
   if (!facts.isFile()) throw new HeddleError("auth.missing", `${file} is not a regular file`);
   if (facts.size > MAX_BYTES) throw new HeddleError("auth.missing", `${file} is too large for a file of credentials`);
-  return handle.readFile("utf8");
+  return await handle.readFile("utf8");
 }

@@ -35,7 +35,7 @@ export async function withLogin(
   );
   if (key !== undefined) return withEntry(configs, { id: providerId, key, keyFrom });
   if (credential !== undefined) return withEntry(configs, { id: providerId, credential });
-  return withCodexKey(configs, providerId, env);
+  return await withCodexKey(configs, providerId, env);
 }
 
 /** The same for every provider, each when its first request needs it: which one that will be is not known yet. */
