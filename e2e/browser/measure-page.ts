@@ -15,27 +15,11 @@ import { TaskSpec } from "@heddle/protocol/tasks";
 import { openTasks } from "@heddle/tasks";
 import type { CDPSession, Page } from "playwright-core";
 import { median, percentile } from "../../bench/measure.ts";
+import type { PageFigures } from "../../bench/page.ts";
 import { unpackChromium } from "./chromium.ts";
 import { buildWithPage } from "./setup.ts";
 import type { World } from "../world.ts";
 import type { Stage } from "./stage.ts";
-
-export interface PageFigures {
-  readonly firstLoadKb: number;
-  /** From a click to the first step on the screen, of a run of 10,000 steps that the browser has seen nothing of. */
-  readonly openMs: number;
-  readonly openCpuMs: number;
-  readonly scrollFrameMs: number;
-  readonly deltasPerSecond: number;
-  readonly deltaFrameMs: number;
-  /** Of the time that the stream took, how much the page computed. */
-  readonly deltaCpuPercent: number;
-  readonly memoryMb: number;
-  /** Of 10,000 tasks, the first page. */
-  readonly tasksCpuMs: number;
-  /** Of a file of 20,000 changed lines, opened where it is folded. */
-  readonly diffCpuMs: number;
-}
 
 const STEPS = 10_000;
 const STEPS_A_TURN = 40;
