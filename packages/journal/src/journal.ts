@@ -28,6 +28,7 @@
  */
 import type { Author, EventBody, EventType, HeddleError, Lease, StoredEvent } from "@heddle/protocol";
 import type { AppendGuard } from "./record/guard.ts";
+import type { Checkpoint } from "./evidence/checkpoints.ts";
 import type { Leases } from "./record/leases.ts";
 import type { TicketChange } from "./record/tickets.ts";
 import type { BlobQueries } from "./queries/blobs.ts";
@@ -213,6 +214,8 @@ export interface Journal extends AsyncDisposable {
    * claims. What this process has checked, and no other has written to since, is not checked again.
    */
   prove(stream: string, after?: number): Promise<Damage | undefined>;
+  /** The newest signed heads of a stream, of every machine of the store, oldest first; verification says if they are genuine. */
+  checkpoints(stream: string): Promise<readonly Checkpoint[]>;
   /** JSON lines that others can check with `verifyExport`. Read in pages, never held whole. */
   exportLines(parts: readonly ExportPart[], options?: ExportOptions): AsyncIterable<string>;
   rebuildProjections(): Promise<void>;

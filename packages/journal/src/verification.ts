@@ -9,7 +9,6 @@ export {
   type LevelExamined,
   type Result,
 } from "./evidence/examine.ts";
-export { checkpointsOf } from "./evidence/checkpoints.ts";
 export { recordFindings } from "./evidence/codes.ts";
 export { changedPaths, loadManifest, storeManifest, takeManifest, type Manifest } from "./manifests/manifest.ts";
 export { finding, type Code, type Finding, type Level } from "./replay/findings.ts";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { canonical, type EventType, type StoredEvent } from "@heddle/protocol";
 import { failpoint } from "@heddle/protocol/failpoints";
 import { sha256 } from "../record/chain.ts";
-import { appendLine, makePrivateFolder, openForAppend, pathsOf, readLastLines, sizeOf } from "../home.ts";
+import { appendLine, makePrivateFolder, openForAppend, readLastLines, sizeOf } from "../home.ts";
 import type { Damage } from "../journal.ts";
 import type { Signer, Verifier } from "./keys.ts";
 import { text } from "../record/rows.ts";
@@ -96,8 +96,8 @@ export function* readCheckpoints(folder: string, stream?: string, maxBytes?: num
 const SHOWN_BYTES = 256 * 1024;
 
 /** The newest ones of a stream, oldest first; whether they are genuine is for a verification to say. */
-export function checkpointsOf(home: string, stream: string): readonly Checkpoint[] {
-  return [...readCheckpoints(pathsOf(home).checkpoints, stream, SHOWN_BYTES)].flatMap(({ checkpoints }) => checkpoints);
+export function checkpointsOf(folder: string, stream: string): readonly Checkpoint[] {
+  return [...readCheckpoints(folder, stream, SHOWN_BYTES)].flatMap(({ checkpoints }) => checkpoints);
 }
 
 /** The files may belong to a lost store, so the folder itself is evidence. */

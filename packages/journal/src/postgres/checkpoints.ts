@@ -12,12 +12,15 @@ import { integer, text, type Row } from "../record/rows.ts";
 import { all, rowsAs, type Ask, type Asking } from "../sql/ask.ts";
 
 const PAGE = 500;
+const NEWEST = `SELECT line FROM checkpoints WHERE stream = ? ORDER BY version DESC, key_id DESC LIMIT ${PAGE}`;
 
 export interface SharedCheckpoints {
   add(checkpoint: Checkpoint): void;
   /** When all that was added is there, or has failed with a notice. */
   idle(): Promise<void>;
   read(stream: string | undefined): AsyncIterable<SharedCheckpoint>;
+  /** Oldest first. */
+  newest(stream: string): Promise<readonly Checkpoint[]>;
 }
 
 export function createSharedCheckpoints(
@@ -40,6 +43,10 @@ export function createSharedCheckpoints(
       adding = adding.then(() => addNow(checkpoint));
     },
     idle: () => adding,
+    async newest(stream) {
+      const rows = await ask(() => all(NEWEST, stream));
+      return rows.flatMap((row) => toCheckpoint(JSON.parse(text(row, "line"))) ?? []).toReversed();
+    },
     async *read(stream) {
       const verifiers = new Map(await ask(() => rowsAs("SELECT key_id, public_pem FROM signing_keys", toVerifier)));
       for (let after: readonly [string, number, string] = ["", 0, ""]; ;) {

@@ -279,6 +279,12 @@ export class PostgresJournal implements Journal {
     return this.damage ?? (await proveEnd(this.#rows, this.#opened.paths, { stream, after }));
   }
 
+  async checkpoints(stream: string): Promise<readonly Checkpoint[]> {
+    this.#testimony.flush();
+    await this.#shared.idle();
+    return await this.#shared.newest(stream);
+  }
+
   async *exportLines(parts: readonly ExportPart[], options: ExportOptions = {}): AsyncIterable<string> {
     this.#testimony.flush();
     const { exportLines } = await import("../evidence/export.ts");

@@ -9,6 +9,7 @@ import { SQLITE } from "./dialect.ts";
 import { sqlQueries, type Queries } from "../sql/queries/queries.ts";
 import type { Ask } from "../sql/ask.ts";
 import { leaseTime, sqlLeases, type LeaseTime } from "../sql/leases.ts";
+import type { Checkpoint } from "../evidence/checkpoints.ts";
 import { pathsOf, sizeOf, syncFile, type HomePaths } from "../home.ts";
 import type {
   Append,
@@ -37,7 +38,7 @@ import { createRedactor, type Redactor } from "../redaction/redact.ts";
 import { withShapes } from "../record/rows.ts";
 import { refuseOtherIncarnation } from "../record/incarnation.ts";
 import type { ReplayReport } from "../replay/replay.ts";
-import { toStoreError } from "./store-errors.ts";
+import { toStoreError, unlessStopped } from "./store-errors.ts";
 import { createWake, type Wake } from "./wake.ts";
 import { openTestimony, type Testimony } from "../evidence/testimony.ts";
 import { storedRows, rowsOf } from "./stored-rows.ts";
@@ -224,10 +225,7 @@ class SqliteJournal implements Journal {
     const walk = () => walkStore(this.#connection, this.#paths.database, { ...watch, stream });
     const report = await untilFree(() =>
       verifyStore(rowsOf(this.#connection), this.#paths, { stream, walk, signal: watch.signal }),
-    ).catch((error: unknown) => {
-      watch.signal?.throwIfAborted();
-      throw toStoreError(error, this.#paths.database);
-    });
+    ).catch(unlessStopped(this.#paths.database, watch.signal));
     this.#keepsFiles ||= report.damage.length > 0;
     if (stream !== undefined && report.damage.length === 0) this.#recent.proven(stream, 0);
     return withKnown(report, this.damage, stream);
@@ -235,10 +233,9 @@ class SqliteJournal implements Journal {
 
   async replay(stream?: string, watch: Pick<VerifyWatch, "onProgress" | "signal"> = {}): Promise<ReplayReport> {
     const { replayStore } = await import("./replay-store.ts");
-    return await replayStore(this.#connection, { ...watch, stream }).catch((error: unknown) => {
-      watch.signal?.throwIfAborted();
-      throw toStoreError(error, this.#paths.database);
-    });
+    return await replayStore(this.#connection, { ...watch, stream }).catch(
+      unlessStopped(this.#paths.database, watch.signal),
+    );
   }
 
   async keepManifest(roots: readonly string[], signal: AbortSignal): Promise<string> {
@@ -256,14 +253,17 @@ class SqliteJournal implements Journal {
     return this.damage ?? damage;
   }
 
+  async checkpoints(stream: string): Promise<readonly Checkpoint[]> {
+    this.#testimony.flush();
+    const { checkpointsOf } = await import("../evidence/checkpoints.ts");
+    return checkpointsOf(this.#paths.checkpoints, stream);
+  }
+
   async *exportLines(parts: readonly ExportPart[], options: ExportOptions = {}): AsyncIterable<string> {
     this.#testimony.flush();
     const { exportLines } = await import("../evidence/export.ts");
-    yield* exportLines(
-      storedRows((work) => this.#read(work)),
-      this.#paths,
-      { ...options, parts },
-    );
+    const rows = storedRows((work) => this.#read(work));
+    yield* exportLines(rows, this.#paths, { ...options, parts });
   }
 
   rebuildProjections(): Promise<void> {

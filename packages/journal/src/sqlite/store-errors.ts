@@ -119,3 +119,11 @@ export function asDamage(error: unknown): Damage {
   if (!isDamage || !(error instanceof Error)) throw error;
   return { kind: "file-corrupt", message: `the database file is damaged: ${storeReason(error)}` };
 }
+
+/** For a long reading: its caller's reason where it was stopped, else what is wrong with the store. */
+export function unlessStopped(database: string, signal: AbortSignal | undefined): (error: unknown) => never {
+  return (error) => {
+    signal?.throwIfAborted();
+    throw toStoreError(error, database);
+  };
+}

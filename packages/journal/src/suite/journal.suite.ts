@@ -2,7 +2,7 @@
  * The ten promises of the journal as tests that any back-end can run. The promises that need other
  * processes (6, 8, 9) are in `processes.suite.ts`. A back-end passes both, and says how it is opened.
  */
-import { NO_USAGE, type StoredEvent } from "@heddle/protocol";
+import { NO_USAGE, type EventBody, type StoredEvent } from "@heddle/protocol";
 import { describe, expect, test } from "vitest";
 import type { Journal } from "../journal.ts";
 import { admitted, completed, created, said } from "./journal.samples.ts";
@@ -55,6 +55,18 @@ export function journalSuite(name: string, { newStore }: Backend): void {
 }
 
 function visibility(newStore: NewStore): void {
+  test("signed heads of a stream are told at every connection, oldest first", async () => {
+    await using store = await newStore();
+    await using writer = await store.open();
+    const append = (events: readonly EventBody[]) => writer.append({ stream: "a", author: "user:owner", events });
+    const stored = [await append([created, admitted("t1")]), await append([completed("t1")])];
+    const heads = stored.map(({ events }) => events.at(-1)).map((event) => [event?.version, event?.hash]);
+    expect((await writer.checkpoints("a")).map(({ version, hash }) => [version, hash])).toEqual(heads);
+    await using reader = await store.open();
+    expect((await reader.checkpoints("a")).map(({ version, hash }) => [version, hash])).toEqual(heads);
+    expect(await reader.checkpoints("b")).toEqual([]);
+  });
+
   test("an event and its projections become visible together, to every reader", async () => {
     await using store = await newStore();
     await using writer = await store.open();

@@ -38,9 +38,8 @@ async function sendLines(lines: AsyncIterable<string>, call: HttpCall): Promise<
   }
 }
 
-async function checkpoints(stream: string, { context: { home } }: HttpCall): Promise<CheckpointList> {
-  const { checkpointsOf } = await import("@heddle/journal/verification");
-  const data = checkpointsOf(home, stream);
+async function checkpoints(stream: string, { context: { heddle } }: HttpCall): Promise<CheckpointList> {
+  const data = await heddle.journal.checkpoints(stream);
   return { data: data.map(({ version: seq, hash, at, keyId, signature }) => ({ seq, hash, at, keyId, signature })) };
 }
 
